@@ -39,14 +39,12 @@ def keep(folder: str, artefact: Artefact, frame: pd.DataFrame, figure: Figure | 
     """Write a table, or a figure and the data behind it, to the run's folder of artefacts, and show it."""
     from IPython.display import SVG, Image, display
 
-    from rltune.report.artefact import save_drawing, save_figure, save_table
+    from rltune.report.artefact import save
 
+    save(Path(folder), artefact, frame, figure)
     if figure is None:
-        save_table(Path(folder), artefact, frame)
         display(frame[list(artefact.columns)])
     elif isinstance(figure, str):  # an SVG
-        save_drawing(Path(folder), artefact, figure, frame)
         display(SVG(figure))
     else:
-        save_figure(Path(folder), artefact, figure, frame)
         display(Image(Path(folder) / f"{artefact.id}.png", width=720))

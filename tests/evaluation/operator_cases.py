@@ -19,30 +19,12 @@ from rltune.traces.columns import TraceMeta, empty_columns
 from rltune.traces.estimates import estimate_jobs
 
 T0, JOBS = 1_700_000_000, 240
-CLUSTER = ClusterConfig.model_validate(
-    {
-        "title": "Small",
-        "gpu_types": "ignore",
-        "pools": [
-            {
-                "name": "all",
-                "groups": [
-                    {"gpu_type": "P100", "nodes": 2, "gpus": 8, "cpus": 64, "mem_gb": 512},
-                    {"gpu_type": "P100", "nodes": 2, "gpus": 2, "cpus": 16, "mem_gb": 128},
-                ],
-            }
-        ],
-    }
-)
-TRACE = TraceConfig.model_validate(
-    {
-        "title": "Tiny",
-        "data": "own",
-        "format": "csv",
-        "path": "jobs.csv",
-        "columns": {"submit_s": "a", "gpus": "b", "run_s": "c"},
-    }
-)
+GROUPS = [{"gpu_type": "P100", "nodes": 2, "gpus": 8, "cpus": 64, "mem_gb": 512}]
+GROUPS += [{"gpu_type": "P100", "nodes": 2, "gpus": 2, "cpus": 16, "mem_gb": 128}]
+POOLS = [{"name": "all", "groups": GROUPS}]
+CLUSTER = ClusterConfig.model_validate({"title": "Small", "gpu_types": "ignore", "pools": POOLS})
+COLUMNS = {"submit_s": "a", "gpus": "b", "run_s": "c"}
+TRACE = TraceConfig(title="Tiny", data="own", format="csv", path="jobs.csv", columns=COLUMNS)
 META = TraceMeta("tiny", "Tiny", "own", "csv", pd.Timestamp(T0, unit="s", tz="UTC").isoformat(), "Europe/Berlin", "")
 
 

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from rltune.cluster.fit import fit
 from rltune.cluster.load import offered_load
 from rltune.cluster.workload import build_workload
 from rltune.config.context import Run
-from rltune.errors import ConfigError
 from rltune.evaluation.simulation import Request, make_scheduler, run
 from rltune.evaluation.studies.characterisation import (
     RECORDED,
@@ -156,9 +154,3 @@ def test_accuracy_is_blind_to_every_test_part(project: Any) -> None:
 def test_estimates_that_cells_use_are_characterised_once(project: Any) -> None:
     project.change(project.run, "preset: [tiny]", "preset: [tiny]\n    estimate: [history-rolling]")
     assert characterised(project).estimates["estimate"].tolist() == ["history-rolling", "history-lightgbm"]
-
-
-def test_a_characterised_trace_that_is_not_there(project: Any) -> None:
-    project.change(project.run, "experiments:\n", "characterise: [tinny]\nexperiments:\n")
-    with pytest.raises(ConfigError, match=r"characterise.*found 'tinny'|'tinny'"):
-        Run.open("config/tiny.yaml")

@@ -72,13 +72,13 @@ def test_long_sequences_are_compared_by_all_of_their_jobs() -> None:
     rng = np.random.default_rng(1)
     theirs = rng.lognormal(5, 1, 20 * BLOCK_JOBS + 100)
     found = compare_long(0.8 * theirs, theirs, Intervals(200))
-    assert (found.jobs, found.blocks) == (len(theirs), 20)
-    assert [found.improvement, found.low, found.high] == pytest.approx([0.2] * 3)
+    assert (found["jobs"], found["blocks"]) == (len(theirs), 20)
+    assert [found[k] for k in ("improvement", "low", "high")] == pytest.approx([0.2] * 3)
     noisy = compare_long(theirs * rng.choice([0.5, 1.2], len(theirs)), theirs, Intervals(1000))
-    assert noisy.low < noisy.improvement < noisy.high
-    assert noisy.improvement == pytest.approx(1 - noisy.ours_mean / noisy.theirs_mean)
+    assert noisy["low"] < noisy["improvement"] < noisy["high"]
+    assert noisy["improvement"] == pytest.approx(1 - noisy["ours_mean"] / noisy["theirs_mean"])
     short = compare_long(np.ones(300), np.full(300, 2.0), Intervals(200))
-    assert short.blocks == 1 and short.improvement == 0.5 and np.isnan([short.low, short.high]).all()
+    assert (short["blocks"], short["improvement"]) == (1, 0.5) and np.isnan([short["low"], short["high"]]).all()
 
 
 def test_a_queue_arrives_at_once_and_is_decided_until_a_job_does_not_fit(work: Workload) -> None:

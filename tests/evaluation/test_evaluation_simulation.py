@@ -90,15 +90,6 @@ def test_a_bound_is_a_bound(tiny: Run) -> None:
         assert 0 < least <= ours
 
 
-def test_the_rules_reach_the_simulator(tiny: Run) -> None:
-    rules = {"backfill": "conservative", "placement": "spread", "locality": "any", "overrun": "now"}
-    scheduler = make_scheduler(tiny.config, policy="wfp3", sticky_head=True, multi_node_slowdown=2.0, **rules)
-    assert all(getattr(scheduler, name) == value for name, value in rules.items())
-    alone = simulated(tiny, Request(window=64), policy="wfp3")
-    other = run(tiny.config, alone.workload, Request(window=64), scheduler)
-    assert alone.metrics()["wait_s_mean"] != other.metrics()["wait_s_mean"]
-
-
 def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) -> None:
     (project.root / "out").mkdir()
     options = "--policy sjf --backfill easy --windows 64 --part test --bound"
@@ -117,16 +108,6 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
     assert shown and float(shown[1].replace(",", "")) == pytest.approx(jobs["wait_s"].mean(), rel=0.01)
     assert (project.root / "out" / "chart.svg").read_text().count("<svg") == 1
     assert not (project.root / "results").exists(), "nothing of it is kept"
-
-
-def test_the_rules_of_the_run_hold_by_default(project: Any, cli: Cli) -> None:
-    rest = ("--backfill", "easy", "--windows", "64", "--csv")
-    assert cli(*RUN, *rest, "a.csv", "--overrun", "now", "--sticky-head").status == 0
-    assert cli(*RUN, *rest, "b.csv").status == 0
-    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {overrun: now, sticky_head: true}")
-    assert cli(*RUN, *rest, "c.csv").status == 0
-    a, b, c = ((project.root / f"{name}.csv").read_text() for name in "abc")
-    assert a == c != b
 
 
 def test_interference_slows_jobs_of_several_gpus_down(project: Any, cli: Cli) -> None:
@@ -158,24 +139,18 @@ def test_an_edited_cluster_counts_at_once(project: Any, cli: Cli) -> None:
         (("--cluster", "smal"), ["'smal'", "'small'", "config/clusters"]),
         (("--policy", "sjff"), ["--policy: found 'sjff'", "fifo, sjf, saf"]),
         (("--backfill", "all"), ["--backfill: found 'all'", "none, greedy, easy, conservative"]),
-        (("--placement", "x"), ["--placement: found 'x'", "spread, exclusive", "lookahead"]),
         (("--locality", "x"), ["--locality: found 'x'", "strict, plus_one, any, worth_it, soonest_end"]),
-        (("--overrun", "x"), ["--overrun: found 'x'", "double, now"]),
         (("--multi-node-slowdown", "0.5"), ["--multi-node-slowdown: found 0.5", "1 to 100"]),
-        (("--interference-slowdown", "0.9"), ["--interference-slowdown: found 0.9", "1 to 100"]),
         (("--estimate", "x"), ["found 'x'", "lognormal-SIGMA"]),
         (("--placement", "algorithm1", "--locality", "any"), ["--placement algorithm1", "'any'", "strict"]),
         (("--part", "x"), ["--part: found 'x'", "all, train, validation, test"]),
         (("--from", "1200"), ["--from: found 1200", "0 to 1199"]),
         (("--from", "5", "--part", "test"), ["--from", "--part"]),
         (("--jobs", "5000"), ["--jobs: found 5000", "1 to 1200"]),
-        (("--windows", "5000"), ["--windows: found 5000", "1 to 1200"]),
         (("--windows", "0"), ["--windows: found 0", "1 or more"]),
         (("--windows", "20", "--jobs", "10"), ["--windows: found 20", "1 to 10"]),
         (("--warm-up", "0.95", "--replay", "--jobs", "10"), ["--warm-up: found 0.95", "none of 10 jobs"]),
         (("--csv", "nowhere/x.csv"), ["--csv: found nowhere/x.csv", "no folder nowhere"]),
-        (("--timeline", "nowhere/x.csv"), ["--timeline: found nowhere/x.csv", "no folder nowhere"]),
-        (("--gantt", "nowhere/x.svg"), ["--gantt: found nowhere/x.svg", "no folder nowhere"]),
         (("--csv", "config"), ["--csv: found config", "it is a folder"]),
         (("--warm-up", "0.1"), ["--warm-up", "--replay"]),
         (("--warm-up", "1", "--replay"), ["--warm-up: found 1", "below 1"]),

@@ -135,12 +135,10 @@ def test_measured_jobs_do_not_decide_who_is_a_heavy_user(study: WhatIfStudy) -> 
     ("block", "parts"),
     [
         ("whatif: {current: {policy: lifo}}", ["whatif.current.policy", "'lifo'", "fifo"]),
-        ("whatif: {others: []}", ["whatif.others"]),
         (
             "whatif: {current: {policy: saf}, others: [{policy: saf}, {policy: saf, backfill: easy}]}",
             ["whatif", "saf-easy", "the current rule", "at least one other rule"],
         ),
-        ("whatif: {min_saving: 2}", ["whatif.min_saving", "2"]),
         ("whatif: {min_savings: 0.1}", ["whatif.min_savings", "did you mean 'min_saving'"]),
     ],
 )

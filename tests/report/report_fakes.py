@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import shutil
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from rltune.config.context import Run
 from rltune.evaluation.studies import system
 from rltune.files import write_json, write_text
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Artefact, Saved, save_drawing, save_figure, save_table
+from rltune.report.artefact import Artefact, Saved, save
 from rltune.report.artefacts import of
 from rltune.report.page import build
 from rltune.report.paper import PaperResults, load_paper
@@ -32,6 +33,7 @@ GAIN = {"fifo": 0.85, "sjf": 0.4, "f1": -0.02, "wfp3": 0.6, "saf": 0.0, "multifa
 LEVEL = {"fifo": 1.0, "sjf": 0.35, "f1": 0.12, "wfp3": 0.4, "saf": 0.2, "multifactor": 0.9}
 HEURISTICS = ("fifo", "sjf", "f1", "wfp3", "saf")
 WINDOWS = {256: 24, 1024: 8}
+SOLVER = {"asked": 30, "presolved": 5, "cached": 5, "calls": 20, "infeasible": 1, "limit": 0, "failure": 0}
 PAGES = ("figures", "clean-philly")
 
 
@@ -210,16 +212,9 @@ def artefacts(project: Project, of_traces: bool = True) -> None:
         drawn += [figures.ablation(variants[1], paper), figures.ablation_training(cells, curves, paper)]
     if "placements" in of(run.config):
         saved.append(tables.placements(cells, wins, by, 1.2, 1.0))
-    for artefact, frame in saved:
-        save_table(folder, artefact, frame)
-    for artefact, frame, figure in drawn:
-        save_figure(folder, artefact, figure, frame)
-    for artefact, frame, svg in (
-        figures.fig7(paper),
-        figures.fig8(paper),
-        figures.fig9(**system.network(run.config), paper=paper),
-    ):
-        save_drawing(folder, artefact, svg, frame)
+    drawings = [figures.fig7(paper), figures.fig8(paper), figures.fig9(system.network(run.config), paper)]
+    for artefact, frame, *picture in (*saved, *((a, f, p) for a, f, p in (*drawn, *drawings))):
+        save(folder, artefact, frame, *picture)
 
 
 def peers(made: Made, paper: PaperResults) -> list[tuple[Artefact, pd.DataFrame]]:
@@ -236,62 +231,33 @@ def peers(made: Made, paper: PaperResults) -> list[tuple[Artefact, pd.DataFrame]
 
 def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
     """A row a scheduler × window; every scheduler sees the same windows."""
-    rows = []
-    base = TRACES[cell.trace][1] * LEVEL[cell.policy]
+    first = TRACES[cell.trace][1]
+    base = first * LEVEL[cell.policy]
     gain = GAIN[cell.policy] * (0.6 if cell.features == "raw" else 1)
     roles = [
-        ("base", cell.policy, cell.backfill, cell.placement, 1.0),
-        ("base_best_fit", cell.policy, cell.backfill, "best_fit", 1.03),
-        ("random", cell.policy, cell.backfill, "best_fit", 0.4),
-        ("rltune", cell.policy, cell.backfill, cell.placement, 1 - gain),
+        ("base", cell.policy, cell.backfill, cell.placement, base),
+        ("base_best_fit", cell.policy, cell.backfill, "best_fit", 1.03 * base),
+        ("random", cell.policy, cell.backfill, "best_fit", 0.4 * base),
+        ("rltune", cell.policy, cell.backfill, cell.placement, (1 - gain) * base),
     ]
     # heuristics do not depend on the base policy the agent was trained against
-    level = TRACES[cell.trace][1] / base
-    roles += [
-        ("baseline", p, b, "best_fit", level * LEVEL[p] * factor)
-        for p in HEURISTICS
-        for b, factor in {"none": 1.0, "greedy": 0.6, "easy": 0.55}.items()
-    ]
-    bound = 0.05 * TRACES[cell.trace][1] * min(LEVEL.values())
-    luck = np.random.default_rng(cell.seed).normal(1, 0.1)
+    rules = {"none": 1.0, "greedy": 0.6, "easy": 0.55}
+    roles += [("baseline", p, b, "best_fit", first * LEVEL[p] * rules[b]) for p in HEURISTICS for b in rules]
+    bound, luck, frames = 0.05 * first * min(LEVEL.values()), np.random.default_rng(cell.seed).normal(1, 0.1), []
     for n, count in WINDOWS.items():
         hardness = rng.lognormal(0, 0.8, count)
-        for role, policy, backfill, placement, factor in roles:
-            agent = role == "rltune"
-            for w in range(count):
-                wait = base * factor * hardness[w] * (n / 256) ** 0.5 * rng.lognormal(0, 0.15)
-                rows.append(
-                    {
-                        "role": role,
-                        "policy": policy,
-                        "backfill": backfill,
-                        "placement": placement,
-                        "locality": "strict",
-                        "sequence_jobs": n,
-                        "bound_s": bound * hardness[w] if role == "baseline" else np.nan,
-                        "window": w,
-                        "first_job": w * n,
-                        "submit_s": w * n * 40.0,
-                        "jobs": n,
-                        "wait_s": wait,
-                        "jct_s": wait + 9000,
-                        "bsld": 1 + wait / 400 * (luck if agent else 1),
-                        "utilisation": 0.06 / (1 + wait / 1e6),
-                        "utilisation_span": 0.6 / (1 + wait / 1e5),
-                        "makespan_s": n * 60.0,
-                        "decisions": n,
-                        "choices": n // 3,
-                        "milp_asked": 30 * agent,
-                        "milp_presolved": 5 * agent,
-                        "milp_cached": 5 * agent,
-                        "milp_calls": 20 * agent,
-                        "milp_infeasible": agent * 1,
-                        "milp_limit": 0,
-                        "milp_failure": 0,
-                        "seconds": 0.05,
-                    }
-                )
-    frame = pd.DataFrame(rows)
+        for role, policy, backfill, placement, level in roles:
+            agent = int(role == "rltune")
+            wait = level * hardness * (n / 256) ** 0.5 * rng.lognormal(0, 0.15, count)
+            ran = {"role": role, "policy": policy, "backfill": backfill, "placement": placement, "locality": "strict"}
+            solver = {f"milp_{name}": agent * number for name, number in SOLVER.items()}
+            same = {"jobs": n, "makespan_s": n * 60.0, "decisions": n, "choices": n // 3, "seconds": 0.05}
+            one = _windows(wait, n).assign(**ran, **same, **solver, jct_s=wait + 9000)
+            bounds = bound * hardness if role == "baseline" else np.nan
+            bsld, spans = 1 + wait / 400 * (luck if agent else 1), 0.6 / (1 + wait / 1e5)
+            used = {"utilisation": 0.06 / (1 + wait / 1e6), "utilisation_span": spans}
+            frames.append(one.assign(bound_s=bounds, bsld=bsld, **used))
+    frame = pd.concat(frames, ignore_index=True)
     return pd.concat([frame, *elsewhere(cell, frame)], ignore_index=True)
 
 
@@ -302,12 +268,8 @@ def elsewhere(cell: Cell, frame: pd.DataFrame) -> list[pd.DataFrame]:
         if (placement, locality) != (cell.placement, cell.locality):
             factor = 1.1 if placement == "best_fit" else 0.8
             for role in ("rltune", "base"):
-                own = frame[frame["role"] == role]
-                found.append(
-                    own.assign(
-                        role=f"{role}_also", placement=placement, locality=locality, wait_s=own["wait_s"] * factor
-                    )
-                )
+                own = frame[frame["role"] == role].assign(role=f"{role}_also", placement=placement, locality=locality)
+                found.append(own.assign(wait_s=own["wait_s"] * factor))
     return found
 
 
@@ -316,9 +278,7 @@ def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
     chosen = transferred(cells)
     own = wins[(wins["role"] == "base") & (wins["sequence_jobs"] == min(WINDOWS)) & wins["cell"].isin(chosen["cell"])]
     axes = chosen[["cell", "trace", "cluster", "backfill", "placement", "locality", "estimate", "policy"]]
-    return (
-        own[["cell", "sequence_jobs", "window", "first_job", "wait_s"]].merge(axes, on="cell").assign(simulated=False)
-    )
+    return own[["cell", "sequence_jobs", "window", "first_job", "wait_s"]].merge(axes, on="cell")
 
 
 def away(cells: pd.DataFrame) -> pd.DataFrame:
@@ -368,42 +328,14 @@ def history(cell: Cell, rng: np.random.Generator, epochs: int = 20) -> pd.DataFr
     rl = base * (1 - GAIN[cell.policy] * (1 - np.exp(-e / 6)) + rng.normal(0, 0.04, epochs))
     if cell.metric == "utilisation":  # more is better: the score to be minimised has its sign reversed
         base, rl = -0.05 * np.ones(epochs), -0.05 * base / rl
-    validated = e % 4 == 0
-    return pd.DataFrame(
-        {
-            "epoch": e,
-            "reward": (base - rl) / base,
-            "base": base,
-            "rl": rl,
-            "difference": base - rl,
-            "kl": 0.01,
-            "entropy": 1.0,
-            "clip_fraction": 0.1,
-            "value_loss": 0.5,
-            "explained_variance": 0.3,
-            "decisions": 5000,
-            "choices": 1800,
-            "mean_queue": 30.0,
-            "milp_asked": 150,
-            "milp_presolved": 30,
-            "milp_calls": 100,
-            "milp_cached": 20,
-            "milp_infeasible": 0,
-            "milp_limit": 0,
-            "milp_failure": 0,
-            "milp_seconds": 0.2,
-            "milp_p50_ms": 0.2,
-            "milp_p95_ms": 0.5,
-            "milp_p99_ms": 0.8,
-            "milp_max_ms": 1.5,
-            "rollout_seconds": 2.0,
-            "update_seconds": 1.0,
-            "validation_rl": np.where(validated, rl * 1.02, np.nan),
-            "validation_base": np.where(validated, base, np.nan),
-            "validation_random": np.where(validated, base * 0.9, np.nan),
-            "kept_epoch": e // 4 * 4,
-        }
-    )
+    validated = np.where(e % 4 == 0, 1.0, np.nan)
+    curve = {"epoch": e, "base": base, "rl": rl, "kept_epoch": e // 4 * 4}
+    compared = {"rl": rl * 1.02, "base": base, "random": base * 0.9}
+    cost = {"decisions": 5000, "choices": 1800, "mean_queue": 30.0, "rollout_seconds": 2.0, "update_seconds": 1.0}
+    solver = {"asked": 150, "presolved": 30, "calls": 100, "cached": 20, "infeasible": 0, "limit": 0, "failure": 0}
+    solver |= {"p50_ms": 0.2, "p95_ms": 0.5, "p99_ms": 0.8, "max_ms": 1.5}
+    validation = {f"validation_{who}": values * validated for who, values in compared.items()}
+    return pd.DataFrame({**curve, **cost, **validation, **{f"milp_{name}": value for name, value in solver.items()}})
 
 
 def jobs(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
@@ -413,76 +345,35 @@ def jobs(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
         for role, factor in (("base", 1.0), ("rltune", 1 - GAIN[cell.policy])):
             wait = rng.lognormal(np.log(TRACES[cell.trace][1] * factor / 3), 1.5, n * count)
             wait[rng.random(n * count) < 0.33] = 0
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "role": role,
-                        "sequence_jobs": n,
-                        "window": np.repeat(np.arange(count), n),
-                        "job_id": [f"j{i}" for i in range(n * count)],
-                        "gpus": 1,
-                        "run_s": 600.0,
-                        "wait_s": wait,
-                        "jct_s": wait + 600,
-                        "bsld": 1 + wait / 600,
-                    }
-                )
-            )
+            measures = {"wait_s": wait, "jct_s": wait + 600, "bsld": 1 + wait / 600}
+            frames.append(pd.DataFrame({"role": role, "sequence_jobs": n, **measures}))
     return pd.concat(frames, ignore_index=True)
+
+
+def parsed(text: str) -> pd.DataFrame:
+    """A table whose columns are two spaces apart."""
+    return pd.read_csv(io.StringIO(text), sep=r"\s{2,}", engine="python")
 
 
 def statistics() -> pd.DataFrame:
     """Table 2 of our traces; one waited in a simulation."""
-    return pd.DataFrame(
-        [
-            {
-                "trace": t,
-                "type": "GPU",
-                "jobs_per_month": 60000.0 + i,
-                "avg_wait_s": 2703.3 / (i + 1),
-                "avg_run_s": 2e4 / (i + 1),
-                "arrival_per_s": 0.0223 * (i + 1),
-                "alloc": 84602 * (i + 1),
-                "data": "synthetic",
-                "wait_is": "simulated: FIFO on Cluster 1" if i == 1 else "recorded",
-            }
-            for i, (t, _) in enumerate(TRACES.values())
-        ]
-        + [
-            {
-                "trace": "SDSC-SP2",
-                "type": "CPU",
-                "jobs_per_month": 2887.0,
-                "avg_wait_s": 0.5,
-                "avg_run_s": 9.0,
-                "arrival_per_s": 0.001,
-                "alloc": 44416,
-                "data": "synthetic",
-                "wait_is": "recorded",
-            }
-        ]
-    )
+    return parsed("""\
+trace         type  jobs_per_month  avg_wait_s  avg_run_s  arrival_per_s  alloc   wait_is
+Philly        GPU   60000.0         2703.3      20000.0    0.0223         84602   recorded
+Helios Venus  GPU   60001.0         1351.65     10000.0    0.0446         169204  simulated: FIFO on Cluster 1
+Alibaba PAI   GPU   60002.0         901.1       6666.7     0.0669         253806  recorded
+SDSC-SP2      CPU   2887.0          0.5         9.0        0.001          44416   recorded
+""").assign(data="synthetic")
 
 
 def summary() -> pd.DataFrame:
     """Table 4 of our traces."""
-    return pd.DataFrame(
-        [
-            {
-                "trace": t,
-                "days": 75,
-                "jobs": 96260,
-                "gpus": 2490,
-                "nodes": 552,
-                "gpu_types": "P100",
-                "users": 319,
-                "run_avg_s": 28329.0,
-                "run_max_days": 60.0,
-                "data": "synthetic",
-            }
-            for t, _ in TRACES.values()
-        ]
-    ).assign(nodes=pd.array([552, None, None], dtype="Int64"))
+    return parsed("""\
+trace         days  jobs   gpus  gpu_types  users  run_avg_s  run_max_days
+Philly        75    96260  2490  P100       319    28329.0    60.0
+Helios Venus  75    96260  2490  P100       319    28329.0    60.0
+Alibaba PAI   75    96260  2490  P100       319    28329.0    60.0
+""").assign(data="synthetic", nodes=pd.array([552, None, None], dtype="Int64"))
 
 
 def each(frame: pd.DataFrame) -> pd.DataFrame:
@@ -493,17 +384,8 @@ def each(frame: pd.DataFrame) -> pd.DataFrame:
 
 def batches() -> pd.DataFrame:
     """Figure 6 of our GPU traces; one waited in a simulation."""
-    one = pd.DataFrame(
-        {
-            "batch": np.arange(41, 141),
-            "jobs": 256,
-            "above": np.arange(100) * 2,
-            "wait_h": np.arange(100.0) ** 2,
-            "median_wait_s": 12.0,
-            "of_batches": 300,
-        }
-    )
-    rows = each(one)
+    one = pd.DataFrame({"batch": np.arange(41, 141), "above": np.arange(100) * 2, "wait_h": np.arange(100.0) ** 2})
+    rows = each(one.assign(jobs=256, median_wait_s=12.0, of_batches=300))
     rows["wait_is"] = np.where(rows["trace"] == "Helios Venus", "simulated: FIFO on Cluster 1", "recorded")
     return rows[rows["type"] == "GPU"]
 
@@ -512,8 +394,7 @@ def arrivals() -> pd.DataFrame:
     """Arrivals of our traces, none seen at weekends."""
     hour = pd.DataFrame({"by": "hour", "bin": range(24), "relative": np.linspace(0.5, 1.5, 24)})
     day = pd.DataFrame({"by": "weekday", "bin": range(7), "relative": [1.0] * 5 + [np.nan] * 2})
-    both = pd.concat([hour, day], ignore_index=True)
-    return each(both.assign(jobs=10, hours=10, jobs_per_h=1.0, busiest=0.4))
+    return each(pd.concat([hour, day], ignore_index=True).assign(busiest=0.4))
 
 
 def run_times() -> pd.DataFrame:
@@ -527,34 +408,18 @@ def sizes() -> pd.DataFrame:
 
 
 def estimates() -> pd.DataFrame:
-    """Accuracy of three estimates of our traces."""
+    """Accuracy of two estimates of our traces."""
     return each(
-        pd.DataFrame(
-            {
-                "estimate": ["lognormal-1", "history-rolling", "history-lightgbm"],
-                "jobs": 900,
-                "modelled": [1.0, 0.99, 0.9],
-                "median_abs_log": [0.67, 1.1, 0.9],
-                "spearman": [0.9, 0.5, np.nan],
-                "within_2": [0.5, 0.3, 0.4],
-                "median_ratio": [1.0, 0.9, 0.8],
-            }
-        )
+        parsed("""\
+estimate         jobs  modelled  median_abs_log  spearman  within_2  median_ratio
+lognormal-1      900   1.0       0.67            0.9       0.5       1.0
+history-rolling  900   0.99      1.1             nan       0.3       0.9
+""")
     )
 
 
 def loads() -> pd.DataFrame:
     """Offered load of every workload."""
-    return pd.DataFrame(
-        [
-            {
-                "trace": t,
-                "cluster": f"Cluster {i}",
-                "gpus": 192,
-                "load_all": 0.8 + i,
-                "load_test": 0.7 + i,
-                "data": "synthetic",
-            }
-            for i, (t, _) in enumerate(TRACES.values())
-        ]
-    )
+    titles = [title for title, _ in TRACES.values()]
+    load = {"load_all": [0.8, 1.8, 2.8], "load_test": [0.7, 1.7, 2.7]}
+    return pd.DataFrame({"trace": titles, "cluster": "Cluster 1", "gpus": 192, "data": "synthetic", **load})

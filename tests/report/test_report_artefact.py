@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from rltune.errors import DataError
-from rltune.report.artefact import Artefact, Column, load_artefact, load_artefacts, save_figure, save_table
+from rltune.report.artefact import Artefact, Column, load_artefact, load_artefacts, save
 
 FRAME = pd.DataFrame({"name": ["a", "none", ""], "wait_s": [1.25, float("nan"), 3e-7], "low": [1.0, 2.0, 3.0]})
 TABLE = Artefact(
@@ -34,8 +34,8 @@ def draw() -> Figure:
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    save_table(tmp_path, TABLE, FRAME)
-    save_figure(tmp_path, PICTURE, draw(), FRAME)
+    save(tmp_path, TABLE, FRAME)
+    save(tmp_path, PICTURE, FRAME, draw())
     there = load_artefacts(tmp_path)
     assert list(there) == ["fig1", "table2"]
     assert there["table2"].artefact == TABLE
@@ -47,15 +47,15 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 def test_a_figure_has_the_same_bytes_each_time_whatever_the_settings(tmp_path: Path) -> None:
-    save_figure(tmp_path / "one", PICTURE, draw(), FRAME)
+    save(tmp_path / "one", PICTURE, FRAME, draw())
     with matplotlib.rc_context({"svg.hashsalt": None, "axes.unicode_minus": False, "savefig.dpi": 31}):
-        save_figure(tmp_path / "two", PICTURE, draw(), FRAME)
+        save(tmp_path / "two", PICTURE, FRAME, draw())
     for name in ("fig1.svg", "fig1.png", "fig1.csv", "fig1.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
 
 
 def test_what_fails_half_way_is_absent(tmp_path: Path) -> None:
-    save_figure(tmp_path, PICTURE, draw(), FRAME)
+    save(tmp_path, PICTURE, FRAME, draw())
 
     class Broken(Figure):
         def savefig(self, *arguments: object, **options: object) -> None:
@@ -64,13 +64,13 @@ def test_what_fails_half_way_is_absent(tmp_path: Path) -> None:
             super().savefig(*arguments, **options)
 
     with pytest.raises(RuntimeError, match="disk full"):
-        save_figure(tmp_path, PICTURE, Broken(), FRAME)
+        save(tmp_path, PICTURE, FRAME, Broken())
     assert load_artefacts(tmp_path) == {}
     assert not list(tmp_path.glob(".*"))
 
 
 def test_a_missing_part_is_named(tmp_path: Path) -> None:
-    save_table(tmp_path, TABLE, FRAME)
+    save(tmp_path, TABLE, FRAME)
     (tmp_path / "table2.csv").unlink()
     with pytest.raises(DataError, match="table2.csv is missing"):
         load_artefact(tmp_path, "table2")
@@ -82,9 +82,9 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
 def test_wrong_artefacts_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="alternative text"):
         Artefact("fig1", "figure", "Title", "Caption")
-    with pytest.raises(ValueError, match="lower-case"):
+    with pytest.raises(ValueError, match="pattern"):
         Artefact("Fig 1", "table", "Title", "Caption")
     with pytest.raises(ValueError, match="format 'percents'"):
         Column("Heading", format="percents")
     with pytest.raises(ValueError, match="wait_s"):
-        save_table(tmp_path, TABLE, FRAME[["name", "low"]])
+        save(tmp_path, TABLE, FRAME[["name", "low"]])

@@ -14,7 +14,7 @@ from rltune.evaluation.studies.deployment import compare, in_use, paired_runs, p
 from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.report import figures, tables
-from rltune.report.artefact import Artefact, load_artefacts, save_figure, save_table
+from rltune.report.artefact import Artefact, load_artefacts, save
 from rltune.report.paper import load_paper
 from rltune.report.tables.deployment import in_words
 from rltune.report.verdict import TOO_FEW
@@ -22,17 +22,8 @@ from rltune.report.verdict import TOO_FEW
 ROOT = project_root()
 PAPER = load_paper(ROOT)
 GPUS, N, JUDGE = 13, 80, Intervals(bootstrap=300)
-FACTS = {
-    "trace": "Jobs",
-    "cluster": "Deployment, 13 GPUs",
-    "data": "synthetic",
-    "gpus": GPUS,
-    "jobs": N,
-    "repetitions": 3,
-    "hours": 2.2,
-    "offered": 1.05,
-    "accounts": 4,
-}
+FACTS = {"trace": "Jobs", "cluster": "Deployment, 13 GPUs", "data": "synthetic", "gpus": GPUS, "jobs": N}
+FACTS |= {"repetitions": 3, "hours": 2.2, "offered": 1.05, "accounts": 4}
 CELL = pd.Series({"preset": "order", "estimate": "requested", "seed": 1})
 
 
@@ -44,55 +35,32 @@ def jobs(factors: dict[str, float]) -> pd.DataFrame:
         at, wait, run_s = 100.0 * np.arange(N), rng.uniform(600, 1800, N), rng.uniform(300, 900, N)
         for scheduler, factor in factors.items():
             start = at + wait * factor
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "scheduler": scheduler,
-                        "repetition": repetition,
-                        "index": range(N),
-                        "asked_gpus": 1 + np.arange(N) % 2,
-                        "at_s": at,
-                        "submit_s": at,
-                        "start_s": start,
-                        "end_s": start + run_s,
-                        "run_s": run_s,
-                        "state": "COMPLETED",
-                    }
-                )
-            )
+            times = {"at_s": at, "submit_s": at, "start_s": start, "end_s": start + run_s, "run_s": run_s}
+            asked = {"index": range(N), "asked_gpus": 1 + np.arange(N) % 2, "state": "COMPLETED"}
+            frames.append(pd.DataFrame({"scheduler": scheduler, "repetition": repetition, **asked, **times}))
     return pd.concat(frames, ignore_index=True)
 
 
 def in_simulator(factors: dict[str, float]) -> pd.DataFrame:
     """The same with EASY; with conservative backfilling all wait as long as under Slurm's order."""
-    return pd.concat(
-        [
-            jobs(factors).assign(backfill="easy"),
-            jobs(dict.fromkeys(factors, factors["slurm"])).assign(backfill="conservative"),
-        ]
-    )
+    slow = jobs(dict.fromkeys(factors, factors["slurm"])).assign(backfill="conservative")
+    return pd.concat([jobs(factors).assign(backfill="easy"), slow])
 
 
 def taken(measured: pd.DataFrame, cycle_s: float, **facts: object) -> pd.DataFrame:
     """What the machinery took, of runs that say all about themselves but for ``facts``."""
     runs = per_run(measured, GPUS)[["scheduler", "repetition"]]
-    cycles = pd.DataFrame(
-        {
-            "scheduler": "rltune",
-            "repetition": [1, 2, 3],
-            "began_s": 0.0,
-            "took_s": cycle_s,
-            "ok": [True, True, False],
-            "changed": [3.0, 4.0, np.nan],
-        }
-    )
+    cycles = pd.DataFrame({"repetition": [1, 2, 3], "ok": [True, True, False], "changed": [3.0, 4.0, np.nan]})
+    cycles = cycles.assign(scheduler="rltune", began_s=0.0, took_s=cycle_s)
+    policy = ["a9e47" * 5 if s == "rltune" else None for s in runs["scheduler"]]
+    once = [[]] * (len(runs) - 1)
     said = {
-        "tries": [2, *[1] * (len(runs) - 1)],
-        "retries": [["slurmctld ended"], *[[]] * (len(runs) - 1)],
+        "tries": [2, *[1] * len(once)],
+        "retries": [["slurmctld ended"], *once],
         "code": "c0de" * 8,
-        "policy": ["a9e47" * 5 if s == "rltune" else None for s in runs["scheduler"]],
-        **facts,
+        "policy": policy,
     }
+    said |= facts
     told = runs.assign(speed=200.0, true_s=60.0, drift_s=0.4, **said)
     return machinery(measured, cycles, told)
 
@@ -115,15 +83,16 @@ def there(tmp_path: Path) -> dict:
     measured = jobs({"slurm": 1.0, "rltune": 0.7, "saf": 0.8})
     simulated = in_simulator({"slurm": 0.9, "rltune": 0.63, "saf": 0.72})
     runs, took = per_run(measured, GPUS), taken(measured, 20.0)
-    save_table(tmp_path, *tables.deployment_runs(runs, per_run(simulated, GPUS), FACTS, ""))
-    save_table(tmp_path, *tables.deployment_machinery(took, FACTS))
-    save_table(tmp_path, *numbers(measured, took))
-    save_table(tmp_path, *tables.deployment_fidelity(fidelity(measured, simulated, GPUS), FACTS))
-    save_table(tmp_path, *tables.deployment_predicted(predicted(measured, simulated, GPUS), FACTS))
-    use = in_use(measured, GPUS, 600.0)
-    fig18 = figures.fig18(runs, paired_runs(measured, GPUS), FACTS, PAPER)
-    for artefact, frame, figure in (fig18, figures.fig19(use, FACTS, PAPER)):
-        save_figure(tmp_path, artefact, figure, frame)
+    for made in (
+        tables.deployment_runs(runs, per_run(simulated, GPUS), FACTS, ""),
+        tables.deployment_machinery(took, FACTS),
+        numbers(measured, took),
+        tables.deployment_fidelity(fidelity(measured, simulated, GPUS), FACTS),
+        tables.deployment_predicted(predicted(measured, simulated, GPUS), FACTS),
+        figures.fig18(runs, paired_runs(measured, GPUS), FACTS, PAPER),
+        figures.fig19(in_use(measured, GPUS, 600.0), FACTS, PAPER),
+    ):
+        save(tmp_path, *made)
     return load_artefacts(tmp_path)
 
 
@@ -229,12 +198,16 @@ def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_told() ->
     artefact, frame = tables.deployment_machinery(mixed, FACTS)
     notes = " ".join(artefact.notes)
     names = [f"{'Slurm' if s == 'slurm' else 'RLTune'} {k}" for s, k in zip(mixed["scheduler"], mixed["repetition"])]
-    assert f"resumed 3 times ({names[0]}: 1, {names[2]}: 2)" in notes
-    assert f"bbbbbbbb: {names[1]}" in notes and "different versions of the code" in notes
-    assert "1 of 6 runs do not record the version of their code." in notes
-    assert "1 of 6 runs do not record whether they were restarted." in notes
-    assert "2 restarts have no recorded reason." in notes
-    assert "different versions of the agent’s weights" in notes
+    for said in (
+        f"resumed 3 times ({names[0]}: 1, {names[2]}: 2)",
+        f"bbbbbbbb: {names[1]}",
+        "different versions of the code",
+        "1 of 6 runs do not record the version of their code.",
+        "1 of 6 runs do not record whether they were restarted.",
+        "2 restarts have no recorded reason.",
+        "different versions of the agent’s weights",
+    ):
+        assert said in notes, said
     assert list(frame["tries_shown"]) == ["1", "unknown", "1", "1", "1", "3"] and frame["code_short"][2] == "unknown"
 
 

@@ -12,7 +12,7 @@ import pytest
 from rltune.config import load_run
 from rltune.errors import ConfigError, DataError
 from rltune.report import artefacts
-from rltune.report.artefact import Artefact, save_table
+from rltune.report.artefact import Artefact, save
 from rltune.report.expected import FILE, Checked, Number, as_table, check, expected_text, load_expectations
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ FRAME = pd.DataFrame({"policy": ["fifo", "sjf"], "wait_s": [109.0, 80.0], "verdi
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A folder with a finished run's artefacts, as far as this goes, and what is expected of it."""
-    save_table(tmp_path, Artefact("waits", "table", "Waits", "…"), FRAME)
+    save(tmp_path, Artefact("waits", "table", "Waits", "…"), FRAME)
     (tmp_path / "config").mkdir()
     (tmp_path / FILE).write_text(TEXT)
     return tmp_path
@@ -65,7 +65,7 @@ def checked(run: Path, config: str = "config/tiny.yaml") -> list[Checked]:
 def test_within_and_outside(run: Path) -> None:
     assert [one.inside for one in checked(run)] == [True, True, True]
     changed = FRAME.assign(wait_s=[110.1, 80.0], verdict=["", "undecided"])
-    save_table(run, Artefact("waits", "table", "Waits", "…"), changed)
+    save(run, Artefact("waits", "table", "Waits", "…"), changed)
     found = checked(run)
     assert [one.inside for one in found] == [False, False, True]
     assert re.search(r"waits +mean wait of FIFO +100 ± 10\.0 s +110 s +OUTSIDE", as_table(found))
@@ -73,14 +73,14 @@ def test_within_and_outside(run: Path) -> None:
 
 
 def test_a_number_that_is_not_there_is_outside_and_says_why(run: Path) -> None:
-    save_table(run, Artefact("waits", "table", "Waits", "…"), FRAME.assign(policy=["saf", "sjf"]))
+    save(run, Artefact("waits", "table", "Waits", "…"), FRAME.assign(policy=["saf", "sjf"]))
     assert re.search(r"mean wait of FIFO .* 0 rows, expected 1 +OUTSIDE", as_table(checked(run)))
 
 
 def test_another_configuration_an_unfinished_run_and_an_unknown_column_are_explained(run: Path) -> None:
     with pytest.raises(ConfigError, match="config/other.yaml"):
         checked(run, "config/other.yaml")
-    save_table(run, Artefact("waits", "table", "Waits", "…"), FRAME.drop(columns="verdict"))
+    save(run, Artefact("waits", "table", "Waits", "…"), FRAME.drop(columns="verdict"))
     with pytest.raises(DataError, match="found no column verdict"):
         checked(run)
     (run / "waits.json").unlink()

@@ -13,7 +13,7 @@ from report_fakes import Made
 from rltune.config import Cell
 from rltune.evaluation.intervals import holm
 from rltune.report import figures, tables
-from rltune.report.common import proper
+from rltune.report.common import proper, where
 from rltune.report.paper import load_paper
 from rltune.report.studies import SLURM, STUDIES, UTILISATION
 from rltune.report.tables.comparison import TESTED
@@ -40,8 +40,7 @@ def test_means_and_improvements_are_those_of_the_metric(metrics: Made, study) ->
     cells = metrics.cells
     assert len(frame) and set(frame["measure"]) == {study.metric}
     for _, row in frame.iterrows():
-        same = cells[(cells["trace"] == row["trace"]) & (cells["policy"] == row["policy"])]
-        names = same.loc[(same["metric"] == row["metric"]) & (same["features"] == "engineered"), "cell"]
+        names = where(cells, **row[["trace", "policy", "metric"]].to_dict(), features="engineered")["cell"]
         mine = windows[windows["cell"].isin(names) & (windows["sequence_jobs"] == row["sequence_jobs"])]
         mean = mine.groupby("role")[study.column].mean()
         assert row["seeds"] == len(names) == (3 if study == SLURM else 1)
@@ -92,12 +91,7 @@ def test_boxes_and_curves_hold_what_they_draw(metrics: Made) -> None:
     for name, column in (("fig14", "bsld"), ("fig15", "jct_s"), ("fig16", "bsld")):
         first = metrics.there[name].frame.iloc[0]
         row = metrics.there[f"{name}-numbers"].frame.iloc[0]
-        same = cells[
-            (
-                cells[["trace", "policy", "metric", "features"]]
-                == row[["trace", "policy", "metric", "features"]].to_list()
-            ).all(axis=1)
-        ]
+        same = where(cells, **row[["trace", "policy", "metric", "features"]].to_dict())
         mine = jobs[jobs["cell"].isin(same["cell"]) & (jobs["role"] == "base") & (jobs["sequence_jobs"] == 1024)]
         assert (first["mean"], first["p95"]) == pytest.approx((mine[column].mean(), mine[column].quantile(0.95)))
     curves = metrics.there["fig13"].frame
@@ -119,24 +113,16 @@ def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Ma
     assert set(naive["paper"]) == {0.5259} and own.frame.loc[own.frame["variant"] == "pro", "paper"].isna().all()
     windows = metrics.windows
     row = naive.iloc[0]
+    pro = metrics.run.config.cell(row["cell"]).but(features="engineered", placement="lookahead").name
     ours, theirs = (
-        windows[
-            (windows["cell"] == name)
-            & (windows["role"] == "rltune")
-            & (windows["sequence_jobs"] == row["sequence_jobs"])
-        ]["bsld"]
-        for name in (_pro_of(metrics, row["cell"]), row["cell"])
+        where(windows, cell=name, role="rltune", sequence_jobs=row["sequence_jobs"])["bsld"]
+        for name in (pro, row["cell"])
     )
     assert row["pro_over"] == pytest.approx(1 - ours.sum() / theirs.sum()), "of the seed that both have"
     curves = metrics.there["fig10-training"]
     assert curves.artefact.paper_ref == "Figure 10" and set(curves.frame["metric"]) == {"bsld"}
     assert set(curves.frame["line"]) == set(own.frame["variant"]), "a line a variant"
     assert set(own.frame["cell"]) <= set(curves.frame["cell"])
-
-
-def _pro_of(made: Made, name: str) -> str:
-    cell = made.run.config.cell(name)
-    return cell.but(features="engineered", placement="lookahead").name
 
 
 def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) -> None:
@@ -149,18 +135,11 @@ def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) ->
     }
     assert set(frame["key"]) == printed
     there = frame[frame["verdict"] != ABSENT]
-    assert {
-        f"{name}: {key}"
-        for name, key in (
-            ("abstract", "jct"),
-            ("abstract", "utilisation"),
-            ("fig10", "Philly.slurm-multifactor.bsld.pro_over_naive"),
-            ("fig14", "Helios.f1.bsld"),
-            ("fig15", "Alibaba.f1.jct"),
-            ("fig16", "Helios.slurm-multifactor.bsld"),
-            ("table6", "Philly.f1.utilisation"),
-        )
-    } <= set(there["key"])
+    found = (
+        "abstract: jct|fig10: Philly.slurm-multifactor.bsld.pro_over_naive|fig14: Helios.f1.bsld|fig15: Alibaba.f1.jct"
+    )
+    found += "|abstract: utilisation|fig16: Helios.slurm-multifactor.bsld|table6: Philly.f1.utilisation"
+    assert set(found.split("|")) <= set(there["key"])
     for _, row in there.iterrows():
         source = metrics.there[row["artefact"]].frame
         column = "pro_over" if row["artefact"] == "fig10-numbers" else "improvement"
@@ -182,17 +161,10 @@ def test_without_table_7_its_diagonal_is_the_comparison_with_ones_own_base_polic
 def test_nothing_is_left_out_but_what_stands_beside_rltune_proper_and_that_is_said() -> None:
     cell = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
     lone = cell.but(policy="sjf", features="raw", placement="best_fit")
-    cells = [
-        cell,
-        cell.but(features="raw", placement="best_fit"),
-        cell.but(seed=2, features="raw"),
-        lone,
-        cell.but(preset="linear"),
-        lone.but(preset="linear", policy="f1"),
-    ]
-    table = pd.DataFrame(
-        [vars(c) | {"cell": c.name, "agent": "linear" if c.preset == "linear" else "rltune"} for c in cells]
-    )
+    cells = [cell, cell.but(features="raw", placement="best_fit"), cell.but(seed=2, features="raw"), lone]
+    cells += [cell.but(preset="linear"), lone.but(preset="linear", policy="f1")]
+    table = pd.DataFrame([vars(c) | {"cell": c.name} for c in cells])
+    table["agent"] = table["preset"].where(table["preset"] == "linear", "rltune")
     chosen, note = proper(table)
     assert list(chosen["cell"]) == [cells[0].name, cells[3].name, cells[5].name]
     assert "3 of 6 agents" in note

@@ -9,28 +9,13 @@ from rltune.errors import ConfigError
 from rltune.report.paper import load_paper
 
 PAPER = load_paper(SOURCE)
-PRINTED = (
-    "abstract",
-    "table2",
-    "table4",
-    "table6",
-    "table7",
-    "table8",
-    "table9",
-    "fig10",
-    "fig12",
-    "fig14",
-    "fig15",
-    "fig16",
-    "fig17",
-    "fig18",
-    "costs",
-    "sensitivity",
-)
 
 
 def test_every_artefact_that_prints_figures_is_there_with_numbers() -> None:
-    assert set(PAPER.artefacts) == set(PRINTED)
+    printed = (
+        "abstract table2 table4 table6 table7 table8 table9 fig10 fig12 fig14 fig15 fig16 fig17 fig18 costs sensitivity"
+    )
+    assert set(PAPER.artefacts) == set(printed.split())
     for name, artefact in PAPER.artefacts.items():
         assert any(e.value is not None for e in artefact.entries.values()), name
 

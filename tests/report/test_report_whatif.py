@@ -9,118 +9,69 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from report_fakes import parsed
 
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import CURRENT, against_recorded, recommend, steps, totals
 from rltune.report import artefacts, figures, tables
-from rltune.report.artefact import load_artefacts, save_figure, save_table
+from rltune.report.artefact import load_artefacts, save
 from rltune.report.page import contents
 from rltune.report.page.summary import _whatif
 from rltune.report.tables.whatif import names, sentences
 
 JUDGE = Intervals(bootstrap=300)
 KINDS = {"current": "current", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "configuration": "configuration"}
-RAN = pd.DataFrame(
-    [
-        ("current", "current", 0, "multifactor", "easy", "best_fit", "requested", 0.7, 0.1),
-        ("saf-easy", "rule", 0, "saf", "easy", "best_fit", "requested", 0.7, 0.1),
-        ("qssf", "qssf", 0, "saf", "easy", "best_fit", "history-lightgbm", 0.7, 0.1),
-        ("configuration", "configuration", 1, "saf", "conservative", "best_fit", "requested, as calibrated", 0.7, 0.1),
-        ("rltune", "rltune", 1, "saf", "conservative", "best_fit", "requested", 0.7, 0.1),
-    ],
-    columns=["scheduler", "kind", "seed", "policy", "backfill", "placement", "estimate", "utilisation", "seconds"],
-)
-FACTS = {
-    "trace": "Mine",
-    "cluster": "Mine",
-    "data": "own",
+RAN = parsed("""\
+scheduler      kind           seed  policy       backfill      placement  estimate                 utilisation
+current        current        0     multifactor  easy          best_fit   requested                0.7
+saf-easy       rule           0     saf          easy          best_fit   requested                0.7
+qssf           qssf           0     saf          easy          best_fit   history-lightgbm         0.7
+configuration  configuration  1     saf          conservative  best_fit   requested, as calibrated  0.7
+rltune         rltune         1     saf          conservative  best_fit   requested                0.7
+""")
+FACTS = {"trace": "Mine", "cluster": "Mine", "data": "own", "machine": "GPU", "configuration": "configuration"}
+FACTS |= {
     "days": 20.0,
     "offered": 0.8,
     "warm_jobs": 100,
     "jobs": 200,
     "gpus": 64,
-    "machine": "GPU",
-    "configuration": "configuration",
     "agents": 2,
     "idle": 0,
     "limits": 0.9,
-    "training_s": 120.0,
-    "block_h": 24.0,
-    "log_days": 41.0,
-    "needed_days": 90,
-    "from": "2024-01-01 00:00",
-    "until": "2024-01-20 23:00",
 }
+FACTS |= {"training_s": 120.0, "block_h": 24.0, "log_days": 41.0, "needed_days": 90}
+FACTS |= {"from": "2024-01-01 00:00", "until": "2024-01-20 23:00"}
 
 
 def jobs(factors: dict[str, float], blocks: int = 20, wait_s: float = 3600.0) -> pd.DataFrame:
     rng = np.random.default_rng(2)
     block = np.repeat(np.arange(blocks), 10)
     base = wait_s * rng.uniform(0.5, 1.5, len(block))
-    frames = [
-        pd.DataFrame(
-            {
-                "scheduler": name,
-                "kind": kind,
-                "seed": int(kind == "rltune"),
-                "block": block,
-                "gpus": 1,
-                "job_id": [f"j{i}" for i in range(len(block))],
-                "bsld": 1.0 + base / 100,
-                "wait_s": base * factors.get(name, 1.0) * (1.0 if name == CURRENT else rng.normal(1, 0.02, len(block))),
-            }
-        )
-        for name, kind in KINDS.items()
-    ]
+    one = pd.DataFrame(
+        {"block": block, "gpus": 1, "bsld": 1.0 + base / 100, "job_id": [f"j{i}" for i in range(len(block))]}
+    )
+    frames = []
+    for name, kind in KINDS.items():
+        factor = factors.get(name, 1.0) * (1.0 if name == CURRENT else rng.normal(1, 0.02, len(block)))
+        frames.append(one.assign(scheduler=name, kind=kind, seed=int(kind == "rltune"), wait_s=base * factor))
     return pd.concat(frames, ignore_index=True)
 
 
 def groups(worse: bool = False) -> pd.DataFrame:
     """Where it is worse, jobs of over 8 GPUs did not wait at all today."""
-    rows = [
-        (
-            grouping,
-            group,
-            name,
-            50,
-            3600.0 if hit else 0.0 if worse else 3600.0,
-            2.0,
-            *[np.nan if worse else 0.05] * 3,
-            0.0,
-            -0.1,
-            0.1,
-            3600.0 if hit else 0.0,
-            3000.0 if hit else -5.0,
-            4200.0 if hit else 5.0,
-            0.01 if hit else 0.9,
-            "longer" if hit else "open",
-        )
-        for grouping, group in (("user", "heavy"), ("size", "over 8"))
-        for name in KINDS
-        for hit in [worse and group == "over 8" and name != CURRENT]
-    ]
-    return pd.DataFrame(
-        rows,
-        columns=[
-            "grouping",
-            "group",
-            "scheduler",
-            "jobs",
-            "wait_s",
-            "bsld",
-            "less_wait",
-            "less_wait_low",
-            "less_wait_high",
-            "less_bsld",
-            "less_bsld_low",
-            "less_bsld_high",
-            "more_s",
-            "more_s_low",
-            "more_s_high",
-            "more_s_holm",
-            "shows",
-        ],
-    )
+    share = np.nan if worse else 0.05
+    less = {f"less_{of}{end}": value for of, value in (("wait", share), ("bsld", 0.0)) for end in ("", "_low", "_high")}
+    rows = []
+    for grouping, group in (("user", "heavy"), ("size", "over 8")):
+        for name in KINDS:
+            hit = worse and group == "over 8" and name != CURRENT
+            more = (3600.0, 3000.0, 4200.0, 0.01, "longer") if hit else (0.0, -5.0, 5.0, 0.9, "open")
+            row = dict(zip(("more_s", "more_s_low", "more_s_high", "more_s_holm", "shows"), more))
+            wait_s = 3600.0 if hit or not worse else 0.0
+            about = {"grouping": grouping, "group": group, "scheduler": name, "jobs": 50, "wait_s": wait_s, "bsld": 2.0}
+            rows.append(about | less | row)
+    return pd.DataFrame(rows)
 
 
 def told(
@@ -261,20 +212,17 @@ def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> No
     days = frame.groupby(["scheduler", "block"], sort=False)["wait_s"].sum().div(3600).reset_index(name="wait_h")
     numbers = tables.whatif_numbers(found, RAN, log, 0.6, FACTS, 0.95)
     who = tables.whatif_groups(groups(), RAN, FACTS, 0.95)
-    for made_table in (
+    at = "2024-01-" + (days["block"] + 1).astype(str).str.zfill(2) + " 00:00"
+    for made in (
         numbers,
         who,
         tables.whatif_steps(compared, RAN, FACTS, 0.95, 0.05),
         tables.whatif_recommendation(list(told({"saf-easy": 0.7}).items()), FACTS),
-    ):
-        save_table(tmp_path, *made_table)
-    at = "2024-01-" + (days["block"] + 1).astype(str).str.zfill(2) + " 00:00"
-    for artefact, drawn, figure in (
         figures.whatif(numbers[1], FACTS, 0.95),
         figures.whatif_groups(who[1], FACTS),
         figures.whatif_days(days.assign(at=at), RAN, FACTS),
     ):
-        save_figure(tmp_path, artefact, figure, drawn)
+        save(tmp_path, *made)
     there = load_artefacts(tmp_path)
     assert set(there) == {entry.id for entry in artefacts.chapters()["whatif"].entries}
     first = there["whatif-numbers"].frame.iloc[0]

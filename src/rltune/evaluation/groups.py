@@ -14,6 +14,7 @@ from rltune.simulator.fairness import UNKNOWN, gini, jain_index
 SIZES = {"1": 1, "2–4": 4, "5–8": 8}
 """Classes of job size by name: most GPUs of each; whatever is larger is in LARGE."""
 LARGE = "over 8"
+LOST = ["jobs", "base_wait_s", "wait_s", "base_bsld", "bsld", "more_h"]
 MOST_RESAMPLES = 1000
 """Of an index; each takes a pass over all groups."""
 INDICES: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
@@ -48,7 +49,7 @@ def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFram
                 ours, theirs = (sums[column][who, group].to_numpy() for who in (scheduler, base))
                 row[column] = float(ours.sum() / counts[scheduler, group])
                 less = intervals.less(ours, theirs) if scheduler != base else Improvement()
-                row |= {name: less.gain, f"{name}_low": less.low, f"{name}_high": less.high}
+                row |= less.columns(name)
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -101,19 +102,11 @@ def losers(jobs: pd.DataFrame, base: str, ours: str, most: int = 5) -> pd.DataFr
     jobs = jobs[jobs["group"] != UNKNOWN]
     means = jobs.groupby(["scheduler", "group"])[["wait_s", "bsld"]].mean()
     if not len(means):
-        return pd.DataFrame(columns=["group", "jobs", "base_wait_s", "wait_s", "base_bsld", "bsld", "more_h"])
+        return pd.DataFrame(columns=["group", *LOST])
     mine, theirs = means.loc[ours], means.loc[base]
     number = jobs[jobs["scheduler"] == ours].groupby("group").size()
-    frame = pd.DataFrame(
-        {
-            "jobs": number,
-            "base_wait_s": theirs["wait_s"],
-            "wait_s": mine["wait_s"],
-            "base_bsld": theirs["bsld"],
-            "bsld": mine["bsld"],
-            "more_h": (mine["wait_s"] - theirs["wait_s"]) * number / 3600,
-        }
-    ).reset_index(names="group")
+    more_h = (mine["wait_s"] - theirs["wait_s"]) * number / 3600
+    frame = mine.join(theirs.add_prefix("base_")).assign(jobs=number, more_h=more_h)[LOST].reset_index(names="group")
     frame = frame.sort_values(["more_h", "group"], ascending=[False, True], ignore_index=True)
     return frame[frame["more_h"] > 0].head(most)
 

@@ -26,6 +26,11 @@ class Improvement(NamedTuple):
     p: float = NAN
     """Two-sided: the least level α at which the interval of confidence 1 − α leaves zero out; NaN without interval."""
 
+    def columns(self, name: str, p: bool = False) -> dict[str, float]:
+        """As columns of a table: name, name_low, name_high and, if asked, name_p."""
+        columns = {name: self.gain, f"{name}_low": self.low, f"{name}_high": self.high}
+        return columns | {f"{name}_p": self.p} if p else columns
+
 
 def block_length(windows: int) -> int:
     """Windows in a block: the cube root of their number, the usual order for a mean (Künsch 1989), rounded down."""

@@ -6,25 +6,31 @@ one must know to show it. The JSON is written last: without it the artefact does
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict, dataclass, field
+import dataclasses
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
+from pydantic import AfterValidator, Field, TypeAdapter, model_validator
+from pydantic.dataclasses import dataclass
 
 from rltune.errors import DataError
 from rltune.files import atomic_write, read_json, write_json, write_text
 from rltune.report.format import FORMATS
 from rltune.report.style import styled
 
-ID = re.compile(r"[a-z][a-z0-9-]*")
 PNG_DPI = 200
 
 
-@dataclass(frozen=True)
+def _format(name: str) -> str:
+    if name not in FORMATS:
+        raise ValueError(f"format {name!r}, expected one of {', '.join(FORMATS)}")
+    return name
+
+
+@dataclass(frozen=True, config={"extra": "forbid"})
 class Column:
     """How one column of an artefact's frame is shown."""
 
@@ -32,7 +38,7 @@ class Column:
     """What stands above it."""
     unit: str = ""
     """Unit, shown beside the heading."""
-    format: str = "text"
+    format: Annotated[str, AfterValidator(_format)] = "text"
     """One of `rltune.report.format.FORMATS`."""
     group: str = ""
     """Heading over this and its neighbours of the same group."""
@@ -43,16 +49,12 @@ class Column:
     help: str = ""
     """One sentence on what it is."""
 
-    def __post_init__(self) -> None:
-        if self.format not in FORMATS:
-            raise ValueError(f"column {self.heading!r}: format {self.format!r}, expected one of {', '.join(FORMATS)}")
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config={"extra": "forbid"})
 class Artefact:
     """A table or figure of the report."""
 
-    id: str
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     """Its name in files, links and on the page: `table2`, `fig11`."""
     kind: Literal["table", "figure"]
     """What it is."""
@@ -66,32 +68,21 @@ class Artefact:
     """What rows it shows: synthetic, sample, full, own."""
     source: str = ""
     """Name of the executed notebook's page it was made in ("figures")."""
-    columns: dict[str, Column] = field(default_factory=dict)
+    columns: dict[str, Column] = Field(default_factory=dict)
     """Column of the frame → how it is shown; columns without an entry are in the CSV only."""
     notes: tuple[str, ...] = ()
     """What one must know before relying on it."""
     alt: str = ""
     """A figure in words, for those who cannot see it."""
 
-    def __post_init__(self) -> None:
-        if not ID.fullmatch(self.id):
-            raise ValueError(f"artefact id {self.id!r}: expected lower-case letters, digits and hyphens")
+    @model_validator(mode="after")
+    def _figures_have_words(self) -> Artefact:
         if self.kind == "figure" and not self.alt:
             raise ValueError(f"figure {self.id}: needs an alternative text")
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Artefact:
-        """Inverse of `to_json`. Raises TypeError on unknown or missing keys, ValueError on wrong values."""
-        columns = {k: Column(**v) for k, v in value.get("columns", {}).items()}
-        lists = {k: tuple(value.get(k, ())) for k in ("data", "notes")}
-        return cls(**{**value, **lists, "columns": columns})
+        return self
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Saved:
     """An artefact read back."""
 
@@ -101,53 +92,52 @@ class Saved:
     """Text of the picture; empty for a table."""
 
 
-def save_table(folder: Path, artefact: Artefact, frame: pd.DataFrame) -> None:
-    """Write the table's CSV, then its JSON.
+def save(folder: Path, artefact: Artefact, frame: pd.DataFrame, picture: Figure | str | None = None) -> None:
+    """Write an artefact's CSV, of a figure its picture (SVG and PNG; or the SVG that it is), then its JSON.
 
-    Raises ValueError when a shown column is not in the frame.
+    The same figure gives the same bytes. Raises ValueError when a shown column is not in the frame, or a figure has no
+    picture.
     """
-    _check(artefact, frame, "table")
-    _discard(folder, artefact.id)
-    _save_data(folder, artefact, frame)
-    write_json(folder / f"{artefact.id}.json", artefact.to_json())
+    named = [c for k, v in artefact.columns.items() for c in (k, v.low, v.high) if c]
+    if unknown := [c for c in named if c not in frame.columns]:
+        there = ", ".join(frame.columns)
+        raise ValueError(f"{artefact.id}: columns {', '.join(unknown)} are not in its frame ({there})")
+    if (artefact.kind == "figure") != (picture is not None):
+        raise ValueError(f"{artefact.id} is a {artefact.kind}; only figures have a picture")
+    mark = folder / f"{artefact.id}.json"
+    mark.unlink(missing_ok=True)  # takes back the mark of completeness before anything changes
+    if isinstance(picture, Figure):
+        for kind in ("svg", "png"):
+            save_picture(folder / f"{artefact.id}.{kind}", picture, artefact.id)
+    elif picture is not None:
+        write_text(folder / f"{artefact.id}.svg", picture)
+    with atomic_write(folder / f"{artefact.id}.csv") as path:
+        frame.to_csv(path, index=False, lineterminator="\n")
+    write_json(mark, dataclasses.asdict(artefact))
 
 
-def save_figure(folder: Path, artefact: Artefact, figure: Figure, frame: pd.DataFrame) -> None:
-    """Write the figure's SVG, PNG and CSV, then its JSON; the same figure gives the same bytes.
-
-    Raises ValueError when a shown column is not in the frame.
-    """
-    _check(artefact, frame, "figure")
-    _discard(folder, artefact.id)
-    # a salt instead of a random one names the SVG's ids; no date, no version: nothing but the drawing decides the bytes
-    with styled(), matplotlib.rc_context({"svg.hashsalt": artefact.id, "svg.fonttype": "none"}):
-        with atomic_write(folder / f"{artefact.id}.svg") as path:
-            figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
-        with atomic_write(folder / f"{artefact.id}.png") as path:
-            figure.savefig(path, format="png", dpi=PNG_DPI, metadata={"Software": None})
-    _save_data(folder, artefact, frame)
-    write_json(folder / f"{artefact.id}.json", artefact.to_json())
-
-
-def save_drawing(folder: Path, artefact: Artefact, svg: str, frame: pd.DataFrame) -> None:
-    """Write a figure that is an SVG already, its CSV, then its JSON."""
-    _check(artefact, frame, "figure")
-    _discard(folder, artefact.id)
-    write_text(folder / f"{artefact.id}.svg", svg)
-    _save_data(folder, artefact, frame)
-    write_json(folder / f"{artefact.id}.json", artefact.to_json())
+def save_picture(path: Path, figure: Figure, salt: str) -> None:
+    """Write a figure as .svg or .png. No date, no version, and ids of the SVG by ``salt``: only the drawing decides the
+    bytes."""
+    metadata = {"Date": None, "Creator": None} if path.suffix == ".svg" else {"Software": None}
+    with (
+        styled(),
+        matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}),
+        atomic_write(path) as temporary,
+    ):
+        figure.savefig(temporary, format=path.suffix[1:], dpi=PNG_DPI, metadata=metadata)
 
 
 def load_artefact(folder: Path, name: str) -> Saved:
     """Read one artefact back. Raises DataError naming the file that is missing or wrong."""
     path = folder / f"{name}.json"
     try:
-        artefact = Artefact.from_json(read_json(path))
+        artefact = TypeAdapter(Artefact).validate_python(read_json(path))
         frame = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=[""])
         svg = (folder / f"{name}.svg").read_text(encoding="utf-8") if artefact.kind == "figure" else ""
     except FileNotFoundError as error:
         raise DataError(f"artefact {name}: {error.filename} is missing; run its stage again") from None
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise DataError(f"{path}: not an artefact: {error}; run its stage again") from None
     return Saved(artefact, frame, svg)
 
@@ -156,23 +146,3 @@ def load_artefacts(folder: Path) -> dict[str, Saved]:
     """Every complete artefact of a folder, by id; an absent folder holds none. Raises DataError as `load_artefact`."""
     names = sorted(p.stem for p in Path(folder).glob("*.json") if not p.name.startswith("."))
     return {name: load_artefact(folder, name) for name in names}
-
-
-def _check(artefact: Artefact, frame: pd.DataFrame, kind: str) -> None:
-    if artefact.kind != kind:
-        raise ValueError(f"{artefact.id} is a {artefact.kind}, not a {kind}")
-    named = [c for k, v in artefact.columns.items() for c in (k, v.low, v.high) if c]
-    unknown = [c for c in named if c not in frame.columns]
-    if unknown:
-        there = ", ".join(frame.columns)
-        raise ValueError(f"{artefact.id}: columns {', '.join(unknown)} are not in its frame ({there})")
-
-
-def _discard(folder: Path, name: str) -> None:
-    """Take back the mark of completeness before anything of the artefact changes."""
-    (folder / f"{name}.json").unlink(missing_ok=True)
-
-
-def _save_data(folder: Path, artefact: Artefact, frame: pd.DataFrame) -> None:
-    with atomic_write(folder / f"{artefact.id}.csv") as path:
-        frame.to_csv(path, index=False, lineterminator="\n")

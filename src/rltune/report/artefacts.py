@@ -7,7 +7,7 @@ text and columns are there too, as Jinja templates that get their numbers from t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -18,8 +18,9 @@ import yaml
 
 from rltune.config.comparisons import against_qssf, agent_of, by_features
 from rltune.config.run import RunConfig
+from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact, Column
-from rltune.report.common import NAIVE, PRO, data_labels
+from rltune.report.common import NAIVE, PRO, constant_settings, data_labels, setting_columns
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, curves_of, studies_of
 from rltune.report.templates import environment
@@ -27,8 +28,6 @@ from rltune.report.transferred import has_robustness, has_transfer
 from rltune.report.verdict import RULE
 
 FOLDER = Path(__file__).parent / "chapters"
-SHORTER = "-*"
-"""Behind the id of a figure of distributions: the same for shorter windows, where the traces have such."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Entry:
     stage: str
     """The notebook that makes it."""
     when: str = ""
-    """Name in CONDITIONS; "" where every run has it."""
+    """`trained`, or a name in CONDITIONS; "" where every run has it."""
     paper: str = ""
     """The paper's artefact that it corresponds to."""
     drawn: bool = False
@@ -51,8 +50,10 @@ class Entry:
     heading: str = ""
     caption: str = ""
     alt: str = ""
+    """Gets the rows of the frame as `drawn`, too."""
     notes: tuple[str | dict[str, str], ...] = ()
-    """Templates; those that render to nothing are dropped; `each: name` stands for a list of sentences."""
+    """Templates; those that render to nothing are dropped; `each: name` stands for a list
+    of sentences, or of what the template `say` makes one of, as `item`."""
     columns: Mapping[str, Any] = field(default_factory=dict)
     """Column → the fields of `Column`, and `when`, an expression. None: the caller gives some under that name; columns of
     columns: a group, once for each of the names and titles that the caller gives."""
@@ -73,10 +74,10 @@ class Chapter:
 @lru_cache
 def chapters() -> dict[str, Chapter]:
     """Every chapter by id, in the order of the page."""
-    shared = _read(FOLDER / "shared.yaml")
+    shared = read("shared")
     found = {}
     for path in sorted(FOLDER.glob("[0-9]*.yaml")):
-        name, given = path.stem.partition("-")[2], _read(path)
+        name, given = path.stem.partition("-")[2], read(path.stem)
         entries = []
         for key, text in given.pop("artefacts").items():
             entries.append(_entry(key, name, text, shared))
@@ -115,14 +116,9 @@ def of(config: RunConfig, stage: str = "") -> list[str]:
 def files(config: RunConfig, stage: str) -> list[str]:
     """Names of the files a stage writes: data and text of each artefact, and the pictures of figures."""
 
-    def kinds(entry: Entry) -> list[str]:
-        return (
-            ["csv", "json"]
-            + ["svg"] * (entry.kind == "figure")
-            + ["png"] * (entry.kind == "figure" and not entry.drawn)
-        )
-
-    return [f"{name}.{kind}" for name in of(config, stage) for kind in kinds(entries()[name])]
+    kinds = {"table": ["csv", "json"], "figure": ["csv", "json", "svg", "png"]}
+    made = [entries()[name] for name in of(config, stage)]
+    return [f"{e.id}.{kind}" for e in made for kind in kinds[e.kind] if kind != "png" or not e.drawn]
 
 
 def expected(config: RunConfig) -> dict[str, str]:
@@ -136,7 +132,10 @@ def expected(config: RunConfig) -> dict[str, str]:
 def why_not(config: RunConfig, name: str) -> str | None:
     """Why a run does not make an artefact; None where it does, "" where nobody would miss it."""
     condition = entries()[name].when
-    return CONDITIONS[condition](config, name) if condition else None
+    if condition == "trained":
+        return _trained(config, name)
+    there, why = CONDITIONS.get(condition, (lambda _: True, ""))
+    return None if there(config) else why
 
 
 def describe(
@@ -148,18 +147,30 @@ def describe(
     paper_ref: str | None = None,
     rows: pd.DataFrame | None = None,
     data: str = "",
+    cells: pd.DataFrame | None = None,
+    without: Iterable[str] = (),
+    by: Intervals | None = None,
     **facts: Any,
 ) -> Artefact:
     """The artefact of this id with its texts filled in from ``facts``.
 
-    ``rows``: whose `data` says what data is shown, where ``frame`` does not; ``data``: that label itself. Columns that
-    the frame lacks are not shown.
+    ``rows``: whose `data` says what data is shown, where ``frame`` does not; ``data``: that label itself; ``cells``: the
+    same, and their settings become columns where they differ and a sentence where they do not, but for those
+    ``without``; ``by``: gives the confidence. Columns that the frame lacks are not shown.
     """
     entry = entry_of(name)
-    facts |= {"rule": RULE}
+    if cells is not None:
+        rows = cells if rows is None else rows
+        shared = {"shared_settings": constant_settings(cells, without)}
+        facts = shared | {"settings": setting_columns(cells, without) if len(cells) else {}} | facts
+    if "drawn" in entry.alt:
+        facts["drawn"] = frame.to_dict("records")
+    facts |= {"rule": RULE} | ({"confidence": by.confidence} if by else {})
     notes = []
     for note in entry.notes:
-        notes += list(facts[note["each"]]) if isinstance(note, dict) else [_fill(note, facts)]
+        items = [{"item": item} for item in facts[note["each"]]] if isinstance(note, dict) else [{}]
+        text = note.get("say", "{{ item }}") if isinstance(note, dict) else note
+        notes += [_fill(text, facts | item) for item in items]
     columns: dict[str, Column] = {}
     for key, text in _columns(entry.columns, facts):
         if isinstance(text, Column):
@@ -199,8 +210,9 @@ def _columns(texts: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tup
                     yield column.replace("*", name), filled
 
 
-def _read(path: Path) -> dict[str, Any]:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+def read(name: str) -> dict[str, Any]:
+    """A file of texts among the chapters."""
+    return yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def _fill(text: str, facts: Mapping[str, Any]) -> str:
@@ -219,48 +231,40 @@ def _trained(config: RunConfig, name: str) -> str | None:
     return f"no agent is trained for {study.noun}{' against Slurm’s multifactor priority' if study.slurm else ''}"
 
 
-def _ablation(config: RunConfig, name: str) -> str | None:
+def _has_ablation(config: RunConfig) -> bool:
     cells = [c for c in config.cells() if c.features in (PRO["features"], NAIVE["features"])]
     pro = {c.but(features="", placement="") for c in cells if (c.features, c.placement) == tuple(PRO.values())}
     rest = {c.but(features="", placement="") for c in cells if (c.features, c.placement) != tuple(PRO.values())}
-    return _unless(pro & rest, f"no setting of the run has both {PRO['features']} and {NAIVE['features']} features")
+    return bool(pro & rest)
 
 
-def _placements(config: RunConfig, name: str) -> str | None:
+def _has_placements(config: RunConfig) -> bool:
     others = {(other.placement, other.locality) for other in config.evaluation.also}
-    return _unless(any(others - {(c.placement, c.locality)} for c in config.cells()), "")
+    return any(others - {(c.placement, c.locality)} for c in config.cells())
 
 
-def _balanced(config: RunConfig, name: str) -> str | None:
+def _has_balanced(config: RunConfig) -> bool:
     workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
-    there = any((c.trace, f"{c.cluster}-balanced") in workloads for c in config.cells())
-    return _unless(there, "no slice with agents has a balanced cluster among the run’s workloads")
+    return any((c.trace, f"{c.cluster}-balanced") in workloads for c in config.cells())
 
 
-def _unless(there: object, why: str) -> str | None:
-    return None if there else why
-
-
-CONDITIONS: dict[str, Callable[[RunConfig, str], str | None]] = {
-    "trained": _trained,
-    "ablation": _ablation,
-    "placements": _placements,
-    "looked_ahead": lambda c, _: _unless(
-        any(x.placement == "lookahead" for x in c.cells()), "no agent of the run has the placement lookahead"
+CONDITIONS: dict[str, tuple[Callable[[RunConfig], object], str]] = {
+    "ablation": (_has_ablation, f"no setting of the run has both {PRO['features']} and {NAIVE['features']} features"),
+    "placements": (_has_placements, ""),
+    "looked_ahead": (
+        lambda c: any(x.placement == "lookahead" for x in c.cells()),
+        "no agent of the run has the placement lookahead",
     ),
-    "balanced": _balanced,
-    "transfer": lambda c, _: _unless(has_transfer(c), "no two workloads of the run have agents of the same rules"),
-    "robustness": lambda c, _: _unless(
-        has_robustness(c), "no agent of the run is trained on exact or lognormal estimates"
-    ),
-    "rltune": lambda c, _: _unless(any(agent_of(c, x) == "rltune" for x in c.cells()), "the run has no RLTune agent"),
-    "qssf": lambda c, _: _unless(
-        against_qssf(c), "the run has no RLTune agent with EASY backfilling and estimates from earlier jobs"
-    ),
-    "features": lambda c, _: _unless(by_features(c), "no two RLTune agents of the run differ only in their features"),
-    "whatif": lambda c, _: _unless(c.whatif, ""),
-    "deployment": lambda c, _: _unless(
-        c.deployment, "the run’s configuration has no block `deployment`; config/deployment.yaml has one"
+    "balanced": (_has_balanced, "no slice with agents has a balanced cluster among the run’s workloads"),
+    "transfer": (has_transfer, "no two workloads of the run have agents of the same rules"),
+    "robustness": (has_robustness, "no agent of the run is trained on exact or lognormal estimates"),
+    "rltune": (lambda c: any(agent_of(c, x) == "rltune" for x in c.cells()), "the run has no RLTune agent"),
+    "qssf": (against_qssf, "the run has no RLTune agent with EASY backfilling and estimates from earlier jobs"),
+    "features": (by_features, "no two RLTune agents of the run differ only in their features"),
+    "whatif": (lambda c: c.whatif, ""),
+    "deployment": (
+        lambda c: c.deployment,
+        "the run’s configuration has no block `deployment`; config/deployment.yaml has one",
     ),
 }
-"""Name → why a run's configuration does not give an artefact, None where it does."""
+"""Name → whether a run's configuration gives an artefact, and why not where it does not; `trained` is another."""

@@ -11,7 +11,7 @@ from rltune.config.cells import AXES
 from rltune.evaluation.compare import Comparison, compare
 from rltune.evaluation.intervals import FEWEST, Intervals, holm
 from rltune.report.artefact import Column
-from rltune.report.style import POLICY_TITLE
+from rltune.report.style import POLICY_TITLE, scheduler_title
 
 PRO = {"features": "engineered", "placement": "lookahead"}
 NAIVE = {"features": "raw", "placement": "best_fit"}
@@ -34,12 +34,19 @@ SETTINGS = tuple(SETTING_TITLE)
 
 ABOUT = ("trace_title", "trace", "paper_trace", "data", "policy", *SETTING_TITLE, "cell")
 NAN = float("nan")
-Gain = Mapping[str, Any] | Comparison
 
 
-def about(cell: pd.Series) -> dict[str, Any]:
-    """The columns that say which cell a row is of, and its base policy's title as `base`."""
-    return {**{k: cell[k] for k in ABOUT if k in cell}, "base": policy_title(cell["policy"])}
+def about(cells: pd.DataFrame | pd.Series) -> dict[str, Any]:
+    """The columns that say which cell a row is of, and its base policy's title as `base`; of cells that differ by seed
+    those of the first, and all seeds."""
+    if isinstance(cells, pd.DataFrame):
+        return about(cells.iloc[0]) | {"seed": ", ".join(map(str, cells["seed"]))}
+    return {**{k: cells[k] for k in ABOUT if k in cells}, "base": policy_title(cells["policy"])}
+
+
+def schedulers(rows: pd.DataFrame) -> list[str]:
+    """`SAF + EASY`, `FIFO`: a name for each row's policy and backfill rule."""
+    return list(map(scheduler_title, rows["policy"], rows["backfill"]))
 
 
 def policy_title(policy: object) -> str:

@@ -176,14 +176,13 @@ def _found(number: Number, frame: pd.DataFrame) -> Checked:
 
 def as_table(checked: Sequence[Checked]) -> str:
     """A line a number: what is expected, what was found, whether that is within the tolerance."""
-    lines = [("artefact", "what", "expected", "found", "")]
+    lines = []
     for one in checked:
         n = one.number
         found = one.why or show_number(one.found, n.unit)
         outcome = "OUTSIDE" if not one.inside else "within" if n.telling else "within, which says little"
         lines.append((n.artefact, n.says, expected_text(n), found, outcome))
-    widths = [max(len(line[i]) for line in lines) for i in range(4)]
-    return "\n".join("  ".join([*(t.ljust(w) for t, w in zip(line, widths)), line[4]]).rstrip() for line in lines)
+    return pd.DataFrame(lines, columns=["artefact", "what", "expected", "found", ""]).to_string(index=False)
 
 
 def expected_text(number: Number) -> str:

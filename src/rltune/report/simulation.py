@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
 import pandas as pd
 
-from rltune.files import atomic_write
-from rltune.report.artefact import PNG_DPI
+from rltune.report.artefact import save_picture
 from rltune.report.figures.gantt import gantt
 from rltune.report.format import show
-from rltune.report.style import styled
 
 ROWS = {"wait_s": "wait (s)", "jct_s": "JCT (s)", "bsld": "bounded slowdown"}
 
@@ -75,11 +72,4 @@ def draw(bars: pd.DataFrame, node_gpus: Sequence[int], title: str, path: Path) -
 
     It ends at ``until_s``, so that one very long job does not squeeze all others.
     """
-    figure = gantt(bars, node_gpus, title, until_s=until_s(bars))
-    metadata = {"Date": None, "Creator": None} if path.suffix == ".svg" else {"Software": None}
-    with (
-        styled(),
-        matplotlib.rc_context({"svg.hashsalt": "gantt", "svg.fonttype": "none"}),
-        atomic_write(path) as temporary,
-    ):
-        figure.savefig(temporary, format=path.suffix[1:], dpi=PNG_DPI, metadata=metadata)
+    save_picture(path, gantt(bars, node_gpus, title, until_s=until_s(bars)), "gantt")

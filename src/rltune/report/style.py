@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import fill
 from typing import Any
 
 import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from rltune.policies import TITLES
-from rltune.report.format import show, three_digits
+from rltune.report.format import show
 
 # Okabe & Ito's palette, without its yellow and black (too light and too heavy on paper)
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"
@@ -36,40 +38,21 @@ LETTER_IN = 0.075
 """Width of a letter of a tick's name, about."""
 
 RC = {
-    "font.family": ["DejaVu Sans", "sans-serif"],
-    "font.size": 9,
+    **dict.fromkeys(("font.size", "axes.labelsize"), 9),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8.5),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow", "figure.constrained_layout.use"), True),
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.labelsize": 9,
-    "axes.labelcolor": INK,
     "axes.edgecolor": MUTED,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.unicode_minus": True,
     "grid.color": GRID,
     "grid.linewidth": 0.7,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "xtick.major.width": 0.8,
-    "ytick.major.width": 0.8,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
     "lines.linewidth": 1.6,
-    "figure.facecolor": PAPER,
-    "axes.facecolor": PAPER,
-    "savefig.facecolor": PAPER,
     "figure.dpi": 110,
-    "figure.constrained_layout.use": True,
 }
+"""What differs from matplotlib's own."""
 
 
 @contextmanager
@@ -98,10 +81,45 @@ def scheduler_title(policy: str, backfill: str = "none") -> str:
     return name + {"none": "", "easy": " + EASY", "greedy": " + greedy"}.get(backfill, f" + {backfill}")
 
 
-def name_ticks(axes: Axes, names: Iterable[str], upright: bool, size: float | None = None) -> None:
+def panels(
+    titles: Sequence[str], most_across: int, each_in: float, above_in: float = 0.5, **share: Any
+) -> tuple[Figure, Sequence[Axes]]:
+    """A figure with a panel for each title, row by row, as :meth:`Figure.subplots` with ``share``, and its panels.
+
+    ``each_in``: height of a row of panels, inches; ``above_in``: of what stands above them all.
+    """
+    across = min(most_across, len(titles))
+    down = -(-len(titles) // across)
+    figure = Figure(figsize=(WIDTH_IN, above_in + each_in * down))
+    axes = figure.subplots(down, across, squeeze=False, **share).ravel()
+    for axis, title in zip(axes, titles):
+        axis.set_title("\n".join(fill(line, 90 // across, break_on_hyphens=False) for line in title.split("\n")))
+    for axis in axes[len(titles) :]:
+        axis.remove()
+    for axis in axes[max(0, len(titles) - across) : len(titles)]:
+        axis.tick_params(labelbottom=True)
+    return figure, axes[: len(titles)]
+
+
+def handle(name: str, colour: str, marker: str = "", line: Any = "none", **look: Any) -> Line2D:
+    """What a legend shows of a line or a mark."""
+    return Line2D([], [], color=colour, marker=marker, linestyle=line, markersize=5, label=name, **look)
+
+
+def legend(figure: Figure, handles: Sequence[Any], columns: int = 6) -> None:
+    """A legend above all panels."""
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))
+
+
+def legend_of(axis: Axes, columns: int = 6) -> None:
+    """The legend of one panel above all of them."""
+    legend(axis.figure, axis.get_legend_handles_labels()[0], columns)
+
+
+def name_ticks(axis: Axes, names: Iterable[str], upright: bool) -> None:
     """Name the places 0, 1, … of the x axis; what stands behind a comma goes on a line of its own."""
     lines = [name.replace(", ", "\n") for name in names]
-    axes.set_xticks(range(len(lines)), lines, rotation=90 if upright else 0, fontsize=size)
+    axis.set_xticks(range(len(lines)), lines, rotation=90 if upright else 0)
 
 
 def upright_in(names: Iterable[str], each_in: float) -> float:
@@ -110,41 +128,38 @@ def upright_in(names: Iterable[str], each_in: float) -> float:
     return needed if needed > each_in else 0.0
 
 
-def rows_only(axes: Axes) -> None:
+def rows_only(axis: Axes) -> None:
     """Grid lines across only: categories need none."""
-    axes.grid(axis="x", visible=False)
-    axes.tick_params(axis="x", length=0)
+    axis.grid(axis="x", visible=False)
+    axis.tick_params(axis="x", length=0)
 
 
-def percent_ticks(value: float, _: object = None) -> str:
-    """A tick of a share: `25 %`."""
-    return show(round(value, 6), "percent").replace(".0", "")
-
-
-PERCENT, COUNT = FuncFormatter(percent_ticks), FuncFormatter(lambda value, _: f"{value:,.0f}")
-"""Formatters of axes: fractions as percentages, numbers with their thousands parted."""
-
-
-def hide_rest(axes: Any, used: int) -> None:
-    """Hide the panels of a grid behind those in use; the lowest of each column keeps its ticks."""
-    across = axes.shape[1]
-    for i in range(used, axes.size):
-        axes.flat[i].set_visible(False)
-        axes.flat[i - across].tick_params(labelbottom=True)
-
-
-def rows_of_dots(axis: Axes, rows: int) -> None:
-    """An axis with a named row for each dot, the first on top, without lines across."""
-    axis.set_ylim(rows - 0.4, -0.6)
+def name_rows(axis: Axes, names: Sequence[str]) -> None:
+    """A named row for each mark, the first on top, without lines across."""
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
     axis.grid(axis="y", visible=False)
     axis.tick_params(axis="y", length=0)
 
 
-def dot(axis: Axes, y: float, value: float, low: float, high: float, colour: str) -> None:
-    """A value with its interval, where there is one."""
-    if pd.notna(low):
-        axis.plot([low, high], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
-    axis.plot([value], [y], marker="o", color=colour, markersize=5.5, zorder=5)
+PERCENT = FuncFormatter(lambda value, _: show(round(value, 6), "percent").replace(".0", ""))
+COUNT = FuncFormatter(lambda value, _: f"{value:,.0f}")
+PLAIN = FuncFormatter(lambda value, _: f"{round(value, 9):,.10g}")
+"""Formatters of axes: fractions as percentages, numbers with their thousands parted, numbers with the digits they need."""
+
+LEFT_MOST = -1.0
+"""Improvements below −100 % are arrows at this edge; the table has their size."""
+
+
+def dots(axis: Axes, rows: pd.DataFrame, columns: Sequence[str], colours: Sequence[str]) -> None:
+    """Improvements with their intervals (``columns``: value, low, high), a dot a row, the first on top."""
+    value, low, high = (rows[column].clip(lower=LEFT_MOST).to_numpy(float) for column in columns)
+    for y, colour in enumerate(colours):
+        axis.plot([low[y], high[y]], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
+        axis.plot(value[y], y, marker="o" if value[y] > LEFT_MOST else "<", color=colour, markersize=5.5)
+    axis.axvline(0, color=INK, linewidth=0.9)
+    axis.xaxis.set_major_locator(MaxNLocator(4))
+    axis.xaxis.set_major_formatter(PERCENT)
 
 
 def marks(axis: Axes, x: Any, y: Any, marker: str, colour: str, size: float = 5.5, **more: Any) -> None:
@@ -152,19 +167,13 @@ def marks(axis: Axes, x: Any, y: Any, marker: str, colour: str, size: float = 5.
     axis.plot(x, y, linestyle="", marker=marker, color=colour, markersize=size, **more)
 
 
-def symlog_ticks(axis: Any, powers: Iterable[float]) -> None:
-    """Ticks of a logarithmic axis (`axes.xaxis`, `axes.yaxis`) at these values alone, written out."""
-    axis.set_major_locator(FixedLocator(list(powers)))
+def fixed_ticks(axis: Any, values: Iterable[float], names: Mapping[float, str] | None = None) -> None:
+    """Ticks of an axis (`axes.xaxis`, `axes.yaxis`) at these values alone, written out or by their names."""
+    axis.set_major_locator(FixedLocator(list(values)))
     axis.set_minor_locator(FixedLocator([]))
-    axis.set_major_formatter(FuncFormatter(lambda v, _: "0" if v == 0 else three_digits(v).split(".")[0]))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: names.get(round(v), "") if names else f"{v:,.10g}"))
 
 
 def label(axis: Axes, text: str, at: Any, offset: tuple[float, float], size: float = 8, **more: Any) -> None:
     """Text next to a point, ``offset`` in points from it."""
     axis.annotate(text, at, xytext=offset, textcoords="offset points", fontsize=size, **more)
-
-
-def legend_above(figure: Figure, axis: Axes, columns: int) -> None:
-    """The legend of one panel above all of them."""
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns)

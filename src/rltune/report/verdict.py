@@ -41,8 +41,8 @@ def verdict(paper: float | None, low: float, high: float, windows: int) -> str:
 
 def direction(low: float, high: float, windows: int) -> str:
     """What an interval of an improvement shows: `better`, `worse`, or `open` where it covers zero."""
-    if math.isnan(low) or math.isnan(high):
-        return "not measured"
     if windows < FEWEST:
         return TOO_FEW
+    if math.isnan(low) or math.isnan(high):
+        return "not measured"
     return "better" if low > 0 else "worse" if high < 0 else "open"

@@ -75,15 +75,9 @@ def totals(jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
         }
         for measure in MEASURES:
             found = less(jobs, scheduler, CURRENT, measure, intervals) if scheduler != CURRENT else Improvement()
-            row |= _columns(f"less_{measure}", found, p=True)
+            row |= found.columns(f"less_{measure}", p=True)
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _columns(name: str, found: Improvement, p: bool = False) -> dict[str, float]:
-    """A comparison as columns: name, name_low, name_high and, if asked, name_p."""
-    columns = {name: found.gain, f"{name}_low": found.low, f"{name}_high": found.high}
-    return columns | {f"{name}_p": found.p} if p else columns
 
 
 def _shown(frame: pd.DataFrame, p: np.ndarray, column: str, words: tuple[str, str], confidence: float) -> np.ndarray:
@@ -148,8 +142,8 @@ def in_groups(jobs: pd.DataFrame, grouping: str, intervals: Intervals) -> pd.Dat
                     found = intervals.less(ours, theirs)
                     if column == "wait_s":
                         more = intervals.longer(ours, theirs, np.repeat(number[None], len(ours), axis=0))
-                row |= {column: float(ours.sum() / len(ours) / number.sum()), **_columns(name, found)}
-            rows.append(row | _columns("more_s", more, p=True))
+                row |= {column: float(ours.sum() / len(ours) / number.sum()), **found.columns(name)}
+            rows.append(row | more.columns("more_s", p=True))
     return pd.DataFrame(rows)
 
 

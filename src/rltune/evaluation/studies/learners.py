@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -29,20 +28,6 @@ BLOCK_JOBS = 256
 Workloads = Mapping[tuple[str, str, str], Workload]
 """By trace, cluster and estimate."""
 Policies = Mapping[Cell, TrainedPolicy]
-
-
-@dataclass(frozen=True)
-class LongComparison:
-    """Ours against theirs on one sequence; means over its jobs."""
-
-    jobs: int
-    blocks: int
-    ours_mean: float
-    theirs_mean: float
-    improvement: float
-    """1 − Σ ours / Σ theirs."""
-    low: float
-    high: float
 
 
 def workload_of(cell: Cell, workloads: Workloads) -> Workload:
@@ -74,7 +59,7 @@ def qssf_windows(config: RunConfig, workloads: Workloads, windows: pd.DataFrame)
 
 def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(A row per cell × {rltune, qssf} × job of one long sequence of the test part; a row per cell: how their JCT compares,
-    the fields of LongComparison), both with ``cell``; empty where nothing is compared with QSSF.
+    as :func:`compare_long` has it), both with ``cell``; empty where nothing is compared with QSSF.
 
     One cell a workload and estimate: one trained for JCT, else for wait.
     """
@@ -92,7 +77,7 @@ def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) 
         jobs = long_run(workload_of(cell, workloads), contenders)
         jct_s = {who: rows["jct_s"].to_numpy() for who, rows in jobs.groupby("who")}
         frames.append(jobs.assign(cell=cell.name))
-        compared.append({"cell": cell.name, **asdict(compare_long(jct_s["rltune"], jct_s["qssf"], intervals))})
+        compared.append({"cell": cell.name, **compare_long(jct_s["rltune"], jct_s["qssf"], intervals)})
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), pd.DataFrame(compared)
 
 
@@ -108,8 +93,9 @@ def long_run(workload: Workload, contenders: Mapping[str, Contender], most: int 
     return pd.concat(frames, ignore_index=True)
 
 
-def compare_long(ours: np.ndarray, theirs: np.ndarray, intervals: Intervals) -> LongComparison:
-    """Two schedulers on the same jobs [J], in the order of submission, of a metric to be minimised.
+def compare_long(ours: np.ndarray, theirs: np.ndarray, intervals: Intervals) -> dict[str, float]:
+    """Two schedulers on the same jobs [J], in the order of submission, of a metric to be minimised: jobs, blocks,
+    ours_mean, theirs_mean, improvement (1 − Σ ours / Σ theirs), low, high.
 
     The interval is that of rltune.evaluation.intervals, over blocks of at least BLOCK_JOBS consecutive jobs in the
     place of windows. What a job waits for was decided many jobs before: where a backlog outlasts the blocks drawn
@@ -118,7 +104,15 @@ def compare_long(ours: np.ndarray, theirs: np.ndarray, intervals: Intervals) -> 
     blocks = max(1, len(ours) // BLOCK_JOBS)
     begins = np.linspace(0, len(ours), blocks + 1).astype(np.int64)[:-1]
     found = intervals.less(np.add.reduceat(ours, begins), np.add.reduceat(theirs, begins))
-    return LongComparison(len(ours), blocks, float(ours.mean()), float(theirs.mean()), *found[:3])
+    means = {"ours_mean": float(ours.mean()), "theirs_mean": float(theirs.mean())}
+    return {
+        "jobs": len(ours),
+        "blocks": blocks,
+        **means,
+        "improvement": found.gain,
+        "low": found.low,
+        "high": found.high,
+    }
 
 
 def batches(config: RunConfig, comparison: Comparison, workloads: Workloads, policies: Policies) -> pd.DataFrame:

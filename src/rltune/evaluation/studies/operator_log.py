@@ -224,34 +224,26 @@ def _nodes_lines(path: Path, nodes: NodeList, cluster: ClusterConfig) -> list[st
 
 def _lacking(jobs: pd.DataFrame, fitted: pd.DataFrame) -> list[str]:
     """What the log lacks, and what that costs the analysis."""
-    notes, unrecorded, limits = [], fitted["wait_s"].isna().mean(), fitted["requested_s"].notna().mean()
-    if unrecorded == 1:
-        notes.append(
-            "no recorded waits (no starts): the current rule can only be simulated, not compared with what happened"
-        )
-    elif unrecorded > 0.01:
-        notes.append(
-            f"{unrecorded:.0%} of the jobs have no recorded wait; only the others are compared with the simulation"
-        )
-    if limits == 0:
-        notes.append(
-            "no time limits: all schedulers are given run times predicted from a user's earlier jobs (history-rolling)"
-        )
-    elif limits < 0.9:
-        notes.append(f"{1 - limits:.0%} of the jobs have no time limit: theirs is predicted from earlier jobs")
+    unrecorded, limits = fitted["wait_s"].isna().mean(), fitted["requested_s"].notna().mean()
     known = fitted[fitted["requested_s"].notna()]
-    if len(known) and (over := float((known["run_s"] > known["requested_s"]).mean())) > 0.5:
-        notes.append(
-            f"{over:.0%} of the jobs with a time limit ran longer than it: is it in another unit? Write "
-            "`requested_s: {column: NAME, unit: min}` (or h) in the trace's file"
-        )
-    if fitted["user"].isna().all():
-        notes.append("no users: predictions, fair shares and groups use virtual clusters")
-    if len({*jobs["resource"]}) > 1:
-        notes.append(
-            f"{(jobs['resource'] == 'cpu').sum():,} jobs without GPUs are not simulated, nor the CPUs they hold"
-        )
-    return notes
+    over, cpu = float((known["run_s"] > known["requested_s"]).mean()), jobs["resource"] == "cpu"
+    notes = {
+        "no recorded waits (no starts): the current rule can only be simulated, not compared with what happened": (
+            unrecorded == 1
+        ),
+        f"{unrecorded:.0%} of the jobs have no recorded wait; only the others are compared with the simulation": (
+            0.01 < unrecorded < 1
+        ),
+        "no time limits: all schedulers are given run times predicted from a user's earlier jobs (history-rolling)": (
+            limits == 0
+        ),
+        f"{1 - limits:.0%} of the jobs have no time limit: theirs is predicted from earlier jobs": 0 < limits < 0.9,
+        f"{over:.0%} of the jobs with a time limit ran longer than it: is it in another unit? Write "
+        "`requested_s: {column: NAME, unit: min}` (or h) in the trace's file": over > 0.5,
+        "no users: predictions, fair shares and groups use virtual clusters": fitted["user"].isna().all(),
+        f"{cpu.sum():,} jobs without GPUs are not simulated, nor the CPUs they hold": jobs["resource"].nunique() > 1,
+    }
+    return [note for note, applies in notes.items() if applies]
 
 
 def _too_short(fitted: pd.DataFrame, clean: CleanTrace) -> list[str]:

@@ -46,17 +46,9 @@ def rule_steps(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
         def add(here: np.ndarray, before: np.ndarray | None, **values: object) -> None:
             less = intervals.less(here, before) if before is not None else Improvement()
             share = intervals.share(start, here, whole)
-            rows.append(
-                {
-                    **about,
-                    **values,
-                    "wait_s": float(here.mean()),
-                    "before_s": float((here if before is None else before).mean()),
-                    **dict(zip(("less", "less_low", "less_high", "less_p"), less)),
-                    **dict(zip(("share", "share_low", "share_high"), share)),
-                    "reference": reference,
-                }
-            )
+            waits = {"wait_s": here.mean(), "before_s": (here if before is None else before).mean()}
+            shares = Improvement(*share).columns("share")
+            rows.append({**about, **values, **waits, **less.columns("less", p=True), **shares, "reference": reference})
 
         for policy in names:
             before = None
@@ -167,10 +159,8 @@ def loads(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
                 simple = here[here["role"] == "baseline"]
                 best = scheduler["role"] == "baseline" and simple["wait_s"].any()
                 found = {
-                    "cluster": here["cluster"].iloc[0],
-                    "offered": here["offered"].iloc[0],
-                    "windows": len(theirs),
-                    "wait_s": float(waits.mean()),
+                    **here[["cluster", "offered"]].iloc[0].to_dict(),
+                    **{"windows": len(theirs), "wait_s": float(waits.mean())},
                     **dict(zip(("less", "low", "high", "p"), intervals.less(waits, theirs))),
                     "best": bool(best and (scheduler["policy"], scheduler["backfill"]) == _least(simple)),
                 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -32,26 +33,15 @@ LETTER = re.compile(r"\b([a-z])\b")
 def features() -> pd.DataFrame:
     """Table 3: a row per feature: category, feature, definition, low, high, raw, per, sets, source; by category."""
     shown = {**FEATURE_SETS, "critic": CRITIC}
-    rows = []
-    for category in (VISIBLE, CLUSTER, ENGINEERED):
-        for name, feature in FEATURES.items():
-            if feature.category != category:
-                continue
-            sets = [s for s, columns in shown.items() if any(name in column.names for column in columns)]
-            rows.append(
-                {
-                    "category": category,
-                    "feature": name,
-                    "definition": feature.definition,
-                    "low": feature.low,
-                    "high": feature.high,
-                    "raw": feature.raw,
-                    "per": PER[feature.of],
-                    "sets": ", ".join(sets),
-                    "source": feature.source,
-                }
-            )
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame([asdict(feature) for feature in FEATURES.values()]).rename(columns={"name": "feature"})
+    frame["per"] = frame["of"].map(PER)
+    frame["sets"] = [
+        ", ".join(of for of, columns in shown.items() if any(name in column.names for column in columns))
+        for name in frame["feature"]
+    ]
+    order = [VISIBLE, CLUSTER, ENGINEERED]
+    frame = frame.sort_values("category", key=lambda c: c.map(order.index), kind="stable", ignore_index=True)
+    return frame[["category", "feature", "definition", "low", "high", "raw", "per", "sets", "source"]]
 
 
 def policies(config: RunConfig) -> pd.DataFrame:
@@ -63,19 +53,9 @@ def policies(config: RunConfig) -> pd.DataFrame:
         policy = POLICIES.get(name) or Policy(name, name, float, "", "a function of the user’s own", dynamic=True)
         letters = [letter for letter in SYMBOLS if letter in LETTER.findall(policy.formula)]
         roles = {"base policy": name in bases, "baseline": name in baselines}
-        rows.append(
-            {
-                "policy": name,
-                "title": policy.title,
-                "formula": policy.formula,
-                "letters": ", ".join(letters),
-                "dynamic": policy.dynamic,
-                "in_table5": policy.in_table5,
-                "source": policy.source,
-                "remark": policy.remark,
-                "role": ", ".join(role for role, has in roles.items() if has),
-            }
-        )
+        row = {k: getattr(policy, k) for k in ("title", "formula", "dynamic", "in_table5", "source", "remark")}
+        role = ", ".join(role for role, has in roles.items() if has)
+        rows.append({"policy": name, **row, "letters": ", ".join(letters), "role": role})
     return pd.DataFrame(rows)
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.workload import Workload, add_calibrated
 from rltune.config import Cell, RunConfig, parse_estimate
-from rltune.evaluation.contenders import contender_of, windows_of
+from rltune.evaluation.contenders import Contender, contender_of, windows_of
 from rltune.traces.estimates import estimates
 from rltune.traces.split import Split, disjoint_windows, spread
 
@@ -54,9 +54,8 @@ def across_bases(
         frames += [rows.assign(**where, policy=policy, simulated=False) for policy, rows in there.items()]
         workload = workloads[where["trace"], where["cluster"], where["estimate"]]
         for policy in (policy for policy in policies if policy not in there):
-            rows, _ = windows_of(workload, contender_of(config, group[0], policy=policy), first, length)
-            rows = rows.assign(sequence_jobs=length)
-            frames.append(rows[KEPT].assign(**where, policy=policy, simulated=True))
+            rows = _windows(workload, contender_of(config, group[0], policy=policy), first, length)
+            frames.append(rows.assign(**where, policy=policy, simulated=True))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -84,7 +83,7 @@ def across_traces(
             runs.append(("random", "", "", random))
             runs += [("rltune", c.policy, c.name, contender_of(config, c, policies[c])) for c in group]
             for role, policy, cell, contender in runs:
-                rows = windows_of(workload, contender, first, length)[0].assign(sequence_jobs=length)[KEPT]
+                rows = _windows(workload, contender, first, length)
                 where = {**dict(zip(HOME, home, strict=True)), **rules}
                 frames.append(rows.assign(**where, role=role, policy=policy, cell=cell))
             progress(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home[0]} on {home[1]}")
@@ -117,7 +116,7 @@ def under_noise(
         for sigma in SIGMAS:
             blurred = with_spread(workload, sigma, config.evaluation.seed, calibrate)
             for policy, backfill, cell, contender in runs:
-                rows = windows_of(blurred, contender, first, length)[0].assign(sequence_jobs=length)[KEPT]
+                rows = _windows(blurred, contender, first, length)
                 frames.append(rows.assign(**where, sigma=sigma, cell=cell, policy=policy, backfill=backfill))
         home = where["trace"]
         progress(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home}, {len(SIGMAS)} estimates")
@@ -146,6 +145,10 @@ def with_spread(workload: Workload, sigma: float, seed: int, calibrate: bool) ->
         made = add_calibrated(table, workload.meta, made).drop(columns="job_id")
     table = pd.concat([table, made.drop(columns="source")], axis=1)
     return replace(workload, table=table, jobs=workload.with_estimates(table["estimate_s"]))
+
+
+def _windows(workload: Workload, contender: Contender, first: np.ndarray, length: int) -> pd.DataFrame:
+    return windows_of(workload, contender, first, length)[0].assign(sequence_jobs=length)[KEPT]
 
 
 def _grouped(cells: Iterable[Cell], axes: Sequence[str]) -> list[tuple[dict[str, str], list[Cell]]]:

@@ -5,41 +5,21 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
+from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import constant_settings, distinct_names, where
-from rltune.report.figures.curves import HOW_TO_READ, curve, draw
+from rltune.report.common import distinct_names, schedulers, where
+from rltune.report.figures.curves import HOW_TO_READ, curves, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import (
-    BLUE,
-    INK,
-    MUTED,
-    ORANGE,
-    PERCENT,
-    PURPLE,
-    SKY,
-    VERMILION,
-    WIDTH_IN,
-    label,
-    legend_above,
-    name_ticks,
-    percent_ticks,
-    rows_only,
-    scheduler_title,
-    styled,
-    upright_in,
-)
 from rltune.report.tables.ablation import PARTS, paper_ref, variant_title, with_variants
 
-COLOUR = {"naive": ORANGE, "naive, whole nodes": VERMILION, "pro": BLUE}
-BETWEEN = (SKY, PURPLE, MUTED)
-LOWEST = -2.0
-"""Bars and intervals that go below are cut here, the bars' values written in them."""
+COLOUR = {"naive": style.ORANGE, "naive, whole nodes": style.VERMILION, "pro": style.BLUE}
+BETWEEN = (style.SKY, style.PURPLE, style.MUTED)
 
 
 def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
-    """Bars of improvement over base with intervals: a panel a window length, a group a setting, a bar a variant.
+    """Improvement over base with intervals: a panel a window length, a row a setting and variant.
 
     ``variants`` is the frame of `tables.ablation`, which is also this figure's, with `setting`, what a group is called.
     Raises ValueError when it is empty.
@@ -47,11 +27,6 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.
     if variants.empty:
         raise ValueError("no ablation: the run has no setting in which pro can be compared with another variant")
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
-    figure = _draw(frame)
-    bars = [
-        f"{r['setting']}, windows of {r['sequence_jobs']}, {r['variant']} {show(r['improvement'], 'percent')}"
-        for _, r in frame.iterrows()
-    ]
     own = paper_ref(frame, paper)
     artefact = describe(
         "fig10",
@@ -59,10 +34,9 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.
         paper_ref=own,
         own=own,
         measures=", ".join(dict.fromkeys(frame["measure_title"])),
-        cut=(frame["improvement"] < LOWEST).any(),
-        bars="; ".join(bars),
+        cut=(frame["improvement"] < style.LEFT_MOST).any(),
     )
-    return artefact, frame, figure
+    return artefact, frame, _draw(frame)
 
 
 def ablation_training(
@@ -79,23 +53,16 @@ def ablation_training(
         panel=_settings(chosen, chosen["metric"]),
         line=[variant_title(f, p) for f, p in zip(chosen["features"], chosen["placement"])],
     )
-    frame = pd.concat(
-        [
-            curve(cell, where(histories, cell=cell["cell"])).assign(panel=cell["panel"], line=cell["line"])
-            for _, cell in chosen.iterrows()
-        ],
-        ignore_index=True,
-    )
+    frame = curves(chosen, histories)
     titles = list(dict.fromkeys(chosen["panel"]))
     figure = draw(frame, {divmod(i, 2): title for i, title in enumerate(titles)}, _colours(frame["line"]))
     last = frame.groupby("cell", sort=False).agg({"panel": "last", "line": "last", "training": "last"})
     artefact = describe(
         "fig10-training",
         frame,
-        rows=chosen,
+        cells=chosen,
         paper_ref=paper_ref(chosen, paper),
         how_to_read=HOW_TO_READ,
-        shared_settings=constant_settings(chosen),
         last="; ".join(f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()),
     )
     return artefact, frame, figure
@@ -105,14 +72,9 @@ def _settings(rows: pd.DataFrame, measures: pd.Series) -> list[str]:
     """Trace, base policy and its backfill rule, the measure where there are several, and what else tells settings
     apart; `measures`: what each row is about, in words."""
     several = measures.nunique() > 1
-    return distinct_names(
-        rows,
-        [
-            f"{r['trace_title']}, {scheduler_title(r['policy'], r['backfill'])}" + (f", {measure}" if several else "")
-            for (_, r), measure in zip(rows.iterrows(), measures, strict=True)
-        ],
-        without=(*PARTS, "seed"),
-    )
+    parts = zip(rows["trace_title"], schedulers(rows), measures, strict=True)
+    names = [", ".join(part if several else part[:2]) for part in parts]
+    return distinct_names(rows, names, without=(*PARTS, "seed"))
 
 
 def _colours(lines: pd.Series) -> dict[str, str]:
@@ -122,45 +84,18 @@ def _colours(lines: pd.Series) -> dict[str, str]:
     return {name: COLOUR.get(name) or next(between) for name in names}
 
 
-@styled()
+@style.styled()
 def _draw(frame: pd.DataFrame) -> Figure:
-    sizes = list(dict.fromkeys(frame["sequence_jobs"]))
-    variants = list(dict.fromkeys(frame["variant"]))
+    sizes = frame["sequence_jobs"].unique()
     colours = _colours(frame["variant"])
-    places = {setting: i for i, setting in enumerate(dict.fromkeys(frame["setting"]))}
-    width = 0.7 / len(variants)
-    upright = upright_in(places, (WIDTH_IN - 0.8) / (len(places) * len(sizes)))
-    figure = Figure(figsize=(WIDTH_IN, 3.1 + upright))
-    axes = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
+    tall = 0.2 * len(frame) / len(sizes)
+    titles = [f"Windows of {show(n, 'int')} jobs" for n in sizes]
+    figure, axes = style.panels(titles, len(sizes), tall, 1.1, sharex=True, sharey=True)
     for axis, n in zip(axes, sizes):
-        for k, variant in enumerate(variants):
-            rows = where(frame, sequence_jobs=n, variant=variant)
-            x = rows["setting"].map(places) + (k - (len(variants) - 1) / 2) * width
-            errors = [
-                (rows["improvement"] - rows["low"]).clip(lower=0),
-                (rows["high"] - rows["improvement"]).clip(lower=0),
-            ]
-            axis.bar(
-                x,
-                rows["improvement"],
-                width * 0.92,
-                color=colours[variant],
-                label=variant,
-                yerr=errors,
-                error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5},
-            )
-            look = {"ha": "center", "va": "bottom", "rotation": 90, "color": "white"}
-            for at, value in zip(x, rows["improvement"]):
-                if value < LOWEST:
-                    label(axis, percent_ticks(value), (at, LOWEST), (0, 3), 7, **look)
-        axis.axhline(0, color=INK, linewidth=0.9)
-        axis.set_title(f"Windows of {show(n, 'int')} jobs")
-        name_ticks(axis, places, upright > 0, 7 if len(places) > 3 else None)
-        rows_only(axis)
-        axis.yaxis.set_major_formatter(PERCENT)
-    if (frame["low"].fillna(frame["improvement"]) < LOWEST).any():
-        axes[0].set_ylim(LOWEST, 1.05)  # all panels share it
-    wait = set(frame["measure"]) == {"wait"}
-    axes[0].set_ylabel("Less mean wait than base" if wait else "Better than base")
-    legend_above(figure, axes[0], len(variants))
+        rows = where(frame, sequence_jobs=n)
+        style.dots(axis, rows, ("improvement", "low", "high"), list(rows["variant"].map(colours)))
+        style.name_rows(axis, list(rows["setting"].where(~rows["setting"].duplicated(), "")))
+    only = set(frame["measure"]) == {"wait"}
+    figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base", fontsize=9)
+    style.legend(figure, [style.handle(name, colour, "o", "-") for name, colour in colours.items()])
     return figure

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter
 
+from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import SETTINGS, constant_settings, distinct_names, lengths, policy_title, proper, where
-from rltune.report.format import show, three_digits
+from rltune.report.common import SETTINGS, distinct_names, lengths, policy_title, proper, schedulers
+from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.studies import Study, cells_of
-from rltune.report.style import (
-    INK,
-    PAPER,
-    SCHEDULER,
-    WIDTH_IN,
-    label,
-    name_ticks,
-    rows_only,
-    scheduler_title,
-    styled,
-    upright_in,
-)
 from rltune.report.transferred import SAME_AGENT
 
 LINEAR_BELOW_S = 10.0
 """The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""
 QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
+DRAWN = {"p05": "whislo", "p25": "q1", "p50": "med", "p75": "q3", "p95": "whishi"}
 NAME = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "jct": ("Completion time", "times")}
 """Metric → what a job has of it, and the plural."""
 
@@ -55,20 +41,27 @@ def boxes(
     n = sequence_jobs or longest
     rows = []
     chosen = chosen.assign(setting=_settings(chosen))
-    for _, group in chosen.groupby(SAME_AGENT, sort=False):
-        pooled = jobs[jobs["cell"].isin(group["cell"]) & (jobs["sequence_jobs"] == n)]
-        for role in ("base", "rltune"):
-            rows.append(_box(study, group, role, where(pooled, role=role)[study.column], n))
-    frame = pd.DataFrame([r for r in rows if r is not None])
-    if frame.empty:
+    for _, seeds in chosen.groupby(SAME_AGENT, sort=False):
+        pooled = jobs[jobs["cell"].isin(seeds["cell"]) & (jobs["sequence_jobs"] == n)]
+        cell, found = seeds.iloc[0], pooled.groupby("role")[study.column]
+        about = {
+            "trace_title": cell["trace_title"],
+            "base": policy_title(cell["policy"]),
+            **{c: cell[c] for c in SETTINGS if c not in ("metric", "seed")},
+            "seeds": len(seeds),
+            "setting": cell["setting"],
+        }
+        for role, values in found:
+            row = about | {"role": role, "metric": study.metric, "sequence_jobs": n, "jobs": len(values)}
+            rows.append(row | {"mean": values.mean(), **{name: values.quantile(q) for name, q in QUANTILES.items()}})
+    if not rows:
         raise ValueError(f"no test jobs of windows of {n} jobs; there are {there}")
-    figure = _draw(study, frame)
+    frame = pd.DataFrame(rows)
     several = chosen.groupby(["trace_title", "setting"], sort=False)["cell"].nunique()
-    pooled = "; ".join(f"{t}, {setting} ({k})" for (t, setting), k in several[several > 1].items())
     artefact = describe(
         study.boxes if n == longest else f"{study.boxes}-{n}",
         frame,
-        rows=chosen,
+        cells=chosen,
         paper_ref=paper.ref(study.paper) if study.paper else "",
         study=study,
         name=NAME[study.metric][0],
@@ -76,11 +69,11 @@ def boxes(
         unit=f", in {study.unit}" if study.unit else "",
         linear_below=LINEAR_BELOW_S if study.metric == "wait" else 0,
         left=left,
-        pooled=pooled,
-        shared_settings=constant_settings(chosen),
-        alt=_alt(study, frame, n),
+        pooled="; ".join(f"{trace}, {name} ({k})" for (trace, name), k in several[several > 1].items()),
+        plural=NAME[study.metric][1],
+        means=_means(study, frame),
     )
-    return artefact, frame, figure
+    return artefact, frame, _draw(study, frame)
 
 
 def lengths_of(study: Study, cells: pd.DataFrame, jobs: pd.DataFrame) -> list[int]:
@@ -102,118 +95,60 @@ def _chosen(study: Study, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 def _settings(cells: pd.DataFrame) -> pd.Series:
     """Base policy and its backfill rule, and what else tells the settings of a trace apart."""
     parts = [part for _, part in cells.groupby("trace_title", sort=False)]
-    names = [distinct_names(p, list(map(scheduler_title, p["policy"], p["backfill"]))) for p in parts]
-    named = [pd.Series(name, index=part.index) for name, part in zip(names, parts)]
+    named = [pd.Series(distinct_names(part, schedulers(part)), index=part.index) for part in parts]
     return pd.concat(named) if named else pd.Series(dtype=object)
 
 
-def _box(study: Study, seeds: pd.DataFrame, role: str, values: pd.Series, n: int) -> dict[str, Any] | None:
-    """One box; ``seeds``: the cells whose jobs are pooled."""
-    if values.empty:
-        return None
-    quantiles, cell = values.quantile(list(QUANTILES.values())).to_numpy(), seeds.iloc[0]
-    return {
-        "trace_title": cell["trace_title"],
-        "base": policy_title(cell["policy"]),
-        **{c: cell[c] for c in SETTINGS if c not in ("metric", "seed")},
-        "seeds": len(seeds),
-        "setting": cell["setting"],
-        "role": role,
-        "metric": study.metric,
-        "sequence_jobs": n,
-        "jobs": len(values),
-        "mean": float(values.mean()),
-        **dict(zip(QUANTILES, map(float, quantiles))),
-    }
-
-
-def _alt(study: Study, frame: pd.DataFrame, n: int) -> str:
+def _means(study: Study, frame: pd.DataFrame) -> str:
     means = frame.pivot_table(index=["trace_title", "setting"], columns="role", values="mean", sort=False)
-    unit = f" {study.unit}" if study.unit else ""
-    means_of = [
-        f"{trace}, {setting}: {show(r['base'], study.format)}{unit} against {show(r['rltune'], study.format)}{unit}"
-        for (trace, setting), r in means.dropna().iterrows()
-    ]
-    return (
-        f"Box plots of {NAME[study.metric][1]} in windows of {n} jobs; means, base policy against RLTune: "
-        f"{'; '.join(means_of)}."
+    means = means.dropna().map(lambda v: show(v, study.format) + (f" {study.unit}" if study.unit else ""))
+    return "; ".join(
+        f"{': '.join([', '.join(of), row['base']])} against {row['rltune']}" for of, row in means.iterrows()
     )
 
 
-def _short(value: float) -> str:
-    """A mean in the space over a box: 2.31, 951, 8.7k, 38k."""
-    if value < 1000:
-        return f"{value:.0f}" if value >= 100 else three_digits(value)
-    return f"{value / 1000:.1f}k" if value < 9950 else f"{value / 1000:,.0f}k"
-
-
-@styled()
+@style.styled()
 def _draw(study: Study, frame: pd.DataFrame) -> Figure:
     settings = {trace: list(dict.fromkeys(part["setting"])) for trace, part in frame.groupby("trace_title", sort=False)}
     room = [max(len(names), 2) for names in settings.values()]
-    upright = upright_in(frame["setting"], (WIDTH_IN - 0.8) / sum(room))
-    figure = Figure(figsize=(WIDTH_IN, 3.4 + upright))
-    axes = figure.subplots(1, len(settings), sharey=True, squeeze=False, width_ratios=room)[0]
+    upright = style.upright_in(frame["setting"], (style.WIDTH_IN - 0.8) / sum(room))
+    figure, axes = style.panels(list(settings), len(room), 2.9 + upright, sharey=True, width_ratios=room)
+    name = {"base": "base policy", "rltune": "RLTune"}
     for axis, (trace, names) in zip(axes, settings.items()):
-        if study.metric == "wait":
-            axis.set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.6)
-        else:
-            axis.set_yscale("log")
-        for i, setting in enumerate(names):
-            for role, shift in (("base", -0.2), ("rltune", 0.2)):
-                found = where(frame, trace_title=trace, setting=setting, role=role)
-                if len(found):
-                    _draw_box(axis, found.iloc[0], i + shift, SCHEDULER[role])
-        axis.set_title(trace)
-        name_ticks(axis, names, upright > 0)
+        for (role, rows), shift in zip(frame[frame["trace_title"] == trace].groupby("role"), (-0.2, 0.2)):
+            _draw_boxes(axis, rows, rows["setting"].map(names.index) + shift, style.SCHEDULER[role], study.format)
+        style.name_ticks(axis, names, upright > 0)
         axis.set_xlim(-0.55, len(names) - 0.45)
-        rows_only(axis)
-    low, high, ticks = _extent(study, frame)
-    axes[0].set_ylim(low, high)
-    axes[0].yaxis.set_major_locator(FixedLocator(ticks))
-    axes[0].yaxis.set_minor_locator(FixedLocator([]))
-    axes[0].yaxis.set_major_formatter(
-        FuncFormatter(lambda v, _: three_digits(v).split(".")[0] if v >= 1 or v == 0 else three_digits(v).rstrip("0"))
-    )
+        style.rows_only(axis)
+    top = float(frame[["p95", "mean"]].max().max())
+    if study.metric == "wait":
+        axes[0].set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.6)
+        axes[0].set_ylim(0.0, max(8 * top, 50.0))
+        style.fixed_ticks(axes[0].yaxis, [0, *(10.0**k for k in range(1, 9) if 10.0**k <= 3 * top)])
+    else:
+        axes[0].set_yscale("log")
+        bottom = float(frame["p05"].min()) or 1.0
+        axes[0].set_ylim(0.8 * bottom, top * max(2.0, (top / bottom) ** 0.3))
+        axes[0].yaxis.set_major_formatter(style.PLAIN)
     axes[0].set_ylabel(NAME[study.metric][0] + (f" ({study.unit})" if study.unit else ""))
-    figure.legend(
-        handles=[Patch(color=SCHEDULER["base"], label="base policy"), Patch(color=SCHEDULER["rltune"], label="RLTune")],
-        loc="outside upper center",
-        ncols=2,
-    )
+    style.legend(figure, [Patch(color=style.SCHEDULER[role], label=text) for role, text in name.items()])
     return figure
 
 
-def _extent(study: Study, frame: pd.DataFrame) -> tuple[float, float, Sequence[float]]:
-    """Both ends of the axis, room for the means' numbers above, and ticks at powers of ten or, of few, 1-2-5 steps."""
-    top = float(frame[["p95", "mean"]].max().max())
-    if study.metric == "wait":
-        return 0.0, max(8 * top, 50.0), [0, 10, *(10.0**k for k in range(2, 9) if 10.0**k <= 3 * top)]
-    bottom = float(frame["p05"].min()) or 1.0
-    high = top * max(2.0, (top / bottom) ** 0.3)
-    low, first = 0.8 * bottom, int(np.floor(np.log10(bottom)))
-    ticks = [10.0**k for k in range(first, 10) if low <= 10.0**k <= high]
-    if len(ticks) < 3:
-        ticks = [step * 10.0**k for k in range(first, 10) for step in (1, 2, 5) if low <= step * 10.0**k <= high]
-    return low, high, ticks
-
-
-def _draw_box(axis: Any, row: pd.Series, x: float, colour: str) -> None:
+def _draw_boxes(axis: Axes, rows: pd.DataFrame, x: pd.Series, colour: str, form: str) -> None:
+    line = {"color": colour}
     axis.bxp(
-        [{"med": row["p50"], "q1": row["p25"], "q3": row["p75"], "whislo": row["p05"], "whishi": row["p95"]}],
-        positions=[x],
+        rows.rename(columns=DRAWN)[list(DRAWN.values())].to_dict("records"),
+        positions=list(x),
         widths=0.32,
         showfliers=False,
         manage_ticks=False,
         patch_artist=True,
         boxprops={"facecolor": colour, "edgecolor": colour},
-        medianprops={"color": PAPER, "linewidth": 1.6},
-        whiskerprops={"color": colour},
-        capprops={"color": colour},
+        medianprops={"color": style.PAPER, "linewidth": 1.6},
+        whiskerprops=line,
+        capprops=line,
     )
-    axis.plot(
-        [x], [row["mean"]], marker="D", markersize=3.8, color=INK, markeredgecolor=PAPER, markeredgewidth=0.7, zorder=5
-    )
-    label(
-        axis, _short(row["mean"]), (x, max(row["p95"], row["mean"])), (0, 4), 7, rotation=90, ha="center", va="bottom"
-    )
+    style.marks(axis, x, rows["mean"], "D", style.INK, 3.8, mec=style.PAPER, mew=0.7, zorder=5)
+    for at, mean, above in zip(x, rows["mean"], rows[["p95", "mean"]].max(axis=1)):
+        style.label(axis, show(mean, form), (at, above), (0, 4), 7, rotation=90, ha="center", va="bottom")

@@ -9,12 +9,11 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from rltune.metrics import METRICS
+from rltune.report import style
 from rltune.report.common import where
-from rltune.report.style import INK, MARKERS, MUTED, WIDTH_IN, marks, styled
 
 SMALLEST = {"utilisation": 1e-3}
 """Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
@@ -27,6 +26,7 @@ HOW_TO_READ = (
     "its height has learned nothing."
 )
 """Of a caption: what is drawn of each agent."""
+DASHED = (0, (2, 2))
 
 
 def normalised(base: pd.Series, agent: pd.Series, metric: str = "wait") -> pd.Series:
@@ -34,44 +34,47 @@ def normalised(base: pd.Series, agent: pd.Series, metric: str = "wait") -> pd.Se
     return (base - agent) / np.maximum(np.maximum(base.abs(), agent.abs()), SMALLEST.get(metric, 1.0))
 
 
-def curve(cell: pd.Series, history: pd.DataFrame) -> pd.DataFrame:
-    """One row an epoch of a cell's training: `training`, `validation` and `random` (`normalised`, no unit), and
-    `difference`, that of training undivided, in the metric's unit."""
-    history, metric = history.sort_values("epoch"), cell["metric"]
-    return pd.DataFrame(
-        {
+def curves(cells: pd.DataFrame, histories: pd.DataFrame) -> pd.DataFrame:
+    """One row a cell and epoch of training: `training`, `validation` and `random` (`normalised`, no unit), `difference`,
+    that of training undivided, in the metric's unit, and the ``panel`` and ``line`` that the cell has."""
+    frames = []
+    for _, cell in cells.iterrows():
+        history, metric = where(histories, cell=cell["cell"]).sort_values("epoch"), cell["metric"]
+        columns = {
             **{k: cell[k] for k in ("trace_title", "policy", "metric", "seed", "cell", "data")},
             "epoch": history["epoch"],
             "training": normalised(history["base"], history["rl"], metric),
             "validation": normalised(history["validation_base"], history["validation_rl"], metric),
             "random": normalised(history["validation_base"], history["validation_random"], metric),
             "difference": history["base"] - history["rl"],
+            **{k: cell[k] for k in ("panel", "line")},
         }
-    )
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames, ignore_index=True)
 
 
-@styled()
+@style.styled()
 def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Mapping[str, str]) -> Figure:
     """Panels by their place, (row, column), each with the lines of the cells that it has.
 
-    ``frame``: of :func:`curve`, of all cells, with ``panel``, a title in ``panels``, and ``line``, what a cell is drawn
-    as, one of ``colours``: cells that differ by seed are lines of one name.
+    ``frame``: of :func:`curves`, with ``panel``, a title in ``panels``, and ``line``, what a cell is drawn as, one of
+    ``colours``: cells that differ by seed are lines of one name.
     """
     down, across = (1 + max(place[axis] for place in panels) for axis in (0, 1))
-    figure = Figure(figsize=(WIDTH_IN, 0.5 + 2.05 * down))
+    figure = Figure(figsize=(style.WIDTH_IN, 0.5 + 2.05 * down))
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    markers = dict(zip(colours, cycle(MARKERS)))
+    markers = dict(zip(colours, cycle(style.MARKERS)))
     for place, title in panels.items():
         axis = axes[place]
-        axis.axhline(0, color=INK, linewidth=0.9)
+        axis.axhline(0, color=style.INK, linewidth=0.9)
         axis.set_title(fill(title, 52), fontsize=None if len(title) < 40 else 8)
         for (line, _), rows in where(frame, panel=title).groupby(["line", "cell"], sort=False):
             colour = colours[str(line)]
             axis.plot(rows["epoch"], rows["training"], color=colour, linewidth=0.8, alpha=0.4)
             axis.plot(rows["epoch"], rows["training"].rolling(5, min_periods=1).mean(), color=colour)
             seen = rows.dropna(subset=["validation"])
-            axis.plot(seen["epoch"], seen["random"], color=colour, linewidth=1.0, linestyle=(0, (2, 2)))
-            marks(axis, seen["epoch"], seen["validation"], markers[str(line)], colour, 4.5, mfc="none", mew=1.2)
+            axis.plot(seen["epoch"], seen["random"], color=colour, linewidth=1.0, linestyle=DASHED)
+            style.marks(axis, seen["epoch"], seen["validation"], markers[str(line)], colour, 4.5, mfc="none", mew=1.2)
     for place in set(np.ndindex(*axes.shape)) - set(panels):
         axes[place].set_visible(False)
         if place[0]:  # the panel above is the last of its column
@@ -79,12 +82,11 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
     axes[0, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel("Epoch", fontsize=9)
     figure.supylabel("gap to base (relative)", fontsize=9)
-    handles = [
-        Line2D([], [], color=colour, marker=markers[line], markerfacecolor="none", markersize=4.5, label=line)
-        for line, colour in colours.items()
+    handles = [style.handle(name, colour, markers[name], "-", mfc="none") for name, colour in colours.items()]
+    handles += [
+        style.handle("training", style.MUTED, line="-"),
+        style.handle("validation", style.MUTED, "o", mfc="none"),
     ]
-    point = {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markersize": 4.5}
-    looks = {"training": {}, "validation": point, "random order": {"linewidth": 1.0, "linestyle": (0, (2, 2))}}
-    handles += [Line2D([], [], color=MUTED, label=name, **look) for name, look in looks.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(6 if len(handles) < 7 else 4, len(handles)))
+    handles.append(style.handle("random order", style.MUTED, line=DASHED, linewidth=1.0))
+    style.legend(figure, handles, 6 if len(handles) < 7 else 4)
     return figure

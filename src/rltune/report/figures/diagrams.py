@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -35,57 +35,31 @@ def _committed(name: str, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, 
     return describe(name, frame, paper), frame, svg
 
 
-def fig9(
-    features: str,
-    columns: Sequence[str],
-    critic_columns: Sequence[str],
-    queue: int,
-    actor: Sequence[int],
-    critic: Sequence[int],
-    base_policy_bias: bool,
-    others: Sequence[str],
-    paper: PaperResults,
-) -> tuple[Artefact, pd.DataFrame, str]:
+def fig9(network: Mapping[str, Any], paper: PaperResults) -> tuple[Artefact, pd.DataFrame, str]:
     """The networks of an agent: a box per layer, with its shape and its number of weights; the frame has a row for each.
 
-    ``features``: name of the set; ``columns``, ``critic_columns``: what a row of actor and critic has; ``queue``: rows
-    at most; ``actor``, ``critic``: units of every layer, the last 1, ``critic`` empty where there is none;
-    ``base_policy_bias``: whether the base policy's order is added to the scores; ``others``: other agents of the run, in words.
+    ``network``: as rltune.evaluation.studies.system.network gives it.
     """
-    seen = [f"{queue} × {len(columns)}", f"feature set {features}", "each row separately"]
-    last = ("base order", "added, then", "softmax") if base_policy_bias else ("softmax", "over the", "queue")
-    layers = _layers(len(columns), actor)
-    networks: list[dict[str, Any]] = [
-        {"title": "Actor: the queue", "rows": queue, "input": seen, "layers": layers, "out": ("Scores", *last)}
+    queue, columns, flat = network["queue"], network["columns"], network["queue"] * len(network["critic_columns"])
+    seen = [f"{queue} × {len(columns)}", f"feature set {network['features']}", "each row separately"]
+    last = ("base order", "added, then", "softmax") if network["base_policy_bias"] else ("softmax", "over the", "queue")
+    layers = {"Actor": layers_of(len(columns), network["actor"]), "Critic": layers_of(flat, network["critic"])}
+    drawn = [
+        {"title": "Actor: the queue", "rows": queue, "input": seen, "layers": layers["Actor"], "out": ("Scores", *last)}
     ]
-    if critic:
-        flat = queue * len(critic_columns)
-        seen = [f"{queue} × {len(critic_columns)}, flattened:", f"{show(flat, 'int')} numbers,", "all rows at once"]
-        out, layers = ("Value", "expected", "reward"), _layers(flat, critic)
-        networks.append({"title": "Critic: the queue", "rows": 1, "input": seen, "layers": layers, "out": out})
-    frame = pd.DataFrame(
-        [{"network": net["title"].partition(":")[0], **row} for net in networks for row in net["layers"]]
-    )
-    artefact = describe(
-        "fig9",
-        frame,
-        paper,
-        queue=queue,
-        columns=columns,
-        critic_columns=critic_columns,
-        actor=actor,
-        critic=critic,
-        others=others,
-        actor_weights=weights(len(columns), actor),
-        critic_weights=weights(queue * len(critic_columns), critic),
-    )
-    return artefact, frame, fill("fig9.svg.j2", networks=networks)
+    if network["critic"]:
+        seen = [
+            f"{queue} × {len(network['critic_columns'])}, flattened:",
+            f"{show(flat, 'int')} numbers,",
+            "all rows at once",
+        ]
+        out = ("Value", "expected", "reward")
+        drawn.append({"title": "Critic: the queue", "rows": 1, "input": seen, "layers": layers["Critic"], "out": out})
+    frame = pd.DataFrame([{"network": name, **row} for name, rows in layers.items() for row in rows])
+    weights = {f"{name.lower()}_weights": sum(row["weights"] for row in rows) for name, rows in layers.items()}
+    return describe("fig9", frame, paper, **network, **weights), frame, fill("fig9.svg.j2", networks=drawn)
 
 
-def weights(inputs: int, layers: Sequence[int]) -> int:
-    """Kernels and biases of dense layers of these units after so many inputs."""
-    return sum((a + 1) * b for a, b in pairwise([inputs, *layers]))
-
-
-def _layers(inputs: int, units: Sequence[int]) -> list[dict[str, int]]:
+def layers_of(inputs: int, units: Sequence[int]) -> list[dict[str, int]]:
+    """Units of dense layers after so many inputs, and the weights of each, kernel and bias."""
     return [{"units": b, "weights": (a + 1) * b} for a, b in pairwise([inputs, *units])]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, PercentFormatter
+from itertools import product
 
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import COUNT, MARKERS, WIDTH_IN, styled, trace_colours
 
 TICKS_S = {1: "1 s", 60: "1 min", 3600: "1 h", 86_400: "1 d", 30 * 86_400: "30 d"}
 
@@ -28,14 +29,13 @@ def distributions(
     """
     key = ["trace", "data", "type"]
     summed = sizes.assign(**sizes.groupby("trace", sort=False)[["jobs", "work"]].cumsum().clip(upper=1.0))
-    frame = pd.concat(
-        [
-            run_times.rename(columns={"run_s": "at_most"}).assign(of="run_s"),
-            summed.rename(columns={"most": "at_most"}).assign(of="size"),
-        ],
-        ignore_index=True,
-    )[[*key, "of", "at_most", "jobs", "work"]]
-    figure = _draw(frame, {t: paper.trace(t) for t in frame["trace"]})
+    parts = {
+        "run_s": run_times.rename(columns={"run_s": "at_most"}),
+        "size": summed.rename(columns={"most": "at_most"}),
+    }
+    frame = pd.concat([part.assign(of=of) for of, part in parts.items()], ignore_index=True)
+    frame = frame[[*key, "of", "at_most", "jobs", "work"]]
+    figure = _draw(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace"]}))
     return describe("distributions", frame, alt=_alt(frame)), frame, figure
 
 
@@ -49,42 +49,22 @@ def _alt(frame: pd.DataFrame) -> str:
     return f"Four charts of cumulative shares, one line a trace. {'; '.join(halves)}."
 
 
-@styled()
-def _draw(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
-    colours, markers = trace_colours(papers), dict(zip(papers, MARKERS * len(papers)))
-    dashed = {t for t, kind in zip(frame["trace"], frame["type"]) if kind == "CPU"}
-    figure = Figure(figsize=(WIDTH_IN, 4.6))
+@style.styled()
+def _draw(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
+    cpu = sorted(set(frame.loc[frame["type"] == "CPU", "trace"]))
+    figure = Figure(figsize=(style.WIDTH_IN, 4.6))
     axes = figure.subplots(2, 2, sharex="col", sharey=True)
-    for column, of in enumerate(("run_s", "size")):
-        for axis, share in zip(axes[:, column], ("jobs", "work")):
-            for trace, colour in colours.items():
-                rows = where(frame, trace=trace, of=of)
-                axis.plot(
-                    rows["at_most"],
-                    rows[share],
-                    color=colour,
-                    linestyle="--" if trace in dashed else "-",
-                    marker=markers[trace] if of == "size" else None,
-                    markersize=3.5,
-                    linewidth=1.4,
-                )
-    axes[0, 0].set(xscale="log", ylabel="Share of the jobs")
-    axes[0, 0].set_ylim(0, 1.02)
-    axes[1, 0].set(ylabel=f"Share of the {'GPU- or CPU-time' if dashed else 'GPU-time'}", xlabel="Run time, at most")
-    axes[0, 0].xaxis.set_major_locator(FixedLocator(list(TICKS_S)))
-    axes[0, 0].xaxis.set_minor_locator(FixedLocator([]))
-    axes[0, 0].xaxis.set_major_formatter(FuncFormatter(lambda v, _: TICKS_S.get(round(v), "")))
-    axes[0, 0].yaxis.set_major_formatter(PercentFormatter(1.0))
+    dashes = {trace: (4, 2) if trace in cpu else "" for trace in colours}
+    for axis, (share, of) in zip(axes.flat, product(("jobs", "work"), ("run_s", "size"))):
+        look = {"hue": "trace", "style": "trace", "palette": colours, "dashes": dashes, "legend": False}
+        sns.lineplot(where(frame, of=of), x="at_most", y=share, markers=of == "size", linewidth=1.4, ax=axis, **look)
+    axes[0, 0].set(xscale="log", ylabel="Share of the jobs", ylim=(0, 1.02))
+    axes[1, 0].set(ylabel=f"Share of the {'GPU- or CPU-time' if cpu else 'GPU-time'}", xlabel="Run time, at most")
+    style.fixed_ticks(axes[0, 0].xaxis, TICKS_S, TICKS_S)
+    axes[0, 0].yaxis.set_major_formatter(style.PERCENT)
     axes[0, 1].set_xscale("log", base=2)
     largest = int(where(frame, of="size")["at_most"].max())
-    step = 1 + (largest > 256)
-    axes[0, 1].xaxis.set_major_locator(FixedLocator([2**k for k in range(0, largest.bit_length(), step)]))
-    axes[0, 1].xaxis.set_minor_locator(FixedLocator([]))
-    axes[0, 1].xaxis.set_major_formatter(COUNT)
-    axes[1, 1].set_xlabel("GPUs (CPUs), at most" if dashed else "GPUs, at most")
-    handles = [
-        Line2D([], [], color=c, linestyle="--" if t in dashed else "-", marker=markers[t], markersize=4, label=t)
-        for t, c in colours.items()
-    ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 6))
+    style.fixed_ticks(axes[0, 1].xaxis, [2**k for k in range(0, largest.bit_length(), 1 + (largest > 256))])
+    axes[1, 1].set_xlabel("GPUs (CPUs), at most" if cpu else "GPUs, at most")
+    style.legend(figure, [style.handle(t, c, line="--" if t in cpu else "-") for t, c in colours.items()])
     return figure

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe, entry_of
-from rltune.report.common import SETTING_TITLE, constant_settings, policy_title, proper, varying, where
-from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curve, draw
+from rltune.report.common import SETTING_TITLE, policy_title, proper, varying
+from rltune.report.figures.curves import HOW_TO_READ, METRIC_SHORT, curves, draw
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, in_curves
 from rltune.report.style import trace_colours
@@ -31,15 +31,9 @@ def training(
     chosen, left = proper(cells[pd.Series(mine, index=cells.index, dtype=bool)].reset_index(drop=True))
     if chosen.empty:
         raise ValueError(f"no training curves for {name}: no agent was trained for what it shows")
-    chosen = chosen.assign(panel=_panels(chosen))
-    frame = pd.concat(
-        [
-            curve(cell, where(histories, cell=cell["cell"])).assign(panel=cell["panel"], line=cell["trace_title"])
-            for _, cell in chosen.iterrows()
-        ],
-        ignore_index=True,
-    )
-    placed = chosen.drop_duplicates("panel").sort_values("metric", key=_in_order, kind="stable")
+    chosen = chosen.assign(panel=_panels(chosen), line=chosen["trace_title"])
+    frame = curves(chosen, histories)
+    placed = chosen.drop_duplicates("panel").sort_values("metric", key=lambda m: pd.factorize(m)[0], kind="stable")
     panels = dict(zip(_places(list(placed["metric"])), placed["panel"]))
     figure = draw(frame, panels, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"]))))
     last = frame.groupby("cell", sort=False)["training"].last()
@@ -49,13 +43,12 @@ def training(
         name,
         frame,
         paper,
-        rows=chosen,
+        cells=chosen,
         metrics=metrics,
         how_to_read=HOW_TO_READ,
         in_paper=entry_of(name).paper,
         utilisation="utilisation" in set(chosen["metric"]),
         left=left,
-        shared_settings=constant_settings(chosen),
         panels="; ".join(panels.values()),
         traces=", ".join(titles),
         better=int((last > 0).sum()),
@@ -76,11 +69,6 @@ def _panels(cells: pd.DataFrame) -> list[str]:
         for i, cell in alike.iterrows():
             titles[i] = ", ".join([first, *(str(cell[c]) for c in SETTING_TITLE if c in apart)])
     return list(titles)
-
-
-def _in_order(values: pd.Series) -> pd.Series:
-    """Values as numbers, in the order in which they first appear."""
-    return pd.Series(pd.factorize(values)[0], index=values.index)
 
 
 def _places(metrics: list[str]) -> list[tuple[int, int]]:

@@ -7,33 +7,22 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
+from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.format import show
-from rltune.report.style import (
-    BLUE,
-    COUNT,
-    GREEN,
-    INK,
-    MARKERS,
-    MUTED,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    WIDTH_IN,
-    label,
-    legend_above,
-    marks,
-    rows_only,
-    styled,
-)
 from rltune.report.tables.whatif import GROUP_TITLE, names
 
-LOOKS = {"recorded": MUTED, "current": ORANGE, "rule": SKY, "qssf": PURPLE, "configuration": GREEN, "rltune": BLUE}
-RULES = (SKY, VERMILION, INK, GREEN)
+LOOKS = {
+    "recorded": style.MUTED,
+    "current": style.ORANGE,
+    "rule": style.SKY,
+    "qssf": style.PURPLE,
+    "configuration": style.GREEN,
+    "rltune": style.BLUE,
+}
+RULES = (style.SKY, style.VERMILION, style.INK, style.GREEN)
 """Colours of rules where each has its own."""
 Facts = Mapping[str, Any]
 
@@ -44,27 +33,26 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> tuple[Arte
     ``numbers``: the frame of the table `whatif-numbers`.
     """
     frame = numbers[["scheduler", "kind", "title", "wait_h", "hours_less", "hours_less_low", "hours_less_high", "data"]]
-    with styled():
-        figure = Figure(figsize=(WIDTH_IN, 0.9 + 0.38 * len(frame)))
+    with style.styled():
+        figure = Figure(figsize=(style.WIDTH_IN, 0.9 + 0.38 * len(frame)))
         axis = figure.subplots()
         places = range(len(frame))[::-1]
         axis.barh(places, frame["wait_h"], color=[LOOKS[k] for k in frame["kind"]], height=0.62)
         today = float(frame.loc[frame["kind"] == "current", "wait_h"].iloc[0])
-        axis.axvline(today, color=ORANGE, linewidth=1, linestyle="--")
+        axis.axvline(today, color=style.ORANGE, linewidth=1, linestyle="--")
         for place, (_, row) in zip(places, frame.iterrows(), strict=True):
             right = row["wait_h"]
             if pd.notna(row["hours_less_low"]):
                 ends = [today - row["hours_less_high"], today - row["hours_less_low"]]
                 axis.plot(ends, [place, place], color="black", linewidth=1.2, marker="|", markersize=7)
                 right = max(right, *ends)
-            label(axis, f"{show(row['wait_h'], 'int')} h", (right, place), (4, 0), va="center")
+            style.label(axis, f"{show(row['wait_h'], 'int')} h", (right, place), (4, 0), va="center")
         axis.set_yticks(list(places), list(frame["title"]))
         axis.set_xlim(left=0)
         axis.margins(x=0.14)
         axis.set_xlabel(f"Hours waited by {show(facts['jobs'], 'int')} jobs in {show(facts['days'], 'number')} days")
-        axis.xaxis.set_major_formatter(COUNT)
-    hours = "; ".join(f"{r['title']} {show(r['wait_h'], 'int')} h" for _, r in frame.iterrows())
-    return describe("whatif", frame, confidence=confidence, summary=hours), frame, figure
+        axis.xaxis.set_major_formatter(style.COUNT)
+    return describe("whatif", frame, confidence=confidence), frame, figure
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, str]:
@@ -81,40 +69,31 @@ def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> tuple[Ar
     """
     title = {**names(ran), "recorded": "As recorded"}
     frame = days.assign(title=days["scheduler"].map(title), data=facts["data"])
-    with styled():
-        figure = Figure(figsize=(WIDTH_IN, 3.0))
+    with style.styled():
+        figure = Figure(figsize=(style.WIDTH_IN, 3.0))
         axis = figure.subplots()
         colour = _colours(frame)
         for i, (scheduler, part) in enumerate(frame.groupby("scheduler", sort=False)):
-            dashed = scheduler == "recorded"
-            axis.plot(
-                part["block"],
-                part["wait_h"],
-                label=part["title"].iloc[0],
-                marker=MARKERS[i % len(MARKERS)],
-                markersize=3.5,
-                color=colour[scheduler],
-                linestyle="--" if dashed else "-",
-                linewidth=1.2,
-            )
+            look = {"marker": style.MARKERS[i % len(style.MARKERS)], "markersize": 3.5, "color": colour[scheduler]}
+            line = "--" if scheduler == "recorded" else "-"
+            axis.plot(part["block"], part["wait_h"], line, label=part["title"].iloc[0], linewidth=1.2, **look)
         ticks = frame.drop_duplicates("block").sort_values("block")
         ticks = ticks.iloc[:: max(1, -(-len(ticks) // 12))]
         axis.set_xticks(list(ticks["block"]), [at[5:10] for at in ticks["at"]])
         axis.set_ylim(bottom=0)
         axis.set_ylabel("Hours waited")
         axis.set_xlabel("Day of arrival (the log’s time)")
-        axis.yaxis.set_major_formatter(COUNT)
-        figure.legend(loc="outside upper center", ncols=3)
+        axis.yaxis.set_major_formatter(style.COUNT)
+        style.legend_of(axis, 3)
     worst = frame.loc[frame.groupby("scheduler", sort=False)["wait_h"].idxmax()]
-    most = [f"{r['title']} at most {show(r['wait_h'], 'int')} h on {r['at'][:10]}" for _, r in worst.iterrows()]
-    return describe("whatif-days", frame, summary="; ".join(most)), frame, figure
+    return describe("whatif-days", frame, worst=worst.to_dict("records")), frame, figure
 
 
 def whatif_groups(groups: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
     frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
-    with styled():
-        figure = Figure(figsize=(WIDTH_IN, 3.4))
+    with style.styled():
+        figure = Figure(figsize=(style.WIDTH_IN, 3.4))
         panels = figure.subplots(1, frame["grouping"].nunique(), sharey=True, squeeze=False)[0]
         schedulers, colour = list(dict.fromkeys(frame["scheduler"])), _colours(frame)
         for axis, (grouping, part) in zip(panels, frame.groupby("grouping", sort=False), strict=True):
@@ -122,15 +101,16 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.Data
             for k, (scheduler, mine) in enumerate(part.groupby("scheduler", sort=False)):
                 at = [order.index(g) + 0.11 * (k - (len(schedulers) - 1) / 2) for g in mine["group"]]
                 name = mine["title"].iloc[0]
-                marks(axis, at, mine["wait_s"] / 3600, MARKERS[k % len(MARKERS)], colour[scheduler], 5, label=name)
+                marker = style.MARKERS[k % len(style.MARKERS)]
+                style.marks(axis, at, mine["wait_s"] / 3600, marker, colour[scheduler], 5, label=name)
             axis.set_xticks(range(len(order)), order)
             axis.set_xlabel(GROUP_TITLE[grouping].capitalize() if grouping == "user" else GROUP_TITLE[grouping])
             axis.set_yscale("symlog", linthresh=0.1, linscale=0.5)
             axis.set_ylim(0, max(2 * float(frame["wait_s"].max()) / 3600, 0.2))
-            axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-            rows_only(axis)
+            axis.yaxis.set_major_formatter(style.PLAIN)
+            style.rows_only(axis)
         panels[0].set_ylabel("Mean wait (h)")
-        legend_above(figure, panels[0], 3)
+        style.legend_of(panels[0], 3)
     means = [
         f"{group} {GROUP_TITLE[grouping]}: "
         + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h" for _, r in part.iterrows())

@@ -16,7 +16,6 @@ from rltune.files import write_text
 from rltune.report import artefacts
 from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.deviations import load_deviations
-from rltune.report.format import show
 from rltune.report.page import contents, inline, marks, opponents, provenance, summary, tables
 from rltune.report.page.claims import claims, untested
 from rltune.report.page.methods import methods
@@ -95,9 +94,9 @@ def render(run: Run, there: dict[str, Saved], notebooks: list[str], benchmarks: 
 
 @lru_cache
 def _page() -> Environment:
-    """The report's templates, with escaping and what only the page needs."""
-    made = environment().overlay(autoescape=True)
-    made.filters |= {"show": show, "slug": tables.slug, "coded": _coded}
+    """The report's templates with what only the page needs."""
+    made = environment(html=True).overlay()
+    made.filters |= {"coded": _coded}
     made.globals |= {
         "badge": marks.badge,
         "cell": marks.cell,

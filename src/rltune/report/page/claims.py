@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
@@ -13,27 +13,11 @@ from rltune.report.page.marks import OUTCOME, badge, cell
 from rltune.report.verdict import ABSENT
 
 TABLE = "claims"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One claim of the paper that this run can say something of."""
-
-    text: str
-    where: str
-    """In the paper."""
-    paper: Markup
-    ours: Markup
-    data: str
-    windows: Markup
-    verdict: str
-    """By the rule; "" where there is no interval."""
-    heuristic: Markup
-    """What RLTune is against the strongest heuristic on the same windows; empty where that was not compared."""
-    artefact: str
-    """Id of the table it is from."""
-    learned: bool
-    """False where the agent says that it learned nothing."""
+Claim = dict[str, Any]
+"""One claim of the paper that this run can say something of: text, where (in the paper), paper, ours, data, windows,
+verdict ("" where there is no interval), heuristic (what RLTune is against the strongest heuristic on the same windows;
+empty where that was not compared), artefact (id of the table it is from), learned (False where the agent says that it
+learned nothing)."""
 
 
 def claims(there: dict[str, Saved]) -> list[Claim]:
@@ -45,7 +29,26 @@ def claims(there: dict[str, Saved]) -> list[Claim]:
     most = frame.groupby("key", sort=False)["windows"].transform("max")
     best = frame[frame["windows"] == most]
     several = best["key"].duplicated(keep=False)
-    return [_claim(i, row, there, bool(several[i])) for i, row in best.iterrows()]
+    found = []
+    for i, row in best.iterrows():
+        number = {c: cell(TABLE, i, c, row[c], "percent") for c in ("paper", "ours", "low", "high")}
+        interval = Markup(' <span class="interval">{low} to {high}</span>').format(**number)
+        setting = f" ({row['preset']}, {row['estimate']}, seed {row['seed']})" if several[i] else ""
+        found.append(
+            {
+                "text": row["claim"] + setting,
+                "where": row["where"],
+                "paper": number["paper"],
+                "ours": number["ours"] + ("" if is_missing(row["low"]) else interval),
+                "data": row["data"],
+                "windows": cell(TABLE, i, "windows", row["windows"], "int"),
+                "verdict": "" if is_missing(row["verdict"]) else row["verdict"],
+                "heuristic": _heuristic(row, there),
+                "artefact": row["artefact"],
+                "learned": not str(row["learned"]).startswith("no"),
+            }
+        )
+    return found
 
 
 def untested(there: dict[str, Saved]) -> list[str]:
@@ -56,34 +59,11 @@ def untested(there: dict[str, Saved]) -> list[str]:
     return [f"{row['claim']} ({row['where']})" for _, row in frame[frame["verdict"] == ABSENT].iterrows()]
 
 
-def _claim(index: int, row: pd.Series, there: dict[str, Saved], several: bool) -> Claim:
-    def number(column: str, format: str = "percent") -> Markup:
-        return cell(TABLE, index, column, row[column], format)
-
-    ours = number("ours") if not is_missing(row["ours"]) else Markup("–")
-    if not is_missing(row["low"]) and not is_missing(row["high"]):
-        ours += Markup(' <span class="interval">{} to {}</span>').format(number("low"), number("high"))
-    setting = f" ({row['preset']}, {row['estimate']}, seed {row['seed']})" if several else ""
-    return Claim(
-        text=str(row["claim"]) + setting,
-        where=str(row["where"]),
-        paper=number("paper"),
-        ours=ours,
-        data=str(row["data"]),
-        windows=number("windows", "int"),
-        verdict="" if is_missing(row["verdict"]) else str(row["verdict"]),
-        heuristic=_heuristic(row, there),
-        artefact=str(row["artefact"]),
-        learned=not str(row["learned"]).startswith("no"),
-    )
-
-
 def _heuristic(row: pd.Series, there: dict[str, Saved]) -> Markup:
     """How the same agent does against the strongest heuristic, from the row that the claim's number is from."""
-    name = str(row["artefact"])
-    if name not in there or is_missing(row["row"]) or "shows_strong" not in there[name].frame:
+    name, index = str(row["artefact"]), int(row["row"])
+    if name not in there or "shows_strong" not in there[name].frame:
         return Markup("")
-    index = int(row["row"])
     source = there[name].frame.loc[index]
     if is_missing(source["over_strong"]) or source["shows_strong"] not in OUTCOME:
         return Markup("")

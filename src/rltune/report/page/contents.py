@@ -15,19 +15,6 @@ from rltune.report.verdict import ABSENT
 SUMMARY = "summary"
 """The chapter whose figures stand in the page's summary."""
 Chapters = list[tuple[Chapter, list[Saved]]]
-AGENT = Chapter(
-    "agent", "The agent and its training", "", "How its training went, and what training and deciding cost.", ()
-)
-LOG = Chapter(
-    "log",
-    "The log and the cluster",
-    "",
-    "The contents of the log, what was left out, its load on the cluster, and the accuracy of the estimates that the "
-    "schedulers use.",
-    (),
-)
-OPERATOR = {AGENT: ("fig11", "costs"), LOG: ("table4", "audits", "loads", "estimates", "distributions", "arrivals")}
-"""Chapters of a page about a user's cluster, after the first."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +51,9 @@ def chapters(there: dict[str, Saved]) -> Chapters:
 def for_an_operator(there: dict[str, Saved]) -> tuple[Chapters, Chapters]:
     """(The chapters of a page about a user's cluster, those of the paper that are left); none of them empty."""
     first = [(chapter, shown) for chapter, shown in chapters(there) if chapter.id == "whatif"]
-    first += [(chapter, [there[n] for n in names if n in there]) for chapter, names in OPERATOR.items()]
+    for name, text in artefacts.read("operator").items():
+        chapter = Chapter(name, text["title"], "", text["lead"], ())
+        first.append((chapter, [there[n] for n in text["artefacts"] if n in there]))
     used = {saved.artefact.id for _, shown in first for saved in shown}
     rest = chapters({name: saved for name, saved in there.items() if name not in used})
     return tuple([(c, shown) for c, shown in some if shown] for some in (first, rest))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from markupsafe import Markup
 
 from rltune.report.format import show
-from rltune.report.page.tables import slug
+from rltune.report.templates import slug
 from rltune.report.verdict import TOO_FEW, TOO_SLOW
 
 DATA_MEANING = {

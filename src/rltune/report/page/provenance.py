@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,50 +19,25 @@ PACKAGES = (
 ).split()
 
 
-@dataclass(frozen=True)
-class Provenance:
-    """Everything a reader needs to make the report again."""
-
-    made: str
-    """Date and time of the page, UTC."""
-    config_path: str
-    config_text: str
-    seeds: dict[str, str]
-    versions: dict[str, str]
-    commit: str
-    machine: dict[str, str]
-    stages: pd.DataFrame
-    """`stage`, `seconds`, longest first; empty where the workflow has not measured."""
-
-    @property
-    def kinds(self) -> pd.DataFrame:
-        """`kind` of step (train, evaluate, …), `steps` of it and their `seconds` in all, longest first."""
-        kind = self.stages["stage"].str.split("/").str[0].rename("kind")
-        frame = self.stages["seconds"].groupby(kind).agg(["size", "sum"]).reset_index()
-        frame.columns = ["kind", "steps", "seconds"]
-        return frame.sort_values(["seconds", "kind"], ascending=[False, True], ignore_index=True)
-
-    @property
-    def run(self) -> dict[str, str]:
-        """When, from what and on what the page was made."""
-        return {"Page made": self.made, "Commit": self.commit, **self.machine}
-
-
-def gather(run: Run, root: Path, benchmarks: Path | None) -> Provenance:
-    """Ask the run, the packages, git and the machine; what cannot be found says so."""
+def gather(run: Run, root: Path, benchmarks: Path | None) -> dict[str, Any]:
+    """Everything a reader needs to make the report again: run (when, from what and on what the page was made), seeds,
+    versions, config_path, config_text, and of the steps of the workflow stages (`stage`, `seconds`, longest first) and
+    kinds (`kind` of step, `steps` of it, their `seconds` in all); what cannot be found says so."""
     path = root / run.path
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     when = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
-    return Provenance(
-        made=when.strftime("%Y-%m-%d %H:%M UTC"),
-        config_path=path.name if not path.is_relative_to(root) else str(path.relative_to(root)),
-        config_text=path.read_text(encoding="utf-8") if path.is_file() else "not found",
-        seeds=seeds(run),
-        versions=versions(),
-        commit=commit(root),
-        machine=machine(),
-        stages=stages(benchmarks),
-    )
+    each = stages(benchmarks)
+    kinds = each.assign(kind=each["stage"].str.split("/").str[0]).groupby("kind", as_index=False)
+    kinds = kinds.agg(steps=("seconds", "size"), seconds=("seconds", "sum"))
+    return {
+        "run": {"Page made": when.strftime("%Y-%m-%d %H:%M UTC"), "Commit": commit(root), **machine()},
+        "config_path": path.name if not path.is_relative_to(root) else str(path.relative_to(root)),
+        "config_text": path.read_text(encoding="utf-8") if path.is_file() else "not found",
+        "seeds": seeds(run),
+        "versions": versions(),
+        "stages": each,
+        "kinds": kinds.sort_values(["seconds", "kind"], ascending=[False, True], ignore_index=True),
+    }
 
 
 def seeds(run: Run) -> dict[str, str]:
@@ -81,35 +56,23 @@ def seeds(run: Run) -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """Python and the packages that could change a number."""
-    found = {"Python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    installed = {found.name.lower(): found.version for found in distributions()}
+    return {"Python": platform.python_version(), **{name: installed.get(name, "not installed") for name in PACKAGES}}
 
 
 def commit(root: Path) -> str:
     """The commit, and whether the files differ from it; in words where there is no git."""
 
     def git(*arguments: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(root), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-        ).stdout.strip()
+        how = {"capture_output": True, "text": True, "timeout": 20, "check": True}
+        quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+        return subprocess.run(["git", "-C", str(root), *arguments], env=quiet, **how).stdout.strip()
 
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
             return "unknown (the project is not a git repository of its own)"
-        changed = git("status", "--porcelain")
-        return git("rev-parse", "HEAD") + (
-            f", with {len(changed.splitlines())} changed or new files" if changed else ", no file changed"
-        )
+        changed = len(git("status", "--porcelain").splitlines())
+        return git("rev-parse", "HEAD") + (f", with {changed} changed or new files" if changed else ", no file changed")
     except (OSError, subprocess.SubprocessError):
         return "unknown (no git here)"
 
@@ -121,10 +84,7 @@ def machine() -> dict[str, str]:
     if info.is_file():
         lines = info.read_text(errors="replace").splitlines()
         model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    try:
-        memory = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
-    except (ValueError, OSError, AttributeError):
-        memory = "unknown"
+    memory = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
     return {
         "Processor": model,
         "Cores": str(os.cpu_count() or "unknown"),

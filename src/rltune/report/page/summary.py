@@ -76,8 +76,8 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
     kinds: dict[str, list[str]] = {}
     for name in dict.fromkeys(cell.trace for cell in run.config.cells()):
         kinds.setdefault(run.traces[name].data, []).append(run.traces[name].title)
-    single = [c for c in claimed if c.where != UP_TO]
-    verdicts = {word: sum(c.verdict == word for c in single) for word in (MATCHES, HOLDS, UNDECIDED, FAILS)}
+    single = [c for c in claimed if c["where"] != UP_TO]
+    verdicts = {word: sum(c["verdict"] == word for c in single) for word in (MATCHES, HOLDS, UNDECIDED, FAILS)}
     verdicts[UNDECIDED] = len(single) - verdicts[MATCHES] - verdicts[HOLDS] - verdicts[FAILS]
     idle = {s: f["learned"].astype(str).str.startswith("no") for s, f in rows.items() if "learned" in f}
     idle_count = sum(int(c.sum()) for c in idle.values())

@@ -8,24 +8,10 @@ import pandas as pd
 
 from rltune.config.cells import AXES
 from rltune.evaluation.intervals import Intervals
+from rltune.report import common
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import (
-    NAIVE,
-    NAIVE_PAPER,
-    NAN,
-    PRO,
-    about,
-    compared,
-    constant_settings,
-    gain,
-    holm_note,
-    lengths,
-    seeds_note,
-    setting_columns,
-    where,
-    with_holm,
-)
+from rltune.report.common import where
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.studies import PAPER_POLICY, STUDIES, main_part
@@ -35,7 +21,7 @@ from rltune.report.verdict import verdict
 PARTS = ("features", "placement")
 TESTED = {"pro_over_p": "holm"}
 SAME = [a for a in AXES if a not in (*PARTS, "seed")]
-TITLES = {"naive": NAIVE, "naive, whole nodes": NAIVE_PAPER, "pro": PRO}
+TITLES = {"naive": common.NAIVE, "naive, whole nodes": common.NAIVE_PAPER, "pro": common.PRO}
 OURS, OTHER = {"who": "ours"}, {"who": "other"}
 METRIC_TITLE = {study.metric: study.noun for study in STUDIES}
 PRINTED = ("Philly", "slurm-multifactor", "bsld", "pro_over_naive")
@@ -52,7 +38,7 @@ def ablation(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per variant × window length, for every setting that has pro and at least one other variant.
 
-    Agents are compared in the metric they were trained for (`measure`; of a mix, its heaviest part). Each row has the
+    Agents are common.compared in the metric they were trained for (`measure`; of a mix, its heaviest part). Each row has the
     variant's improvement over its own base, and pro's improvement over the variant on the same windows (empty for pro
     itself), both as fractions with intervals; seeds are pooled as in `tables.comparison`, for pro over the variant
     those that both have. The paper's figure and a verdict stand where the setting is its own: Philly, Slurm's
@@ -60,24 +46,25 @@ def ablation(
     """
     used = with_variants(cells)
     rows = [
-        _row(variant, where(group, **PRO), windows, n, paper, by)
+        _row(variant, where(group, **common.PRO), windows, n, paper, by)
         for _, group in used.groupby(SAME, sort=False)
         for _, variant in group.groupby(list(PARTS), sort=False)
-        for n in lengths(where(windows, cell=variant["cell"].iloc[0]))
+        for n in common.lengths(where(windows, cell=variant["cell"].iloc[0]))
     ]
     frame = pd.DataFrame(rows)
     if len(frame):
         frame = frame.sort_values("sequence_jobs", ascending=False, kind="stable", ignore_index=True)
-        frame = with_holm(frame, TESTED)
+        frame = common.with_holm(frame, TESTED)
     measures = set(frame["measure"]) if len(frame) else set()
     study = next((s for s in STUDIES if measures == {s.metric}), None)
     less = study.less if study else "Better"
     return describe(
         "fig10-numbers",
         frame,
-        rows=used,
+        cells=used,
+        without=("seed",),
+        by=by,
         paper_ref=paper_ref(frame, paper),
-        confidence=by.confidence,
         printed=show(paper.value("fig10", *PRINTED), "percent"),
         where=paper.where("fig10", *PRINTED),
         study=study,
@@ -85,23 +72,24 @@ def ablation(
         form=study.format if study else "number",
         less=less,
         over=f"Pro’s {less[0].lower()}{less[1:]}",
-        settings=setting_columns(used, without=(*PARTS, "seed", "metric")) if len(used) else {},
+        settings=common.setting_columns(used, without=(*PARTS, "seed", "metric")) if len(used) else {},
         has_choice=len(frame) and frame["choice"].any(),
         has_paper=len(frame) and (frame["paper_says"] != "").any(),
         has_verdict=len(frame) and (frame["verdict"] != "").any(),
-        seeds=seeds_note(frame),
-        holm=holm_note(frame, TESTED, "of pro over another variant", by.confidence, by.bootstrap),
-        shared_settings=constant_settings(used, without=("seed",)),
+        seeds=common.seeds_note(frame),
+        holm=common.holm_note(frame, TESTED, "of pro over another variant", by.confidence, by.bootstrap),
     ), frame
 
 
 def with_variants(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells of the settings that have pro and at least one other variant, naive first."""
-    chosen = cells[(cells["agent"] == "rltune") & cells["features"].isin([PRO["features"], NAIVE["features"]])]
+    chosen = cells[
+        (cells["agent"] == "rltune") & cells["features"].isin([common.PRO["features"], common.NAIVE["features"]])
+    ]
     used = [
         name
         for _, group in chosen.groupby(SAME, sort=False)
-        if len(where(group, **PRO)) and len(group[list(PARTS)].drop_duplicates()) > 1
+        if len(where(group, **common.PRO)) and len(group[list(PARTS)].drop_duplicates()) > 1
         for name in group.sort_values([*PARTS, "seed"], ascending=[False, True, True])["cell"]
     ]
     return chosen.set_index("cell", drop=False).loc[used].reset_index(drop=True)
@@ -113,10 +101,9 @@ def _row(
     cell = variant.iloc[0]
     metric = main_part(cell["metric"])
     each = [where(windows, cell=name) for name in variant["cell"]]
-    base = compared(by, each, metric, n, {"role": "rltune"}, {"role": "base"})
+    base = common.compared(by, each, metric, n, {"role": "rltune"}, {"role": "base"})
     row: dict[str, Any] = {
-        **about(cell),
-        "seed": ", ".join(str(s) for s in variant["seed"]),
+        **common.about(variant),
         "measure": metric,
         "measure_title": METRIC_TITLE[metric],
         "variant": variant_title(cell["features"], cell["placement"]),
@@ -124,7 +111,7 @@ def _row(
         "base_mean": base.theirs_mean,
         "rltune_mean": base.ours_mean,
         **{k: getattr(base, k) for k in ("windows", "seeds", "improvement", "low", "high")},
-        **dict.fromkeys(("pro_over", "pro_over_low", "pro_over_high", "pro_over_p", "paper"), NAN),
+        **dict.fromkeys(("pro_over", "pro_over_low", "pro_over_high", "pro_over_p", "paper"), common.NAN),
         "paper_says": "",
         "verdict": "",
         "choice": choices(variant, each, n),
@@ -132,9 +119,9 @@ def _row(
     pairs = of_the_same_seed(pro, variant)
     if cell["cell"] in set(pro["cell"]) or pairs.empty:
         return row
-    over = compared(by, side_by_side(windows, pairs), metric, n, OURS, OTHER)
-    row |= gain("pro_over", over, prefix="pro_over_")
-    entry = paper.find("fig10", *figure_key(cell)) if {k: cell[k] for k in PARTS} == NAIVE_PAPER else None
+    over = common.compared(by, side_by_side(windows, pairs), metric, n, OURS, OTHER)
+    row |= common.gain("pro_over", over, prefix="pro_over_")
+    entry = paper.find("fig10", *figure_key(cell)) if {k: cell[k] for k in PARTS} == common.NAIVE_PAPER else None
     if entry is not None and cell["backfill"] == "none":
         row |= {
             "paper": entry.value,
@@ -152,7 +139,7 @@ def of_the_same_seed(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 def side_by_side(windows: pd.DataFrame, pairs: pd.DataFrame) -> list[pd.DataFrame]:
     """A table per row of :func:`of_the_same_seed`: the windows of both agents, with `who` (OURS, OTHER).
 
-    They ran on the same windows, so they can be compared pair by pair, as an agent and its base policy are.
+    They ran on the same windows, so they can be common.compared pair by pair, as an agent and its base policy are.
     """
 
     def runs(cell: str, who: dict[str, str]) -> pd.DataFrame:

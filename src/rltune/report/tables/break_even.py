@@ -11,7 +11,7 @@ from rltune.evaluation.compare import Comparison, strong_baseline
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, about, best_measured, compared, constant_settings, setting_columns, where
+from rltune.report.common import NAN, about, best_measured, compared, where
 from rltune.report.style import scheduler_title
 
 AGENT = {"role": "rltune"}
@@ -57,14 +57,7 @@ def break_even(
     frame = best_measured(pd.DataFrame(rows)).reset_index(drop=True)
     if len(frame):
         frame["break_even_min"] = (frame["training_s"] / 3600 / frame["saved_h"] * 24 * 60).where(frame["saved_h"] > 0)
-    return describe(
-        "break-even",
-        frame,
-        rows=chosen,
-        confidence=by.confidence,
-        settings=setting_columns(chosen),
-        shared_settings=constant_settings(chosen),
-    ), frame
+    return describe("break-even", frame, cells=chosen, by=by), frame
 
 
 def _saved(name: str, found: Comparison, daily: float) -> dict[str, float]:

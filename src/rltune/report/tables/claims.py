@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
 from rltune.report.artefact import Artefact, Column
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, best_measured, policy_title
+from rltune.report.common import best_measured, policy_title
 from rltune.report.paper import PaperResults
 from rltune.report.studies import JCT, PAPER_POLICY, STUDIES, UTILISATION, WAIT, Study
 from rltune.report.tables.ablation import figure_key
-from rltune.report.verdict import ABSENT, HOLDS, MATCHES, verdict
+from rltune.report.verdict import ABSENT, HOLDS, MATCHES, TOO_SLOW, verdict
 
 HEADLINES: dict[str, Study] = {"wait": WAIT, "jct": JCT, "utilisation": UTILISATION}
 """Key of an entry of the abstract → where its counterpart is sought."""
@@ -24,7 +23,6 @@ POLICY_OF = {theirs: ours for ours, theirs in PAPER_POLICY.items()}
 SHOWN = {"preset": "Training preset", "estimate": "Run-time estimates", "seed": "Seeds"}
 COPIED = ("trace_title", *SHOWN, "sequence_jobs", "windows", "data")
 """Columns of a comparison that its claim has too."""
-Row = dict[str, Any]
 
 
 def claims(
@@ -37,24 +35,23 @@ def claims(
     `where` in the paper, `paper` its figure, `ours` with `low` and `high` (all fractions), COPIED, `verdict`, and
     `artefact` and `row`: the id of the table it is from, and which row of its CSV, from 0.
     """
-    tables = {**tables, "fig10-numbers": variants}
-    rows: list[Row] = []
-    for name, artefact in paper.artefacts.items():
-        for key, entry in artefact.entries.items():
-            if entry.value is None or entry.unit != "fraction":
-                continue
-            claim = {
-                "claim": _claim(name, key, artefact.title),
-                "where": entry.where or artefact.where,
-                "paper": entry.value,
-                "key": f"{name}: {key}",
-            }
-            absent = {"ours": NAN, "low": NAN, "high": NAN, **dict.fromkeys(COPIED), "verdict": ABSENT}
-            absent |= {"choice": "", "learned": "", "artefact": "", "row": None}
-            rows += [claim | ours for ours in _found(name, key, entry.value, tables) or [absent]]
-    frame = pd.DataFrame(rows)
-    frame = frame.assign(sort=frame["verdict"] == ABSENT).sort_values("sort", kind="stable", ignore_index=True)
-    frame = frame.drop(columns="sort").astype({"sequence_jobs": "Int64", "windows": "Int64", "row": "Int64"})
+    printed = [
+        {
+            "claim": _claim(name, key, artefact.title),
+            "where": entry.where or artefact.where,
+            "paper": entry.value,
+            "key": f"{name}: {key}",
+        }
+        for name, artefact in paper.artefacts.items()
+        for key, entry in artefact.entries.items()
+        if entry.value is not None and entry.unit == "fraction"
+    ]
+    ours = _ours({name: frame for name, frame in {**tables, "fig10-numbers": variants}.items() if len(frame)})
+    frame = pd.DataFrame(printed).merge(ours, on="key", how="left")
+    frame["verdict"] = [_verdict(row) for _, row in frame.iterrows()]
+    frame = frame.sort_values("verdict", key=lambda v: v == ABSENT, kind="stable", ignore_index=True)
+    frame = frame.astype({"sequence_jobs": "Int64", "windows": "Int64", "row": "Int64"})
+    frame = frame.fillna({"choice": "", "learned": "", "artefact": ""})
     there = frame[frame["verdict"] != ABSENT]
     single = there[~there["key"].str.startswith("abstract: ")]  # “up to” repeats one of the others
     counts = single["verdict"].replace("", "no interval").value_counts()
@@ -73,83 +70,73 @@ def claims(
     ), frame
 
 
-def _found(name: str, key: str, printed: float, tables: Mapping[str, pd.DataFrame]) -> list[Row]:
-    """Our counterparts of one entry of the paper."""
-    parts, study = key.split("."), STUDY_OF.get(name)
-    if name == "abstract" and key in HEADLINES:
-        return _headline(printed, HEADLINES[key], tables)
-    if name == "table7":
-        return _transferred(parts, tables.get("table7")) or _diagonal(printed, parts, tables.get(WAIT.numbers))
-    if name == "fig17" and "fig17-numbers" in tables:
+def _verdict(row: pd.Series) -> str:
+    if pd.isna(row["row"]):
+        return ABSENT
+    return TOO_SLOW if row["verdict"] == TOO_SLOW else verdict(row["paper"], row["low"], row["high"], row["windows"])
+
+
+def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Our counterparts of the paper's entries, by the key of these."""
+    found = [
+        pd.DataFrame(columns=["key", "ours", "low", "high", *COPIED, "verdict", "choice", "learned", "artefact", "row"])
+    ]
+    for study in STUDIES:
+        if study.paper and study.numbers in tables:
+            frame = tables[study.numbers]
+            key = (
+                f"{study.paper}: "
+                + frame["paper_trace"]
+                + "."
+                + frame["policy"].replace(PAPER_POLICY)
+                + f".{study.metric}"
+            )
+            found.append(_rows(study.numbers, frame[frame["paper"].notna()], key))
+    for headline, study in HEADLINES.items():  # the best of any comparable setting, as the abstract’s “up to” has it
+        if study.numbers in tables:
+            frame = best_measured(tables[study.numbers])
+            mine = (
+                (frame["paper_trace"].fillna("") != "")
+                & (frame["backfill"] == "none")
+                & (frame["metric"] == study.metric)
+            )
+            best = frame[mine & frame["improvement"].notna()].nlargest(1, "improvement")
+            found.append(_rows(study.numbers, best, f"abstract: {headline}"))
+    if "fig10-numbers" in tables:
+        frame = tables["fig10-numbers"]
+        key = "fig10: " + pd.Series([".".join(figure_key(row)) for _, row in frame.iterrows()], frame.index)
+        found.append(_rows("fig10-numbers", frame[frame["paper"].notna()], key, "pro_over", "pro_over_"))
+    if "fig17-numbers" in tables:
         frame = tables["fig17-numbers"]
-        return _rows("fig17-numbers", frame[frame["paper_improvement"].notna() & (frame["paper_trace"] == parts[0])])
-    if name == "fig18" and "deployment-numbers" in tables:
+        known = frame[frame["paper_improvement"].notna()]
+        found.append(_rows("fig17-numbers", known, "fig17: " + frame["paper_trace"] + ".qssf.jct"))
+    if "deployment-numbers" in tables:
         frame = tables["deployment-numbers"]
-        both = (frame["ours"] == "rltune") & (frame["theirs"] == "slurm") & (frame["measure"] == key)
-        return _rows("deployment-numbers", frame[both], "gain")
-    if name == "fig10" and len(frame := tables["fig10-numbers"]):
-        mine = [".".join(figure_key(row)) == key for _, row in frame.iterrows()]
-        return _rows(
-            "fig10-numbers", frame[pd.Series(mine, frame.index) & frame["paper"].notna()], "pro_over", "pro_over_"
-        )
-    if study is not None and len(frame := tables.get(study.numbers, pd.DataFrame())):
-        mine = [
-            f"{row['paper_trace']}.{PAPER_POLICY.get(row['policy'], row['policy'])}.{study.metric}" == key
-            for _, row in frame.iterrows()
-        ]
-        return _rows(study.numbers, frame[pd.Series(mine, frame.index) & frame["paper"].notna()])
-    return []
+        both = (frame["ours"] == "rltune") & (frame["theirs"] == "slurm")
+        found.append(_rows("deployment-numbers", frame[both], "fig18: " + frame["measure"], "gain"))
+    if "table7" in tables:
+        frame = tables["table7"]
+        for tested in (c.removesuffix("_paper") for c in frame if c.endswith("_paper")):
+            key = "table7: " + frame["paper_trace"] + "." + frame["policy"] + f".{tested}.wait"
+            known = frame[frame[f"{tested}_paper"].notna()]
+            found.append(_rows("table7", known, key, tested, f"{tested}_"))
+    done = pd.concat([part for part in found if len(part)] or found, ignore_index=True)
+    if WAIT.numbers not in tables:
+        return done
+    # without a table 7 its diagonal: agents against the base policy that they were trained with
+    frame = tables[WAIT.numbers]
+    mine = frame[(frame["metric"] == "wait") & (frame["backfill"] == "none")]
+    diagonal = _rows(WAIT.numbers, mine, "table7: " + mine["paper_trace"] + "." + (mine["policy"] + ".") * 2 + "wait")
+    return pd.concat([done, diagonal[~diagonal["key"].isin(done["key"])]], ignore_index=True)
 
 
-def _headline(printed: float, study: Study, tables: Mapping[str, pd.DataFrame]) -> list[Row]:
-    """The best of any comparable setting, as the abstract's “up to” has it."""
-    frame = best_measured(tables.get(study.numbers, pd.DataFrame()))
-    if not len(frame):
-        return []
-    mine = (frame["paper_trace"].fillna("") != "") & (frame["backfill"] == "none") & (frame["metric"] == study.metric)
-    fitting = frame[mine & frame["improvement"].notna()]
-    return _again(printed, study.numbers, fitting.nlargest(1, "improvement"))
-
-
-def _transferred(parts: list[str], table7: pd.DataFrame | None) -> list[Row]:
-    """Agents trained with one base policy and evaluated against another, or the same, from our own Table 7."""
-    trace, trained, tested, _ = parts
-    if table7 is None or not {"paper_trace", f"{tested}_paper"} <= set(table7):
-        return []
-    rows = table7[(table7["paper_trace"] == trace) & (table7["policy"] == trained) & table7[f"{tested}_paper"].notna()]
-    return _rows("table7", rows.rename(columns={f"{tested}_verdict": "verdict"}), tested, f"{tested}_")
-
-
-def _diagonal(printed: float, parts: list[str], frame: pd.DataFrame | None) -> list[Row]:
-    """Agents evaluated against the base policy they were trained with."""
-    trace, trained, tested, metric = parts
-    if trained != tested or frame is None:
-        return []
-    mine = (frame["paper_trace"] == trace) & (frame["policy"] == tested) & (frame["metric"] == metric)
-    return _again(printed, WAIT.numbers, frame[mine & (frame["backfill"] == "none")])
-
-
-def _again(printed: float, artefact: str, rows: pd.DataFrame) -> list[Row]:
-    """The same with the verdict on another figure of the paper than the table's own."""
-    return [
-        row | {"verdict": verdict(printed, row["low"], row["high"], int(row["windows"]))}
-        for row in _rows(artefact, rows)
-    ]
-
-
-def _rows(artefact: str, rows: pd.DataFrame, value: str = "improvement", prefix: str = "") -> list[Row]:
+def _rows(
+    artefact: str, rows: pd.DataFrame, key: pd.Series | str, value: str = "improvement", prefix: str = ""
+) -> pd.DataFrame:
     """Rows of a table of ours as rows of this one."""
-    return [
-        {
-            **{"ours": row[value], "low": row[f"{prefix}low"], "high": row[f"{prefix}high"]},
-            **{k: row.get(k) for k in COPIED},
-            "verdict": row["verdict"],
-            **{k: row.get(k) or "" for k in ("choice", "learned")},
-            "artefact": artefact,
-            "row": row.name,
-        }
-        for _, row in rows.iterrows()
-    ]
+    found = rows.reindex(columns=[*COPIED, "verdict", "choice", "learned"]).astype({"seed": object})
+    numbers = {"ours": rows[value], "low": rows[f"{prefix}low"], "high": rows[f"{prefix}high"]}
+    return found.assign(key=pd.Series(key, rows.index), **numbers, artefact=artefact, row=rows.index)
 
 
 def _claim(name: str, key: str, title: str) -> str:

@@ -11,21 +11,10 @@ import pandas as pd
 from rltune.config.cells import AXES
 from rltune.evaluation.compare import SPAN, Comparison, picked_baseline, strong_baseline
 from rltune.evaluation.intervals import Intervals
+from rltune.report import common
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import (
-    NAN,
-    about,
-    compared,
-    constant_settings,
-    holm_note,
-    lengths,
-    proper,
-    seeds_note,
-    setting_columns,
-    where,
-    with_holm,
-)
+from rltune.report.common import where
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperEntry, PaperResults
 from rltune.report.studies import PAPER_POLICY, UTILISATION, Study, cells_of
@@ -48,36 +37,35 @@ def comparison(
     """One row per setting × window length of a study: base, agent, improvement with interval, paper, verdict, opponents.
 
     ``cells`` and ``windows`` as `report.read` gives them; used are the cells of the study (`report.studies`), of these
-    those of RLTune proper (`common.proper`). A setting trained with several seeds is one row: `seeds` of them, the
+    those of RLTune common.proper (`common.proper`). A setting trained with several seeds is one row: `seeds` of them, the
     interval over seeds and windows, `seed_low` and `seed_high` the least and most improvement of one; `cell` is the
     first. Improvements and their intervals are fractions, means are over windows. `holm`, `holm_strong` and so on are
     p-values after Holm's correction over all comparisons of the table.
     """
-    chosen, left = proper(cells_of(study, cells))
+    chosen, left = common.proper(cells_of(study, cells))
     rows = []
     for _, group in chosen.groupby([a for a in AXES if a != "seed"], sort=False):
         each = [where(windows, cell=name) for name in group["cell"]]
         learned = learned_in([where(histories, cell=name) for name in group["cell"]])
-        rows += [_row(group, each, n, study, paper, by) | {"learned": learned} for n in lengths(each[0])]
-    frame = with_holm(pd.DataFrame(rows), TESTED)
+        rows += [_row(group, each, n, study, paper, by) | {"learned": learned} for n in common.lengths(each[0])]
+    frame = common.with_holm(pd.DataFrame(rows), TESTED)
     heuristics = int(frame["heuristics"].max()) if "heuristics" in frame else 0
     others = "over base policy, random order and heuristics" if heuristics else "over the base policy"
     return describe(
         study.numbers,
         frame,
-        rows=chosen,
+        cells=chosen,
+        without=["seed"],
+        by=by,
         paper_ref=paper.ref(study.paper) if study.paper else "",
         study=study,
-        confidence=by.confidence,
-        settings=setting_columns(chosen, without=["seed"]),
         levels=_levels(paper) if study == UTILISATION else "",
         heuristics=heuristics,
         several=len(frame) and frame["seeds"].max() > 1,
         has_choice=len(frame) and frame["choice"].any(),
-        seeds=seeds_note(frame),
-        holm=holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
+        seeds=common.seeds_note(frame),
+        holm=common.holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
         left=left,
-        shared_settings=constant_settings(chosen, without=["seed"]),
     ), frame
 
 
@@ -88,13 +76,12 @@ def _row(
     roles = set(where(each[0], sequence_jobs=n)["role"])
 
     def against(theirs: Mapping[str, Any], metric: str = metric) -> Comparison:
-        return compared(by, each, metric, n, AGENT, theirs)
+        return common.compared(by, each, metric, n, AGENT, theirs)
 
     base = against({"role": "base"})
     entry = _printed(cell, study, paper)
     row: dict[str, Any] = {
-        **about(cell),
-        "seed": ", ".join(str(s) for s in group["seed"]),
+        **common.about(group),
         "measure": metric,
         "sequence_jobs": n,
         "base_mean": base.theirs_mean,
@@ -105,7 +92,7 @@ def _row(
         **{k: getattr(base, k) for k in ("seed_low", "seed_high", "worst_tenth_share")},
         "shows": direction(base.low, base.high, base.windows),
         "choice": choices(group, each, n),
-        "paper": NAN if entry is None or entry.value is None else entry.value,
+        "paper": common.NAN if entry is None or entry.value is None else entry.value,
         "paper_says": "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " "),
         "verdict": verdict(None if entry is None else entry.value, base.low, base.high, base.windows),
     }

@@ -6,7 +6,7 @@ import pandas as pd
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import about, constant_settings, setting_columns, where
+from rltune.report.common import about, where
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 
@@ -57,12 +57,10 @@ def costs(
         "costs",
         frame,
         paper,
-        rows=cells,
-        settings=setting_columns(cells),
+        cells=cells,
         limited=int(frame["milp_limit"].sum()) if len(frame) else 0,
         where=paper.artefacts["costs"].where,
         printed={name: show(paper.value("costs", key), "printed") for name, key in PRINTED.items()},
-        shared_settings=constant_settings(cells),
     ), frame
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.deployment import LONG_CYCLE_S
-from rltune.evaluation.intervals import FEWEST
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, holm_note, policy_title, with_holm
+from rltune.report.common import holm_note, policy_title, with_holm
 from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
-from rltune.report.verdict import TOO_FEW, TOO_SLOW, direction, verdict
+from rltune.report.templates import fill
+from rltune.report.verdict import TOO_SLOW, direction, verdict
 
 HOUR_S = 3600.0
 MEASURES = {
@@ -29,7 +29,7 @@ IN_PAPER = ("makespan", "utilisation", "wait")
 """Measures that the paper prints a comparison of."""
 SCALE = {"makespan": 1 / HOUR_S, "utilisation": 100.0}
 TESTED = {"p": "p_holm"}
-RULES = {"easy": "EASY", "conservative": "Conservative"}
+RULES = ("easy", "conservative")
 WAITS = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
 UNKNOWN = "unknown"
 DIGITS = 8
@@ -61,31 +61,12 @@ def sizes_in(runs: pd.DataFrame) -> dict[int, str]:
 def in_words(paired: pd.DataFrame) -> list[str]:
     """A sentence per pair of schedulers, on the means of the repetitions that both have. ``paired``: of
     rltune.evaluation.studies.deployment.paired_runs."""
-    return [_pair(runs, ours, theirs) for (ours, theirs), runs in paired.groupby(["ours", "theirs"], sort=False)]
-
-
-def _pair(runs: pd.DataFrame, ours: str, theirs: str) -> str:
-    x, y = (runs[runs["side"] == side].mean(numeric_only=True) for side in ("ours", "theirs"))
-    sizes = {f"{gpus} GPU{'s' if gpus > 1 else ''}": column for gpus, column in sizes_in(runs).items()}
-    by_size = "; ".join(f"{size}: {_change(x[column], y[column])}" for size, column in sizes.items())
-    longest = " against ".join(f"{show(side['wait_max_s'] / HOUR_S, 'number')}{NBSP}h" for side in (x, y))
-    count = runs["repetition"].nunique()
-    return (
-        f"{short(ours)} against {short(theirs)}, {count} repetition{'s' if count > 1 else ''}: mean wait "
-        f"{_change(x['wait_s'], y['wait_s'])} (jobs of {by_size}), longest wait {longest}, makespan "
-        f"{_change(x['makespan_s'], y['makespan_s'])}, utilisation "
-        f"{_change(x['utilisation'], y['utilisation'], ('lower', 'higher'))}."
-    )
-
-
-def _change(ours: float, theirs: float, words: tuple[str, str] = ("shorter", "longer")) -> str:
-    """`12.3 % shorter`, or hours where there is nothing to divide by."""
-    if pd.isna(ours) or pd.isna(theirs):
-        return UNKNOWN
-    if not theirs > 0:
-        return f"{show(ours / HOUR_S, 'number')}{NBSP}h against none" if ours > 0 else "the same"
-    change = ours / theirs - 1
-    return f"{show(abs(change), 'percent')} {words[int(change > 0)]}" if change else "the same"
+    found = []
+    for (ours, theirs), runs in paired.groupby(["ours", "theirs"], sort=False):
+        x, y = (runs[runs["side"] == side].mean(numeric_only=True).to_dict() for side in ("ours", "theirs"))
+        facts = {"ours": short(ours), "theirs": short(theirs), "count": runs["repetition"].nunique()}
+        found.append(fill("deployment_pair.j2", x=x, y=y, sizes=sizes_in(runs), **facts))
+    return found
 
 
 def deployment_numbers(
@@ -110,16 +91,20 @@ def deployment_numbers(
     slow = slowest[slowest > LONG_CYCLE_S]
     late = compared["ours"].isin(slow.index) | compared["theirs"].isin(slow.index)
     scale = compared["measure"].map(SCALE).fillna(1.0)
-    rows = list(zip(late, compared.to_dict("records"), strict=True))
+    papers = (compared["ours"] == "rltune") & (compared["theirs"] == "slurm") & compared["measure"].isin(IN_PAPER)
+    printed = compared["measure"].where(papers).map({m: paper.value("fig18", m) for m in IN_PAPER})
+    found = list(zip(compared["low"], compared["high"], compared["windows"].astype(int), strict=True))
+    verdicts = pd.Series([verdict(p, *of) for p, of in zip(printed, found, strict=True)], compared.index, dtype=object)
+    shows = pd.Series([direction(*of) for of in found], compared.index, dtype=object)
     frame = with_holm(compared.assign(p=compared["p"].where(~late)), TESTED).assign(
         ours_title=compared["ours"].map(who),
         theirs_title=compared["theirs"].map(who),
         measure_title=compared["measure"].map(MEASURES),
         ours_mean=compared["ours_mean"] * scale,
         theirs_mean=compared["theirs_mean"] * scale,
-        paper=[_printed(row, paper) for _, row in rows],
-        verdict=[_verdict(row, _printed(row, paper), slow) for slow, row in rows],
-        shows=[TOO_SLOW if slow else _shown(row) for slow, row in rows],
+        paper=printed,
+        verdict=verdicts.mask(late & papers, TOO_SLOW),
+        shows=shows.mask(late, TOO_SLOW),
         sequence_jobs=facts["jobs"],
         trace_title=facts["trace"],
         **{k: cell[k] for k in ("preset", "estimate", "seed")},
@@ -150,21 +135,6 @@ def deployment_numbers(
     ), frame
 
 
-def _shown(row: Mapping[str, Any]) -> str:
-    return TOO_FEW if row["windows"] < FEWEST else direction(row["low"], row["high"], int(row["windows"]))
-
-
-def _verdict(row: Mapping[str, Any], printed: float, slow: bool) -> str:
-    if pd.isna(printed):
-        return ""
-    return TOO_SLOW if slow else verdict(printed, row["low"], row["high"], int(row["windows"]))
-
-
-def _printed(row: Mapping[str, Any], paper: PaperResults) -> float:
-    mine = (row["ours"], row["theirs"]) == ("rltune", "slurm") and row["measure"] in IN_PAPER
-    return paper.value("fig18", row["measure"]) if mine else NAN
-
-
 def deployment_runs(
     runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, missing: str
 ) -> tuple[Artefact, pd.DataFrame]:
@@ -174,12 +144,10 @@ def deployment_runs(
     ``runs`` (may be empty) and ``simulated`` as rltune.evaluation.studies.deployment.per_run gives them. ``missing``: why runs are
     not there; "" where all are.
     """
-    parts = [runs.assign(system="Slurm", system_title="Slurm")] if len(runs) else []
-    for rule in RULES:
-        part = simulated[simulated["backfill"] == rule].sort_values("repetition", kind="stable")
-        title = {"easy": "simulator, EASY", "conservative": "simulator, conservative"}[rule]
-        parts.append(part.assign(system="simulator", system_title=title))
-    frame = pd.concat(parts, ignore_index=True)
+    titles = {"easy": "simulator, EASY", "conservative": "simulator, conservative"}
+    ours = simulated.assign(system="simulator", system_title=simulated["backfill"].map(titles))
+    ours = ours.sort_values(["backfill", "repetition"], ascending=[False, True])
+    frame = pd.concat([runs.assign(system="Slurm", system_title="Slurm"), ours], ignore_index=True)
     sizes = sizes_in(frame)
     in_hours = ["makespan_s", *WAITS, *sizes.values(), "last_wait_s", "jct_s"]
     frame = frame.assign(

@@ -10,6 +10,7 @@ from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
+from rltune.report.templates import fill
 
 PLACEMENT_TITLE = {"exclusive": "one job per node", "best_fit": "packed"}
 MADE_BY = {"slurm": "Slurm daemons", "simulator": "simulated"}
@@ -24,17 +25,7 @@ def order_title(raised: object, above: str) -> str:
 
 def how_made(how: Mapping[str, object]) -> str:
     """In a sentence: Slurm daemons, or the simulator and why. ``how``: by, asked, lacks; of Slurm: slurm, speed."""
-    if how["by"] == "slurm":
-        return (
-            f"Real Slurm {how['slurm']} daemons on two nodes with emulated GPUs, on a clock accelerated "
-            f"{how['speed']:g} times; times are from Slurm’s accounting."
-        )
-    if how["asked"]:
-        return (
-            f"Simulated: the run asks for Slurm, but its packages are not installed ({', '.join(how['lacks'])}); "
-            f"`apt-get install --no-install-recommends {' '.join(how['lacks'])}`, as root, installs them."
-        )
-    return "Simulated: the run does not ask for Slurm daemons (`example_schedules: slurm` in its configuration)."
+    return fill("how_made.j2", how=how)
 
 
 def example_schedules(

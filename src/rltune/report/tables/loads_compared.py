@@ -9,7 +9,6 @@ import pandas as pd
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, with_holm
-from rltune.report.format import show
 from rltune.report.style import scheduler_title
 
 LOADS = {"slice": "Slice", "balanced": "Balanced"}
@@ -33,26 +32,19 @@ def loads_compared(
     ]
     fewest = loaded[[f"{load}_windows" for load in LOADS]].min(axis=1)
     frame = with_holm(loaded.assign(title=title, windows=fewest), TESTED).drop(columns="windows")
+    idle = frame.groupby("workload")[[f"{load}_wait_s" for load in LOADS]].max().eq(0)
+    workloads = [
+        row
+        | {"base_title": scheduler_title(row["base"], row["base_backfill"])}
+        | {f"{load}_idle": idle.loc[row["workload"], f"{load}_wait_s"] for load in LOADS}
+        for row in frame.drop_duplicates("workload").to_dict("records")
+    ]
     return describe(
         "loads-compared-numbers",
         frame,
         confidence=confidence,
-        workloads=[_summary(part) for _, part in frame.groupby("workload", sort=False)],
+        workloads=workloads,
         too_short=too_short,
         loads=LOADS,
         holm=holm_note(frame, TESTED, "over base policies", confidence),
     ), frame
-
-
-def _summary(part: pd.DataFrame) -> str:
-    first = part.iloc[0]
-    each = [
-        f"the test part offers {show(first[f'{load}_offered'], 'number')} times the capacity of {first[f'{load}_cluster']}"
-        for load in LOADS
-    ]
-    idle = [LOADS[load] for load in LOADS if not part[f"{load}_wait_s"].any()]
-    nothing = "".join(
-        f" {name} cluster: no job waits under any scheduler, so there is nothing to gain." for name in idle
-    )
-    base = scheduler_title(first["base"], first["base_backfill"])
-    return f"{first['workload']}: {' and '.join(each)}. Base: {base}.{nothing}"

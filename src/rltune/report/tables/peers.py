@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pandas as pd
 
 from rltune.config.comparisons import for_metric
 from rltune.evaluation.intervals import Intervals
+from rltune.report import common
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import (
-    NAN,
-    about,
-    compared,
-    constant_settings,
-    holm_note,
-    lengths,
-    policy_title,
-    seeds_note,
-    setting_columns,
-    where,
-    with_holm,
-)
+from rltune.report.common import where
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import scheduler_title
@@ -57,13 +47,15 @@ MEANS = {"wait_s": "wait", "bsld": "bsld", "jct_s": "jct", "utilisation": "utili
 def printed(paper: PaperResults, artefact: str, metric: str, *who: str) -> float:
     """The paper's figure of a metric, in our unit; NaN where it has none. ``who``: the key before the metric's."""
     entry = paper.find(artefact, *who, PRINTED[metric])
-    return NAN if entry is None or entry.value is None else entry.value * (0.01 if metric == "utilisation" else 1.0)
+    return (
+        common.NAN if entry is None or entry.value is None else entry.value * (0.01 if metric == "utilisation" else 1.0)
+    )
 
 
 def improvement(metric: str, ours: float, theirs: float) -> float:
     """How much better ours is, as a fraction of theirs; of utilisation more is better."""
     if pd.isna(ours) or pd.isna(theirs) or theirs == 0:
-        return NAN
+        return common.NAN
     return ours / theirs - 1 if metric == "utilisation" else 1 - ours / theirs
 
 
@@ -73,7 +65,7 @@ def opponent_row(
     n: int,
     ours: str,
     theirs: str,
-    paper: tuple[float, float],
+    paper: Sequence[float],
     by: Intervals,
 ) -> dict[str, Any]:
     """One metric of RLTune against one opponent on the same windows of n jobs.
@@ -81,7 +73,7 @@ def opponent_row(
     ``windows``: a table, or one per training seed; ``ours`` and ``theirs`` are values of the column ``who``; ``paper``:
     its figures of theirs and ours, NaN for none.
     """
-    found = compared(by, windows, metric, n, {"who": ours}, {"who": theirs})
+    found = common.compared(by, windows, metric, n, {"who": ours}, {"who": theirs})
     return {
         "measure": METRICS[metric],
         **{k: getattr(found, k) for k in ("p", "seeds", "theirs_mean", "ours_mean")},
@@ -98,7 +90,7 @@ def evaluated(
         **{k: v + 0.0 for k, v in (("improvement", value), ("low", low), ("high", high))},  # + 0.0: no minus zero
         "windows": windows,
         "paper_theirs": paper_theirs,
-        "paper_ours": NAN if pd.isna(paper_theirs) else paper_ours,
+        "paper_ours": common.NAN if pd.isna(paper_theirs) else paper_ours,
         "paper_improvement": claimed,
         "verdict": verdict(None if pd.isna(claimed) else claimed, low, high, windows),
     }
@@ -107,10 +99,10 @@ def evaluated(
 def _facts(frame: pd.DataFrame, by: Intervals) -> dict[str, Any]:
     """What the texts of both tables of opponents need."""
     return {
-        "confidence": by.confidence,
+        "by": by,
         "has_paper": len(frame) and frame["paper_improvement"].notna().any(),
         "several": len(frame) and frame["seeds"].max() > 1,
-        "holm": holm_note(frame, TESTED, "over these opponents", by.confidence, by.bootstrap),
+        "holm": common.holm_note(frame, TESTED, "over these opponents", by.confidence, by.bootstrap),
     }
 
 
@@ -126,40 +118,21 @@ def table8(
     rows: list[dict[str, Any]] = []
     for _, group in used.groupby(["trace_title", "estimate"], sort=False):
         agents = {m: [c.cell for c in for_metric(list(group.itertuples()), m)] for m in METRICS}
-        for n in lengths(windows[windows["cell"].isin(group["cell"])]):
-            for theirs in AGAINST:
-                for metric, names in agents.items():
-                    for _, alike in group[group["cell"].isin(names)].groupby(SAME_AGENT, sort=False):
-                        rows += _table8_row(alike, windows, paper, n, theirs, metric, by)
-    frame = with_holm(pd.DataFrame(rows), TESTED)
-    return describe(
-        "table8",
-        frame,
-        paper,
-        rows=used,
-        **_facts(frame, by),
-        settings=setting_columns(used, without=["metric", "seed"]),
-        seeds=seeds_note(frame),
-        shared_settings=constant_settings(used, without=["metric", "seed"]),
-    ), frame
-
-
-def _table8_row(
-    alike: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, n: int, theirs: str, metric: str, by: Intervals
-) -> list[dict[str, Any]]:
-    """The row of the agents that differ by seed only; none where the opponent did not run."""
-    cell, each = alike.iloc[0], [where(windows, cell=name) for name in alike["cell"]]
-    if not (each[0]["who"] == theirs).any():
-        return []
-    is_papers = cell["paper_trace"] == "Philly"
-    claimed = tuple(printed(paper, "table8", metric, who) if is_papers else NAN for who in (theirs, "rltune"))
-    row = {
-        **about(cell),
-        "sequence_jobs": n,
-        "against": AGAINST[theirs],
-        "reserves": ", ".join(where(pd.concat(each), who="rltune")["backfill"].unique()),
-    }
-    return [row | opponent_row(each, metric, n, "rltune", theirs, claimed, by)]
+        there = common.lengths(windows[windows["cell"].isin(group["cell"])])
+        for n, theirs, (metric, names) in product(there, AGAINST, agents.items()):
+            for _, alike in group[group["cell"].isin(names)].groupby(SAME_AGENT, sort=False):
+                each = [where(windows, cell=name) for name in alike["cell"]]
+                if (each[0]["who"] == theirs).any():  # else the opponent did not run
+                    papers = alike["paper_trace"].iloc[0] == "Philly"
+                    row = {**common.about(alike.iloc[0]), "sequence_jobs": n, "against": AGAINST[theirs]}
+                    row["reserves"] = ", ".join(where(pd.concat(each), who="rltune")["backfill"].unique())
+                    claimed = [
+                        printed(paper, "table8", metric, who) if papers else common.NAN for who in (theirs, "rltune")
+                    ]
+                    rows.append(row | opponent_row(each, metric, n, "rltune", theirs, claimed, by))
+    frame = common.with_holm(pd.DataFrame(rows), TESTED)
+    facts = {"cells": used, "without": ["metric", "seed"], "seeds": common.seeds_note(frame)}
+    return describe("table8", frame, paper, **facts, **_facts(frame, by)), frame
 
 
 def fig17_numbers(
@@ -167,16 +140,16 @@ def fig17_numbers(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per cell: mean JCT of one long sequence under QSSF and RLTune.
 
-    ``comparisons``: cell, and the fields of rltune.evaluation.studies.learners.LongComparison.
+    ``comparisons``: cell, and what rltune.evaluation.studies.learners.compare_long gives.
     """
     rows = []
     for _, one in comparisons.iterrows():
         cell = where(cells, cell=one["cell"]).iloc[0]
         entry = paper.find("fig17", cell["paper_trace"], "qssf", "jct")
-        claimed = NAN if entry is None or entry.value is None else entry.value
+        claimed = common.NAN if entry is None or entry.value is None else entry.value
         rows.append(
             {
-                **about(cell),
+                **common.about(cell),
                 "jobs": int(one["jobs"]),
                 "sequence_jobs": int(one["jobs"]),
                 "theirs_mean": one["theirs_mean"],
@@ -188,14 +161,7 @@ def fig17_numbers(
     frame = pd.DataFrame(rows).drop(columns=["paper_theirs", "paper_ours"])
     used = cells[cells["cell"].isin(frame["cell"])]
     return describe(
-        "fig17-numbers",
-        frame,
-        paper,
-        rows=used,
-        confidence=by.confidence,
-        asked=show(paper.value("fig17", "jobs"), "int"),
-        settings=setting_columns(used, without=["seed"]),
-        shared_settings=constant_settings(used),
+        "fig17-numbers", frame, paper, cells=used, by=by, asked=show(paper.value("fig17", "jobs"), "int")
     ), frame
 
 
@@ -246,7 +212,7 @@ def _means(windows: pd.DataFrame) -> dict[str, Any]:
         "time_s": windows["seconds"].sum(),
         "windows": len(windows),
         "sequence_jobs": int(first["sequence_jobs"]),
-        "base": policy_title(first["base"]),
+        "base": common.policy_title(first["base"]),
         **{k: first[k] for k in ("backfill", "placement", "preset", "cell")},
         "remark": "",
     }
@@ -261,7 +227,7 @@ def _paper_rows(paper: PaperResults, trace: str) -> list[dict[str, Any]]:
             "row": "paper",
             "title": f"{LEARNERS[kind]}, the paper",
             **{column: printed(paper, "table9", metric, trace, kind) for column, metric in MEANS.items()},
-            "time_s": NAN if time is None else time.value,
+            "time_s": common.NAN if time is None else time.value,
             "remark": paper.ref("table9"),
         }
         for kind, time in times.items()
@@ -285,11 +251,9 @@ def table9_numbers(
         same = {"trace_title": trace, "data": group["data"].iloc[0], "agent": ours}
         for theirs, kind in group.groupby("title", sort=False)["kind"].first().items():
             for metric in METRICS if theirs != ours else ():
-                claimed = tuple(
-                    printed(paper, "table9", metric, paper_trace, who) if kind != "rltune" else NAN
-                    for who in (kind, "rltune")
-                )
+                claimed = [printed(paper, "table9", metric, paper_trace, who) for who in (kind, "rltune")]
+                claimed = [common.NAN] * 2 if kind == "rltune" else claimed
                 row = opponent_row(group.assign(who=group["title"]), metric, n, ours, theirs, claimed, by)
                 rows.append({**same, "against": theirs, **row})
-    table = with_holm(pd.DataFrame(rows), TESTED)
+    table = common.with_holm(pd.DataFrame(rows), TESTED)
     return describe("table9-numbers", table, paper, rows=frame, **_facts(table, by)), table

@@ -8,19 +8,10 @@ import pandas as pd
 
 from rltune.evaluation.compare import select
 from rltune.evaluation.intervals import Intervals
+from rltune.report import common
 from rltune.report.artefact import Artefact, Column
 from rltune.report.artefacts import describe
-from rltune.report.common import (
-    NAN,
-    about,
-    compared,
-    constant_settings,
-    holm_note,
-    lengths,
-    setting_columns,
-    where,
-    with_holm,
-)
+from rltune.report.common import where
 from rltune.report.verdict import direction
 
 ALSO = {"rltune": "rltune_also", "base": "base_also"}
@@ -44,21 +35,23 @@ def placements(
         mine = where(windows, cell=cell["cell"])
         also = where(mine, role=ALSO["rltune"])
         others = also[list(CHOICE)].drop_duplicates().to_dict("records")
-        rows += [_row(cell, mine, n, other, by) for n in lengths(also) for other in ([{}, *others] if others else [])]
-    frame = with_holm(pd.DataFrame(rows), TESTED)
+        rows += [
+            _row(cell, mine, n, other, by) for n in common.lengths(also) for other in ([{}, *others] if others else [])
+        ]
+    frame = common.with_holm(pd.DataFrame(rows), TESTED)
     used = cells[cells["cell"].isin(frame["cell"])] if len(frame) else cells[:0]
     own = {f"own_{c}": Column(f"Own {c}") for c in CHOICE if len(used) and used[c].nunique() > 1}
     return describe(
         "placements",
         frame,
-        rows=used,
-        confidence=by.confidence,
-        settings={**(setting_columns(used, without=CHOICE) if len(used) else {}), **own},
+        cells=used,
+        without=CHOICE,
+        by=by,
+        settings={**(common.setting_columns(used, without=CHOICE) if len(used) else {}), **own},
         sides={"rltune": "RLTune", "base": "Base policy"},
-        holm=holm_note(frame, TESTED, "over ★", by.confidence),
+        holm=common.holm_note(frame, TESTED, "over ★", by.confidence),
         slowdown=multi_node_slowdown,
         interference=interference_slowdown,
-        shared_settings=constant_settings(used, without=CHOICE),
     ), frame
 
 
@@ -66,7 +59,7 @@ def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], 
     """One row; ``other``: the placement and locality where they are not the cell's own."""
     choice = other or {c: cell[c] for c in CHOICE}
     row: dict[str, Any] = {
-        **about(cell),
+        **common.about(cell),
         **{f"own_{c}": cell[c] for c in CHOICE},
         **choice,
         "title": choice["placement"] + ("" if other else " ★"),
@@ -76,14 +69,14 @@ def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], 
     for own, also in ALSO.items():
         which = {"role": also, **other} if other else {"role": own}
         found = select(windows, n, which)
-        c = compared(by, windows, "wait", n, which, {"role": own}) if other else None
+        c = common.compared(by, windows, "wait", n, which, {"role": own}) if other else None
         row |= {
             "windows": len(found),
             f"{own}_mean": found["wait_s"].mean(),
             f"{own}_bsld": found["bsld"].mean(),
             f"{own}_utilisation": found["utilisation_span"].mean(),
-            f"{own}_less": c.improvement if c else NAN,
-            **{f"{own}_{k}": getattr(c, k) if c else NAN for k in ("low", "high", "p")},
+            f"{own}_less": c.improvement if c else common.NAN,
+            **{f"{own}_{k}": getattr(c, k) if c else common.NAN for k in ("low", "high", "p")},
             f"{own}_shows": direction(c.low, c.high, len(found)) if c else "",
             **{name: row[name] + int(found[name].sum()) for name in ("milp_asked", "milp_calls")},
         }
@@ -96,21 +89,10 @@ def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> tuple[Artefact, pd.Da
     ``answers``: one row per cell × question (rltune.placement.agreement.resolve_sample).
     """
     asked = cells[cells["cell"].isin(answers["cell"])]
-    rows = []
-    for _, cell in asked.iterrows():
-        mine = where(answers, cell=cell["cell"])
-        rows.append(
-            {
-                **about(cell),
-                "questions": len(mine),
-                "agree": int(mine["agree"].sum()),
-                "difference": (mine["glpk"] - mine["cvxpy"]).abs().max(),
-                "glpk_ms": mine["glpk_ms"].median(),
-                "cvxpy_ms": mine["cvxpy_ms"].median(),
-            }
-        )
-    questions, agree = len(answers), int(answers["agree"].sum())
-    frame = pd.DataFrame(rows)
-    return describe(
-        "solvers", frame, rows=asked, settings=setting_columns(asked), questions=questions, agree=agree
-    ), frame
+    of = answers.assign(difference=(answers["glpk"] - answers["cvxpy"]).abs()).groupby("cell")
+    counts = of.agg(questions=("agree", "size"), agree=("agree", "sum"), difference=("difference", "max"))
+    found = counts.join(of[["glpk_ms", "cvxpy_ms"]].median())
+    rows = [common.about(cell) | found.loc[cell["cell"]].to_dict() for _, cell in asked.iterrows()]
+    frame = pd.DataFrame(rows).astype({"questions": int, "agree": int})
+    total = {"questions": len(answers), "agree": int(answers["agree"].sum())}
+    return describe("solvers", frame, cells=asked, **total), frame

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, policy_title, where, with_holm
-from rltune.report.format import show, show_interval
 from rltune.report.style import scheduler_title
 
 STEPS = {
@@ -19,13 +20,10 @@ STEPS = {
     "conservative": ("f", "conservative"),
 }
 """Steps: letter, and the rule that changes there."""
+TITLES = {step: ": ".join(words) for step, words in STEPS.items()}
+"""`a: chosen job blocks all pools`."""
 AGENT = "agent"
 TESTED = {"less_p": "less_holm"}
-
-
-def step_title(step: str) -> str:
-    """`a: chosen job blocks all pools`."""
-    return ": ".join(STEPS[step])
 
 
 def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.DataFrame]:
@@ -40,38 +38,29 @@ def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> tuple[Artef
         else f"RLTune on {scheduler_title(r['policy'], r['base_backfill'])}" + (f", {r['other']}" if r["other"] else "")
         for _, r in rule_steps.iterrows()
     ]
-    rules = [
-        f"its own: {r['backfill']}" if r["who"] == AGENT else step_title(r["step"]) for _, r in rule_steps.iterrows()
-    ]
+    rules = ("its own: " + rule_steps["backfill"]).where(rule_steps["who"] == AGENT, rule_steps["step"].map(TITLES))
     stars = rule_steps["best"].map({True: " ★", False: ""})
     frame = with_holm(rule_steps.assign(title=pd.Series(titles, rule_steps.index) + stars, rules=rules), TESTED)
     return describe(
         "scheduling-rules-numbers",
         frame,
         confidence=confidence,
-        workloads=[_summary(part) for _, part in frame.groupby("workload", sort=False)],
+        workloads=[_facts(part) for _, part in frame.groupby("workload", sort=False)],
+        steps=STEPS,
         holm=holm_note(frame, TESTED, "over the step before", confidence),
     ), frame
 
 
-def _summary(part: pd.DataFrame) -> str:
-    """What a workload's rows show, in a sentence."""
+def _facts(part: pd.DataFrame) -> dict[str, Any]:
+    """What a sentence on a workload's rows needs; ``same``: its reference order under the agent's own backfill rule, none
+    where its seeds chose several."""
     agent, order = where(part, who=AGENT).iloc[0], where(part, who="order")
-    mine, name = where(order, policy=agent["reference"]), policy_title(agent["reference"])
-    start, best = where(mine, step="released").iloc[0], order[order["best"]].iloc[0]
-    waits = [f"{show(row['wait_s'], 'seconds')} s" for row in (start, agent, best)]
-    begins = f"{agent['workload']}: {name} waits {waits[0]} under (a), RLTune {waits[1]}."
-    best_is = f"{scheduler_title(best['policy'])} in step {STEPS[best['step']][0]} waits {waits[2]}"
-    if pd.isna(best["share"]):
-        return f"{begins} RLTune gains nothing over that; {best_is}."
-    same = where(mine[mine["step"].isin(["reranked", "greedy", "easy", "conservative"])], backfill=agent["backfill"])
-    with_rule = "".join(
-        f"{name} in step {STEPS[r['step']][0]}, with RLTune’s own backfill rule, has {_share(r)} of that gain; "
-        for _, r in same.iterrows()  # none where its seeds chose several rules
-    )
-    return f"{begins} Without any learning, {with_rule}{best_is}, {_share(best)} of the gain."
-
-
-def _share(row: pd.Series) -> str:
-    between = show_interval(row["share_low"], row["share_high"], "percent")
-    return show(row["share"], "percent") + (f" ({between})" if between else "")
+    mine, best = where(order, policy=agent["reference"]), order[order["best"]].iloc[0]
+    same = where(mine[~mine["step"].isin(["released", "own_pool"])], backfill=agent["backfill"])
+    return {
+        "name": policy_title(agent["reference"]),
+        "agent": agent.to_dict(),
+        "start": where(mine, step="released").iloc[0].to_dict(),
+        "best": best.to_dict() | {"title": scheduler_title(best["policy"])},
+        "same": same.to_dict("records"),
+    }

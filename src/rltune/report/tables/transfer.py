@@ -7,20 +7,10 @@ from typing import Any
 import pandas as pd
 
 from rltune.evaluation.intervals import Intervals
+from rltune.report import common
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import (
-    NAN,
-    SETTING_TITLE,
-    about,
-    constant_settings,
-    gain,
-    holm_note,
-    policy_title,
-    setting_columns,
-    where,
-    with_holm,
-)
+from rltune.report.common import where
 from rltune.report.paper import PaperResults
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 from rltune.report.verdict import direction, verdict
@@ -52,27 +42,33 @@ def table7(
         cell = group.iloc[0]
         ours = waits(agents[agents["cell"].isin(group["cell"])])
         mine = where(bases, **{k: cell[k] for k in (*HOME, *RULES)})
-        row = {k: v for k, v in about(cell).items() if k not in ("seed", "cell")}
-        row |= {"trained": policy_title(cell["policy"]), "sequence_jobs": n, "windows": len(ours), "seeds": len(group)}
+        row = {k: v for k, v in common.about(cell).items() if k not in ("seed", "cell")}
+        row |= {
+            "trained": common.policy_title(cell["policy"]),
+            "sequence_jobs": n,
+            "windows": len(ours),
+            "seeds": len(group),
+        }
         row["mean"] = ours.to_numpy().mean()
         for policy in policies:
             row |= _against(policy, cell, ours, waits(where(mine, policy=policy)), paper, by)
         rows.append(row)
     tested = {f"{p}_p": f"{p}_holm" for p in policies}
-    frame = with_holm(pd.DataFrame(rows), tested)
+    frame = common.with_holm(pd.DataFrame(rows), tested)
     seeds = int(frame["seeds"].max())
     return describe(
         "table7",
         frame,
         paper,
-        confidence=by.confidence,
+        cells=cells,
+        without=["seed"] if seeds > 1 else (),
+        by=by,
         n=n,
         seeds=seeds,
-        policies={p: policy_title(p) for p in policies},
+        policies={p: common.policy_title(p) for p in policies},
         printed=[p for p in policies if frame[f"{p}_paper"].notna().any()],
-        settings=setting_columns(cells, without=["seed"]),
-        holm=holm_note(frame, tested, "over base policies", by.confidence, by.bootstrap),
-        shared_settings=constant_settings(cells, without=["seed"] if seeds > 1 else ()),
+        settings=common.setting_columns(cells, without=["seed"]),
+        holm=common.holm_note(frame, tested, "over base policies", by.confidence, by.bootstrap),
     ), frame
 
 
@@ -85,9 +81,9 @@ def _against(
     entry = paper.find("table7", cell["paper_trace"], cell["policy"], policy, "wait") if comparable else None
     printed = entry.value if entry else None
     return {
-        **gain(policy, found, "gain", f"{policy}_"),
-        f"{policy}_mean": theirs.to_numpy().mean() if len(theirs) else NAN,
-        f"{policy}_paper": NAN if printed is None else printed,
+        **common.gain(policy, found, "gain", f"{policy}_"),
+        f"{policy}_mean": theirs.to_numpy().mean() if len(theirs) else common.NAN,
+        f"{policy}_paper": common.NAN if printed is None else printed,
         f"{policy}_verdict": verdict(printed, found.low, found.high, len(ours)),
     }
 
@@ -121,34 +117,35 @@ def transfer(
                     "tested_machine": there["machine"],
                     "data": there["data"],
                     "policy": cell["policy"],
-                    "base": policy_title(cell["policy"]),
-                    **{k: cell[k] for k in SETTING_TITLE if k not in ("seed", "cluster_title")},
+                    "base": common.policy_title(cell["policy"]),
+                    **{k: cell[k] for k in common.SETTING_TITLE if k not in ("seed", "cluster_title")},
                     "sequence_jobs": int(found["sequence_jobs"].iloc[0]),
                     "windows": len(base),
                     "seeds": len(group),
                     "base_mean": base.to_numpy().mean(),
                     "mean": ours.to_numpy().mean(),
-                    "there_mean": native.to_numpy().mean() if len(native) else NAN,
-                    **gain("less", less(ours, base, by), "gain"),
-                    **gain("there", less(native, base, by), "gain", "there_"),
-                    **gain("over_there", less(ours, native, by), "gain", "over_there_"),
-                    **gain("random", less(waits(where(found, role="random")), base, by), "gain", "random_"),
+                    "there_mean": native.to_numpy().mean() if len(native) else common.NAN,
+                    **common.gain("less", less(ours, base, by), "gain"),
+                    **common.gain("there", less(native, base, by), "gain", "there_"),
+                    **common.gain("over_there", less(ours, native, by), "gain", "over_there_"),
+                    **common.gain("random", less(waits(where(found, role="random")), base, by), "gain", "random_"),
                 }
             )
-    frame = with_holm(pd.DataFrame(rows), TESTED)
+    frame = common.with_holm(pd.DataFrame(rows), TESTED)
     frame["shows"] = [direction(r["low"], r["high"], r["windows"]) for _, r in frame.iterrows()]
     return describe(
         "transfer",
         frame,
         paper,
-        confidence=by.confidence,
+        cells=cells,
+        rows=frame,
+        without=["seed", "cluster_title"],
+        by=by,
         says=paper.without_figures["cpu-transfer"],
         from_cpu=_from_cpu(where(frame, trained_machine="CPU", tested_machine="GPU")),
         windows=int(frame["windows"].max()),
         n=frame["sequence_jobs"].max(),
-        settings=setting_columns(cells, without=["seed", "cluster_title"]),
-        holm=holm_note(frame, TESTED, "over base policies and other orders", by.confidence, by.bootstrap),
-        shared_settings=constant_settings(cells, without=["seed", "cluster_title"]),
+        holm=common.holm_note(frame, TESTED, "over base policies and other orders", by.confidence, by.bootstrap),
     ), frame
 
 

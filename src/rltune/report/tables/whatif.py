@@ -12,7 +12,6 @@ from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, with_holm
-from rltune.report.format import is_missing, show, show_interval
 from rltune.report.style import scheduler_title
 from rltune.report.templates import fill
 
@@ -40,16 +39,9 @@ def names(ran: pd.DataFrame) -> dict[str, str]:
 
     ``ran``: scheduler, kind, policy, backfill.
     """
-    found = {}
-    for _, row in ran.drop_duplicates("scheduler").iterrows():
-        title = full_title(row["policy"], row["backfill"])
-        found[row["scheduler"]] = {
-            "current": f"Current: {title}",
-            "qssf": "QSSF + EASY",
-            "configuration": "RLTune’s configuration, no network",
-            "rltune": "RLTune",
-        }.get(row["kind"], title)
-    return found
+    titles = {"qssf": "QSSF + EASY", "configuration": "RLTune’s configuration, no network", "rltune": "RLTune"}
+    rows = zip(ran["scheduler"], ran["kind"], map(full_title, ran["policy"], ran["backfill"]))
+    return {s: titles.get(kind, f"{'Current: ' * (kind == 'current')}{title}") for s, kind, title in rows}
 
 
 def full_title(policy: str, backfill: str) -> str:
@@ -57,7 +49,7 @@ def full_title(policy: str, backfill: str) -> str:
     return scheduler_title(policy, backfill) + (" without backfilling" if backfill == "none" else "")
 
 
-def group_name(row: pd.Series) -> str:
+def group_name(row: Mapping[str, Any]) -> str:
     """`heavy users`, `jobs of 5–8 GPUs`, of a row of groups."""
     if row["grouping"] == "user":
         return f"{row['group']} users"
@@ -81,113 +73,46 @@ def sentences(
     """
     name = names(ran)
     outcome, chosen = advice["outcome"], advice["chosen"]
-    rules = ran.drop_duplicates("scheduler").set_index("scheduler")
-    found = {(r["ours"], r["theirs"]): _comparison(r) for _, r in steps.iterrows()}
+    found = {(r["ours"], r["theirs"]): r for r in steps.to_dict("records")}
     best = str(totals.loc[totals["wait_h"].idxmin(), "scheduler"])
     # while undecided RLTune is compared with the best rule, which is what QSSF was compared with
     best_rule = next((theirs for ours, theirs in found if ours == "qssf" and theirs != "current"), "current")
     against = best_rule if outcome == "open" else advice["reached"]
-    mine = groups[groups["scheduler"] == chosen] if len(groups) else groups
+    current = groups[groups["scheduler"] == "current"].set_index(["grouping", "group"])["wait_s"]
+    agents = ran[ran["kind"] == "configuration"].assign(
+        title=lambda f: list(map(full_title, f["policy"], f["backfill"]))
+    )
     text = fill(
         "recommendation.j2",
         outcome=outcome,
+        blocks=advice["blocks"],
         facts=facts,
-        name={s: _lower(title) for s, title in name.items()},
-        chosen=name[chosen],
-        best=name[best],
-        rival=_lower(name[against]),
-        current=totals[totals["scheduler"] == "current"].iloc[0],
-        current_title=name["current"].removeprefix("Current: "),
+        name=name,
+        chosen=chosen,
+        best=best,
+        rival=name[against],
+        totals=totals.set_index("scheduler").to_dict("index"),
+        rules=ran.drop_duplicates("scheduler").set_index("scheduler").to_dict("index"),
         comparisons=len(found),
         found=found.get((best if outcome == "open" else chosen, "current")),
         rltune=found.get(("rltune", against)),
         learned=found.get(("rltune", facts["configuration"])),
-        configuration=_configuration(ran),
-        without_network=_without_network(name, ran, str(facts["configuration"])),
-        meaning=_meaning(rules.loc[chosen]),
-        enables_easy=outcome == "rule"
-        and rules.loc["current", "backfill"] in ("none", "greedy")
-        and rules.loc[chosen, "backfill"] == "easy",
-        blocks=_blocks(int(advice["blocks"]), float(facts["block_h"])),
+        chose=" or ".join(dict.fromkeys(agents["title"] + ", " + agents["placement"] + ", " + agents["estimate"])),
+        orders=ORDERS,
+        backfills=BACKFILLS,
+        groups=[
+            {**row, "name": group_name(row), "current_s": current[row["grouping"], row["group"]]}
+            for row in groups[groups["scheduler"] == chosen].to_dict("records")
+        ],
         fewest=FEWEST,
         least_gain=worth,
         least_wait_s=least_wait_s,
-        year_h=365 / max(facts["days"], 1e-9) * facts["training_s"] / 3600,
-        longer=_groups(mine[mine["shows"] == "longer"], groups),
-        maybe=_groups(mine[(mine["shows"] == "open") & (mine["more_s"] > 0)], groups),
         recorded=recorded,
-        near=recorded.near(least_wait_s),
-        far=_far(recorded, least_wait_s),
         most_ratio=FAR,
         least_rank=LEAST_RANK,
     )
     parted = (line.partition(": ") for line in text.splitlines() if line.strip())
     return [(topic, said) for topic, _, said in parted]
-
-
-def _comparison(row: pd.Series) -> dict[str, Any]:
-    same = row["gain"] == row["low"] == row["high"] == 0
-    return {**row.to_dict(), "same": same, "interval": show_interval(row["low"], row["high"], "percent")}
-
-
-def _blocks(number: int, hours: float) -> str:
-    """`4 days`, or of blocks that are no days `4 blocks of 6 h`."""
-    many = "s" if number != 1 else ""
-    return f"{number} day{many}" if hours == 24 else f"{number} block{many} of {show(hours, 'number')} h"
-
-
-def _meaning(row: pd.Series) -> str:
-    """`smallest area first; backfilling with a reservation for the first job`."""
-    return "; ".join(filter(None, [ORDERS.get(row["policy"], ""), BACKFILLS[row["backfill"]]]))
-
-
-def _configuration(ran: pd.DataFrame) -> str:
-    """`SAF + conservative, best_fit, requested`: what the agents chose; where they chose differently, each once."""
-    each = ran[ran["kind"] == "configuration"]
-    chosen = (
-        f"{full_title(r['policy'], r['backfill'])}, {r['placement']}, {r['estimate']}" for _, r in each.iterrows()
-    )
-    return " or ".join(dict.fromkeys(chosen))
-
-
-def _without_network(name: Mapping[str, str], ran: pd.DataFrame, scheduler: str) -> str:
-    """The configuration that the agent chose, without its network."""
-    if scheduler == "configuration":
-        return f"{name[scheduler]} ({_configuration(ran)})"
-    return f"{_lower(name[scheduler])}, which is its configuration without a network"
-
-
-def _groups(rows: pd.DataFrame, groups: pd.DataFrame) -> list[dict[str, Any]]:
-    current = groups[groups["scheduler"] == "current"].set_index(["grouping", "group"])["wait_s"]
-    return [
-        {
-            "name": group_name(row),
-            "wait_s": row["wait_s"],
-            "current_s": current[row["grouping"], row["group"]],
-            "more_s": row["more_s"],
-            "interval": show_interval(row["more_s_low"], row["more_s_high"], "seconds"),
-        }
-        for _, row in rows.iterrows()
-    ]
-
-
-def _far(recorded: Nearness, least_wait_s: float) -> str:
-    """Why the simulated current policy is far from the log; "" where it is near, or cannot be compared with it."""
-    if recorded.near(least_wait_s):
-        return ""
-    if is_missing(recorded.ratio):
-        return "the log records no waiting at all"
-    why = []
-    if recorded.hours_far(least_wait_s):
-        why.append(f"it has {show(recorded.ratio, 'number')} times the hours")
-    if recorded.ranks_far(least_wait_s):
-        limits = f"{show(recorded.rank, 'number')}, below {show(LEAST_RANK, 'number')}"
-        why.append(f"different jobs wait (rank correlation {limits})")
-    return " and ".join(why)
-
-
-def _lower(title: str) -> str:
-    return title.replace("Current: ", "the current ")
 
 
 def whatif_recommendation(said: list[tuple[str, str]], facts: Facts) -> tuple[Artefact, pd.DataFrame]:
@@ -227,9 +152,7 @@ def whatif_numbers(
             "windows": known["block"].nunique(),
             "wait_h": wait.sum() / 3600,
             "gpu_h": float((wait * known["gpus"]).sum()) / 3600,
-            "wait_mean_s": wait.mean(),
-            "wait_median_s": wait.median(),
-            "wait_p95_s": wait.quantile(0.95),
+            **{"wait_mean_s": wait.mean(), "wait_median_s": wait.median(), "wait_p95_s": wait.quantile(0.95)},
             "bsld": known["bsld"].mean(),
             "utilisation": recorded_used,
             "data": facts["data"],
@@ -262,7 +185,7 @@ def whatif_groups(
     """The table `whatif-groups-numbers`: a row per group × scheduler."""
     frame = groups.assign(
         title=groups["scheduler"].map(names(ran)),
-        name=[group_name(row) for _, row in groups.iterrows()],
+        name=list(map(group_name, groups.to_dict("records"))),
         data=facts["data"],
         wait_h=groups["wait_s"] * groups["jobs"] / 3600,
         shows=groups["shows"].where(groups["scheduler"] != "current", ""),

@@ -91,9 +91,5 @@ def audits(counts: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
     frame = counts.join(sums["read"].rename("of"), on=step).join(gaps, on=step)
     frame["share"] = (frame["rows"] / frame["of"]).where(frame["of"] > 0)
     frame["step"] = frame["stage"].map({"clean": "cleaning", "fit": "fit to cluster"})
-    notes = ["Noted rows have a remark (a value bounded, a fallback used) but are not left out for it."]
-    notes += [
-        f"{r['trace']}, {r['step']}: {r['unaccounted']:,} rows are neither kept nor left out for a reason."
-        for _, r in frame[frame["unaccounted"] != 0].drop_duplicates(step).iterrows()
-    ]
-    return describe("audits", frame, notes=notes), frame.drop(columns="of")
+    gaps = frame[frame["unaccounted"] != 0].drop_duplicates(step)
+    return describe("audits", frame, gaps=gaps.to_dict("records")), frame.drop(columns="of")

@@ -7,22 +7,27 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rltune.report.format import FORMATS, is_missing, show
+from rltune.report.format import FORMATS, is_missing, show, show_interval
+
+
+def slug(text: object) -> str:
+    """A word or two as a CSS class: `does not hold` → `does-not-hold`."""
+    return "-".join(str(text).lower().split())
 
 
 @lru_cache
-def environment() -> Environment:
-    """Templates in this folder; every format of `rltune.report.format` is a filter."""
+def environment(html: bool = False) -> Environment:
+    """Templates in this folder, with escaping if they are ``html``; every format of `rltune.report.format` is a filter."""
     made = Environment(
         loader=PackageLoader("rltune.report", "templates"),
         undefined=StrictUndefined,
-        autoescape=False,  # the page escapes what it shows
+        autoescape=html,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     for name in FORMATS:
         made.filters[name.replace("-", "_")] = lambda value, name=name: show(value, name)
-    made.filters["level"] = lambda confidence: f"{100 * confidence:.0f}"
+    made.filters |= {"interval": show_interval, "show": show, "slug": slug, "level": lambda c: f"{100 * c:.0f}"}
     made.tests["missing"] = is_missing
     return made
 
