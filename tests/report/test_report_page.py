@@ -294,11 +294,21 @@ def test_commit_and_clean_tree(empty: Project) -> None:
     assert provenance.commit(empty.root).endswith("with 1 changed or new files")
 
 
+def test_steps_of_an_earlier_configuration_are_not_counted(empty: Project) -> None:
+    cell, trace = empty.run.config.cells()[0].name, next(iter(empty.run.traces))
+    for name in (f"train/{cell}", "train/gone", f"clean/{trace}", "clean/gone", f"fit/{trace}__c", "figures"):
+        path = empty.results / "benchmarks" / f"{name}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("s\n1.0\n")
+    found = provenance.stages(empty.results / "benchmarks", empty.run)
+    assert sorted(found["stage"]) == sorted([f"train/{cell}", f"clean/{trace}", f"fit/{trace}__c", "figures"])
+
+
 def test_unreadable_benchmarks_do_not_stop_the_page(empty: Project) -> None:
     folder = empty.results / "benchmarks"
     folder.mkdir(parents=True)
     (folder / "empty.tsv").write_text("")
     (folder / "running.tsv").write_text("s\th:m:s\n-\t-\n")
     (folder / "done.tsv").write_text("s\th:m:s\n2.5\t0:00:02\n")
-    frame = provenance.stages(folder)
+    frame = provenance.stages(folder, empty.run)
     assert list(frame["stage"]) == ["done", "empty", "running"] and frame["seconds"][0] == 2.5

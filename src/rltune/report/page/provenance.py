@@ -26,7 +26,7 @@ def gather(run: Run, root: Path, benchmarks: Path | None) -> dict[str, Any]:
     path = root / run.path
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     when = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
-    each = stages(benchmarks)
+    each = stages(benchmarks, run)
     kinds = each.assign(kind=each["stage"].str.split("/").str[0]).groupby("kind", as_index=False)
     kinds = kinds.agg(steps=("seconds", "size"), seconds=("seconds", "sum"))
     return {
@@ -93,10 +93,18 @@ def machine() -> dict[str, str]:
     }
 
 
-def stages(folder: Path | None) -> pd.DataFrame:
-    """Seconds of each step, from the workflow's benchmark files (`<step>.tsv`, their first column)."""
-    rows = []
+def stages(folder: Path | None, run: Run) -> pd.DataFrame:
+    """Seconds of each step of this run, from the workflow's benchmark files (`<step>.tsv`, their first column); the folder
+    may hold those of steps that an earlier configuration had."""
+    cells, rows = {cell.name for cell in run.config.cells()}, []
     for path in sorted(folder.glob("**/*.tsv") if folder else []):
+        kind, name = path.parent.name, path.stem
+        by_cell = kind in ("train", "evaluate") and name not in cells
+        by_trace = (
+            kind in ("clean", "fit", "estimate", "baselines", "compare") and name.split("__")[0] not in run.traces
+        )
+        if by_cell or by_trace:
+            continue
         try:
             seconds = pd.read_csv(path, sep="\t", usecols=[0], na_values=["-", "NA"]).iloc[:, 0].mean()
         except (ValueError, IndexError, pd.errors.ParserError):
