@@ -119,3 +119,12 @@ def test_the_lock_is_no_older_than_the_project_asks(lock: str, project: dict) ->
     locked = {canonicalize_name(r.name): next(iter(r.specifier)).version for r, _ in pins(lock)}
     for requirement in map(Requirement, build):
         assert Version(locked[canonicalize_name(requirement.name)]) in requirement.specifier
+
+
+def test_every_file_beside_the_code_is_in_the_package() -> None:
+    """An installed package is a copy: what the list leaves out, only a checkout has."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    package = ROOT / "src" / "rltune"
+    listed = {path for pattern in tools["package-data"]["rltune"] for path in package.glob(pattern)}
+    there = {path for path in package.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+    assert there == listed
