@@ -124,8 +124,8 @@ def main() -> None:
                     f"  {watched:6.3f}  {took:6.2f}  {compared:7.2f}  {used:4.2f}  {done.changed:>7}  {share:.1f}",
                     flush=True,
                 )
-                told = {"": took, "cpu_": used, "watch_": watched, "compare_": compared, "free_": idle}
-                for what, value in told.items():
+                measured = {"": took, "cpu_": used, "watch_": watched, "compare_": compared, "free_": idle}
+                for what, value in measured.items():
                     metrics[f"cycle_{n}_{name}_{what}s"] = round(value, 3)
         began = time.perf_counter()
         count, _ = controller.release_all("end of the benchmark")

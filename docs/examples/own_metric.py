@@ -1,4 +1,4 @@
-"""A metric of one's own, from the table of jobs: the wait that one job in twenty exceeds, with an interval."""
+"""A custom metric, from the table of jobs: the wait that one job in twenty exceeds, with an interval."""
 
 import numpy as np
 

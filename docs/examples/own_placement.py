@@ -1,4 +1,4 @@
-"""A placement of one's own: short jobs on the first nodes of a pool, long ones on the last, packed tightly in both."""
+"""A custom placement: short jobs on the first nodes of a pool, long ones on the last, packed tightly in both."""
 
 from rltune.placement.counts import Counts
 from rltune.placement.placers import fitting_nodes, placement

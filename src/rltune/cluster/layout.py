@@ -88,7 +88,7 @@ class Layout:
 
     @property
     def has_vcs(self) -> bool:
-        """Whether jobs are told apart by virtual cluster."""
+        """Whether jobs are separated by virtual cluster."""
         return len(self.pools) > 1
 
 

@@ -1,6 +1,6 @@
 """How near simulated waits are to those that a log recorded: one measure, for `rltune init` and for the report.
 
-Which of two simulations is nearer is told by the factor by which a job's wait is off, job by job. It is bounded for each
+The nearer of two simulations is the one whose waits are off by the smaller factor, job by job. It is bounded for each
 job (MOST), because what a log records besides queueing, such as time held back by dependencies, lengthens some waits by
 hours: sums of hours are then those of few jobs, and favour whatever rule waits too long for another reason. How far hours
 in all and ranks are apart says whether even the nearest is near enough.
@@ -53,7 +53,7 @@ class Nearness:
         return self.simulated_h * 3600 / self.jobs if self.jobs else np.nan
 
     def silent(self, least_wait_s: float) -> bool:
-        """Whether nothing can be told from these waits: none are recorded, or by neither account anybody waits."""
+        """Whether these waits say nothing: none are recorded, or nobody waits by either account."""
         return not self.jobs or max(self.recorded_mean_s, self.simulated_mean_s) < least_wait_s
 
     def hours_far(self, least_wait_s: float) -> bool:
@@ -65,7 +65,7 @@ class Nearness:
         return not self.silent(least_wait_s) and self.rank < LEAST_RANK
 
     def near(self, least_wait_s: float) -> bool:
-        """Whether the simulation can stand for the log; True where nothing can be told."""
+        """Whether the simulation can stand for the log; True where the waits say nothing."""
         return not self.hours_far(least_wait_s) and not self.ranks_far(least_wait_s)
 
 

@@ -177,7 +177,7 @@ def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:
 def distinct_names(rows: pd.DataFrame, names: Sequence[str], without: Iterable[str] = ("seed",)) -> list[str]:
     """A name a row; behind those that rows of several settings share stand the values of what these differ in.
 
-    ``without``: settings that need not be told apart.
+    ``without``: settings that need not be distinguished.
     """
     among = [c for c in SETTINGS if c not in set(without)]
     rows = rows.reset_index(drop=True)

@@ -138,7 +138,7 @@ class Service:
     def _recover(self) -> None:
         """Take over the jobs of an earlier controller; a dry run must not leave them so.
 
-        Raises RLTuneError there, and where jobs from no controller are in the band: they could not be told apart.
+        Raises RLTuneError there, and where jobs from no controller are in the band: they could not be distinguished.
         """
         controller = self.controller
         band, (owned, others) = controller.config.band, controller.from_before()

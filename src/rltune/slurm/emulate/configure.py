@@ -57,7 +57,7 @@ class Folders:
 def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
     """The nodes of a cluster, named by GPU type and number: p100-1, p100-2, k80-1, ...
 
-    Raises SlurmError where the cluster's pools or GPU types cannot be told apart by the names that Slurm allows.
+    Raises SlurmError where the cluster's pools or GPU types cannot be distinguished by the names that Slurm allows.
     """
     partitions = {pool.name: partition_name(pool.name) for pool in cluster.pools}
     if len({p.lower() for p in partitions.values()}) < len(partitions):

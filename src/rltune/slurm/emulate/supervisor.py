@@ -1,6 +1,6 @@
 """Parent of an emulated cluster's daemons: a process of its own that ends them all when whoever started it is gone.
 
-It runs as a script, without the rest of the project, and is told what to do by lines of JSON on its standard input. The
+It runs as a script, without the rest of the project, and takes its commands as lines of JSON on its standard input. The
 end of that input, by whatever cause, ends every process below it. As a "subreaper" it inherits processes whose parents
 ended (job steps of a killed slurmd), so that none escapes.
 """
