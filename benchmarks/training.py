@@ -28,12 +28,11 @@ os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
 
 import numpy as np  # noqa: E402
 
-from rltune.agent.learners import make_trainer  # noqa: E402
 from rltune.agent.policy_file import TrainedPolicy  # noqa: E402
 from rltune.agent.ppo import PPO, set_up  # noqa: E402
 from rltune.agent.rollout import AgentRanker  # noqa: E402
 from rltune.agent.task import TrainingTask  # noqa: E402
-from rltune.agent.trainer import fit  # noqa: E402
+from rltune.agent.trainer import fit, make_trainer  # noqa: E402
 from rltune.cluster.fit import Jobs  # noqa: E402
 from rltune.cluster.layout import Layout  # noqa: E402
 from rltune.cluster.workload import Workload, build_workload  # noqa: E402

@@ -25,10 +25,11 @@ import numpy as np
 import pandas as pd
 
 from rltune import COMPILED, sources_digest
-from rltune.agent.learners import make_trainer, ranker_of
 from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.rollout import ranker_of
 from rltune.agent.scheduler_choice import POLICIES
 from rltune.agent.task import TrainingTask
+from rltune.agent.trainer import make_trainer
 from rltune.cluster.workload import Workload, build_workload
 from rltune.config import Cell, LookaheadConfig, SimulationConfig
 from rltune.config.context import Run

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rltune.agent.learners import make_trainer
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.task import TrainingTask
+from rltune.agent.trainer import make_trainer
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.cluster.workload import Workload, make_workload

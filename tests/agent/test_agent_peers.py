@@ -23,11 +23,11 @@ from agent_fakes import (
     workload,
 )
 
-from rltune.agent.learners import ranker_of
 from rltune.agent.peers.linear_score import AREA, WEIGHTS, LinearRanker
 from rltune.agent.peers.schedinspector import MAX_REJECTIONS, WIDTH, InspectorRanker
 from rltune.agent.policy_file import load_policy, save_policy
 from rltune.agent.progress import TAGS
+from rltune.agent.rollout import ranker_of
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, Preset

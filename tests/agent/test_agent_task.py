@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 from agent_fakes import task_of, trained, workload
 
-from rltune.agent.learners import ranker_of
 from rltune.agent.peers.linear_score import AREA, LinearRanker
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.rollout import RandomRanker
+from rltune.agent.rollout import RandomRanker, ranker_of
 from rltune.agent.scheduler_choice import (
     CHOSEN,
     POLICIES,

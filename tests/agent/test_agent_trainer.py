@@ -11,11 +11,10 @@ import pytest
 from agent_fakes import TOY_CELL, TOY_LENGTH, TOY_TEST, mean_wait_s, poisoned, task_of, toy_queue, trained, workload
 from pydantic import ValidationError
 
-from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy, save_policy
 from rltune.agent.ppo import PPO
 from rltune.agent.progress import ProgressLogger, progress_line
-from rltune.agent.rollout import AgentRanker
+from rltune.agent.rollout import AgentRanker, ranker_of
 from rltune.agent.task import TrainingTask
 from rltune.config import Cell, Preset
 from rltune.config.cells import POLICIES

@@ -11,10 +11,9 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "T
 
 import numpy as np
 
-from rltune.agent.learners import make_trainer
 from rltune.agent.policy_file import save_policy
 from rltune.agent.task import TrainingTask
-from rltune.agent.trainer import fit
+from rltune.agent.trainer import fit, make_trainer
 from rltune.cluster.workload import Workload, add_calibrated, load_workload, make_workload, read_fitted
 from rltune.config import Cell
 from rltune.config.context import Run

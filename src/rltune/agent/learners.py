@@ -7,17 +7,6 @@ when they are first used: acting needs no TensorFlow, and loading it takes secon
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rltune.agent.policy_file import TrainedPolicy
-    from rltune.agent.task import TrainingTask
-    from rltune.agent.trainer import Trainer
-    from rltune.cluster.fit import Jobs
-    from rltune.cluster.layout import Layout
-    from rltune.simulator.batch import Ranker
 
 
 @dataclass(frozen=True)
@@ -43,13 +32,3 @@ LEARNERS = {
         "rltune.agent.peers.linear_score:LinearRanker", "rltune.agent.peers.linear:LinearTrainer", "rich", columns=12
     ),
 }
-
-
-def ranker_of(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> Ranker:
-    """A trained policy as a ranker of runs on ``jobs``, greedy."""
-    return resolve_name(LEARNERS[policy.agent].ranker).of(policy, jobs, layout)
-
-
-def make_trainer(task: TrainingTask, folder: Path | str | None = None, threads: int | None = None) -> Trainer:
-    """The trainer of the agent that the task's preset names; rltune.agent.trainer.Trainer says what the arguments are."""
-    return resolve_name(LEARNERS[task.preset.agent].trainer)(task, folder, threads)

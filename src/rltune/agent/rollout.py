@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 
 import numpy as np
 
+from rltune.agent.learners import LEARNERS
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
@@ -15,6 +17,7 @@ from rltune.environment.observation import CRITIC_WIDTH, Observer
 from rltune.environment.vector import in_order
 from rltune.kernels import kernel
 from rltune.policies import FIRST_DYNAMIC
+from rltune.simulator.batch import Ranker
 from rltune.simulator.state import State
 
 SHORTEST = 16
@@ -131,6 +134,11 @@ class AgentRanker:
         if self.rng:
             picks = action - seen.offsets[:-1], log_prob
             self.memory.steps.append((rows, seen.critic[order], prior, seen.length, *picks, asking, state.now[asking]))
+
+
+def ranker_of(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> Ranker:
+    """A trained policy of any learner as a ranker of runs on ``jobs``, greedy."""
+    return resolve_name(LEARNERS[policy.agent].ranker).of(policy, jobs, layout)
 
 
 @kernel

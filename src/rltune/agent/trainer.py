@@ -42,6 +42,11 @@ def fit(trainer: Trainer, progress: Callable[[dict[str, float]], None] = lambda 
     return trainer.policy()
 
 
+def make_trainer(task: TrainingTask, folder: Path | str | None = None, threads: int | None = None) -> Trainer:
+    """The trainer of the agent that the task's preset names; :class:`Trainer` says what the arguments are."""
+    return resolve_name(LEARNERS[task.preset.agent].trainer)(task, folder, threads)
+
+
 class Trainer:
     """A training by PPO, epoch by epoch; :func:`fit` shows the order of its methods.
 

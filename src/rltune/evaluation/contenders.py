@@ -11,9 +11,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.rollout import RandomRanker
+from rltune.agent.rollout import RandomRanker, ranker_of
 from rltune.agent.scheduler_choice import chosen_scheduler
 from rltune.agent.task import RANDOM_ORDERS
 from rltune.cluster.fit import Jobs

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.rollout import ranker_of
 from rltune.cluster.fit import Jobs
 from rltune.config.run import LookaheadConfig
 from rltune.config.slurm import BandConfig, SlurmConfig

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from rltune.agent.learners import ranker_of
 from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.rollout import ranker_of
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
