@@ -132,9 +132,11 @@ def test_a_change_makes_again_what_depends_on_it(
     config = smoke_run.root / "config" / "smoke.yaml"
     text = config.read_text()
     assert text.count(old) == 1
-    config.write_text(text.replace(old, new))
-    outcome = shell.make("smoke", "ARGS=-n", cwd=smoke_run.root)
-    config.write_text(text)
+    try:
+        config.write_text(text.replace(old, new))
+        outcome = shell.make("smoke", "ARGS=-n", cwd=smoke_run.root)
+    finally:
+        config.write_text(text)
     assert outcome.status == 0, outcome
     found = planned(outcome.err)
     assert {name: n for name, n in found.items() if name not in others and name != "deploy"} == counted
