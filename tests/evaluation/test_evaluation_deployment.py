@@ -44,6 +44,13 @@ def test_jobs_that_did_not_complete_are_counted_and_those_that_never_ran_left_ou
     assert (row["jobs"], row["others"], row["untimed"], row["wait_s"]) == (3, 2, 1, 0.0)
 
 
+def test_a_completed_job_without_a_start_is_counted_as_such() -> None:
+    jobs = run("saf", 1, [0.0, 0.0, 60.0])
+    jobs.loc[2, "start_s"] = np.nan
+    (row,) = per_run(jobs, GPUS).to_dict("records")
+    assert (row["jobs"], row["others"], row["untimed"], row["wait_max_s"]) == (3, 0, 1, 0.0)
+
+
 def test_who_waits_longest_and_by_how_many_gpus_and_who_ends_last() -> None:
     jobs = run("slurm", 1, [0.0, 10.0, 20.0, 300.0])
     jobs["asked_gpus"] = [1, 1, 2, 4]
@@ -141,6 +148,13 @@ def test_the_simulator_against_slurm() -> None:
     assert row["wait_s_easy_error"] == pytest.approx(-0.5) and row["rank_easy"] == pytest.approx(1.0)
     assert row["makespan_s_slurm"] - row["makespan_s_easy"] == pytest.approx(45.0)
     assert row["wait_s_conservative_error"] == 0 and row["rank_conservative"] == pytest.approx(-1.0)
+
+
+def test_the_simulator_is_asked_of_the_jobs_that_ran() -> None:
+    measured = run("slurm", 1, [10.0, 20.0, 30.0])
+    measured.loc[2, "start_s"] = np.nan
+    (row,) = fidelity(measured, under("easy", run("slurm", 1, [10.0, 20.0, 900.0])), GPUS).to_dict("records")
+    assert row["jobs"] == 2 and row["wait_s_easy"] == 15.0 and row["makespan_s_easy_error"] == 0
 
 
 def test_what_the_simulator_predicts_of_an_order() -> None:

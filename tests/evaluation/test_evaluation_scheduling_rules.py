@@ -16,7 +16,7 @@ from rltune.cluster.workload import Workload, build_workload
 from rltune.config import Cell
 from rltune.config.context import Run
 from rltune.errors import ConfigError
-from rltune.evaluation.groups import by_group, losers, unequal
+from rltune.evaluation.groups import by_group, losers, size_class, unequal
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import summaries
 from rltune.evaluation.studies.scheduling_rules import (
@@ -237,6 +237,10 @@ def paying() -> pd.DataFrame:
     return rows("scheduler user size wait_s bsld", *values, policy="fifo", backfill="none", vc=None)
 
 
+def test_size_classes() -> None:
+    assert list(size_class(np.array([1, 2, 4, 5, 8, 9, 64]))) == ["1", "2–4", "2–4", "5–8", "5–8", "over 8", "over 8"]
+
+
 def test_groups_next_to_the_base_policy() -> None:
     frame = by_group(paying().assign(group=paying()["size"]), "base", QUICK).set_index(["group", "scheduler"])
     small, large = frame.loc[("1", "rltune")], frame.loc[("over 8", "rltune")]
@@ -313,3 +317,4 @@ def test_a_balanced_cluster_with_too_few_jobs_for_a_window_is_named(project: Any
     assert named.startswith("Tiny (") and named.endswith(" test jobs)")
     with pytest.raises(ConfigError, match=r"balanced clusters.* test parts have: Tiny \(\d+ test jobs\)"):
         balanced(these, workloads, {})
+    assert too_short(*thinned_study(project, 1000.0)) == []

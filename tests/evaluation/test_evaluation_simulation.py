@@ -110,6 +110,16 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
     assert not (project.root / "results").exists(), "nothing of it is kept"
 
 
+def test_the_rules_of_the_run_hold_by_default(project: Any, cli: Cli) -> None:
+    rest = ("--backfill", "easy", "--windows", "64", "--csv")
+    assert cli(*RUN, *rest, "said.csv", "--overrun", "now", "--sticky-head").status == 0
+    assert cli(*RUN, *rest, "default.csv").status == 0
+    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {overrun: now, sticky_head: true}")
+    assert cli(*RUN, *rest, "run.csv").status == 0
+    said, default, of_run = ((project.root / f"{name}.csv").read_text() for name in ("said", "default", "run"))
+    assert said == of_run != default
+
+
 def test_interference_slows_jobs_of_several_gpus_down(project: Any, cli: Cli) -> None:
     rest = ("--windows", "64", "--csv")
     assert cli(*RUN, *rest, "alone.csv").status == 0

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_fakes as fakes
+import report_fakes_cells as ran
 from report_fakes import Made
 
 from rltune.evaluation.intervals import Intervals
@@ -46,7 +47,7 @@ def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows()
 def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: pd.DataFrame) -> None:
     frame = made.there["table7"].frame
     windows = made.windows
-    windows = windows[windows["sequence_jobs"] == min(fakes.WINDOWS)]
+    windows = windows[windows["sequence_jobs"] == min(ran.WINDOWS)]
     mean = windows.groupby(["cell", "role"])["wait_s"].mean()
     assert len(frame) == 12 and set(frame["windows"]) == {24}
     for _, row in frame.iterrows():
@@ -68,7 +69,7 @@ def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: p
 
 def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Made, matrix: pd.DataFrame) -> None:
     windows = made.windows
-    bases = fakes.bases(matrix, windows)
+    bases = ran.bases(matrix, windows)
     one = matrix[(matrix["trace"] == "venus") & (matrix["policy"] == "fifo")]
     twin = windows[windows["cell"] == one["cell"].iloc[0]].assign(cell="twin")
     twin["wait_s"] *= 3
@@ -83,7 +84,7 @@ def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Mad
 
 def test_the_papers_figures_are_not_set_beside_another_setting(made: Made, matrix: pd.DataFrame) -> None:
     windows = made.windows
-    easy, bases = matrix.assign(backfill="easy"), fakes.bases(matrix, windows).assign(backfill="easy")
+    easy, bases = matrix.assign(backfill="easy"), ran.bases(matrix, windows).assign(backfill="easy")
     artefact, frame = tables.table7(easy, windows, bases, PAPER, JUDGE)
     assert frame["fifo_paper"].isna().all() and "fifo_verdict" not in artefact.columns
 
@@ -102,7 +103,7 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
 
 def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix: pd.DataFrame) -> None:
     cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
-    artefact, _ = tables.transfer(cpu, fakes.away(matrix), PAPER, JUDGE)
+    artefact, _ = tables.transfer(cpu, ran.away(matrix), PAPER, JUDGE)
     told = " ".join(artefact.notes)
     assert "of 8 such pairs against the base policy there: better in 8." in told
     assert PAPER.without_figures["cpu-transfer"].title in told

@@ -158,6 +158,14 @@ def test_without_table_7_its_diagonal_is_the_comparison_with_ones_own_base_polic
     assert set(mine["artefact"]) == {"fig12-numbers"}
 
 
+def test_traces_that_the_paper_does_not_have_are_no_claims(made: Made) -> None:
+    """A table without a name of the paper's has an empty column, which is read back as NaN."""
+    names = ("table7", "fig12-numbers")
+    numbers = {name: made.there[name].frame.assign(paper_trace=np.nan, paper=np.nan) for name in names}
+    _, frame = tables.claims(numbers, pd.DataFrame(), PAPER)
+    assert set(frame["verdict"]) == {ABSENT}
+
+
 def test_nothing_is_left_out_but_what_stands_beside_rltune_proper_and_that_is_said() -> None:
     cell = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
     lone = cell.but(policy="sjf", features="raw", placement="best_fit")

@@ -295,13 +295,16 @@ def test_commit_and_clean_tree(empty: Project) -> None:
 
 
 def test_steps_of_an_earlier_configuration_are_not_counted(empty: Project) -> None:
-    cell, trace = empty.run.config.cells()[0].name, next(iter(empty.run.traces))
-    for name in (f"train/{cell}", "train/gone", f"clean/{trace}", "clean/gone", f"fit/{trace}__c", "figures"):
+    cell, trace = empty.run.config.cells()[0], next(iter(empty.run.traces))
+    load = f"{cell.trace}__{cell.cluster}"
+    mine = [f"train/{cell.name}", f"clean/{trace}", f"fit/{load}", f"estimate/{load}__exact", "figures"]
+    gone = ["train/gone", "clean/gone", f"fit/{trace}__gone", f"baselines/{trace}__gone__exact", "deploy/slurm-99"]
+    for name in mine + gone:
         path = empty.results / "benchmarks" / f"{name}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("s\n1.0\n")
     found = provenance.stages(empty.results / "benchmarks", empty.run)
-    assert sorted(found["stage"]) == sorted([f"train/{cell}", f"clean/{trace}", f"fit/{trace}__c", "figures"])
+    assert sorted(found["stage"]) == sorted(mine)
 
 
 def test_unreadable_benchmarks_do_not_stop_the_page(empty: Project) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_fakes as fakes
+import report_fakes_traces as seen
 from report_fakes import Made
 
 from rltune.errors import DataError
@@ -128,7 +129,7 @@ def test_audits_say_when_rows_are_unaccounted_for(made: Made) -> None:
 
 
 def test_table2_leaves_a_trace_the_paper_lacks_without_paper_values() -> None:
-    statistics = fakes.statistics().assign(trace=lambda f: f["trace"].replace("Philly", "Mine"))
+    statistics = seen.statistics().assign(trace=lambda f: f["trace"].replace("Philly", "Mine"))
     _, frame = tables.table2(statistics, PAPER)
     assert list(frame["trace"]) == ["SDSC-SP2", "Mine", "Helios Venus", "Alibaba PAI"], "CPU traces first"
     assert list(frame["type"]) == ["CPU", "GPU", "GPU", "GPU"]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_fakes as fakes
+import report_fakes_traces as seen
 
 from rltune.report import figures
 from rltune.report.figures.fig5 import LEAST_WAIT_S
@@ -14,10 +15,10 @@ from rltune.report.style import styled
 
 PAPER = load_paper(fakes.SOURCE)
 DRAWN = {
-    "fig5": lambda: figures.fig5(fakes.statistics(), PAPER),
-    "fig6": lambda: figures.fig6(fakes.batches(), PAPER),
-    "arrivals": lambda: figures.arrivals(fakes.arrivals(), PAPER),
-    "distributions": lambda: figures.distributions(fakes.run_times(), fakes.sizes(), PAPER),
+    "fig5": lambda: figures.fig5(seen.statistics(), PAPER),
+    "fig6": lambda: figures.fig6(seen.batches(), PAPER),
+    "arrivals": lambda: figures.arrivals(seen.arrivals(), PAPER),
+    "distributions": lambda: figures.distributions(seen.run_times(), seen.sizes(), PAPER),
 }
 
 
@@ -50,7 +51,7 @@ def test_figure_5_has_our_points_and_all_of_the_papers() -> None:
 
 def test_figure_6_draws_every_batch() -> None:
     artefact, frame, figure = DRAWN["fig6"]()
-    pd.testing.assert_frame_equal(frame, fakes.batches())
+    pd.testing.assert_frame_equal(frame, seen.batches())
     above, hours = figure.axes[:2]
     assert [bar.get_height() for bar in above.patches] == list(range(0, 200, 2))
     assert [bar.get_height() for bar in hours.patches] == [float(i) ** 2 for i in range(100)]

@@ -143,10 +143,10 @@ def write_configuration(
     from pydantic import ValidationError
 
     from rltune.config.cluster import ClusterConfig
+    from rltune.config.messages import first_error
     from rltune.config.run import RunConfig
     from rltune.config.trace import TraceConfig
     from rltune.evaluation.current_policy import MEANING
-    from rltune.evaluation.studies.operator_log import first_error
     from rltune.files import write_text
     from rltune.traces.guess import quoted
 

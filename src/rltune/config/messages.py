@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 Location = tuple[str | int, ...]
 
@@ -26,6 +26,12 @@ def explain(errors: Sequence[dict[str, Any]], model: type[BaseModel], plugins: b
         found.setdefault(loc, []).append(_explain(error, loc, model, plugins))
     lines = {loc: texts if len(texts) == 1 else [_either(texts)] for loc, texts in found.items()}
     return [(loc, f"{dotted(loc)}: {text}" if loc else text) for loc, texts in lines.items() for text in texts]
+
+
+def first_error(error: ValidationError) -> str:
+    """`field: what is wrong with it`."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def dotted(loc: Location) -> str:

@@ -13,9 +13,10 @@ from typing import Annotated, Literal
 import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
-from pydantic import AfterValidator, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
+from rltune.config.messages import first_error
 from rltune.errors import DataError
 from rltune.files import atomic_write, read_json, write_json, write_text
 from rltune.report.format import FORMATS
@@ -138,7 +139,8 @@ def load_artefact(folder: Path, name: str) -> Saved:
     except FileNotFoundError as error:
         raise DataError(f"artefact {name}: {error.filename} is missing; run its stage again") from None
     except ValueError as error:
-        raise DataError(f"{path}: not an artefact: {error}; run its stage again") from None
+        wrong = first_error(error) if isinstance(error, ValidationError) else error
+        raise DataError(f"{path}: not an artefact: {wrong}; run its stage again") from None
     return Saved(artefact, frame, svg)
 
 

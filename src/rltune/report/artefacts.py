@@ -134,7 +134,9 @@ def why_not(config: RunConfig, name: str) -> str | None:
     condition = entries()[name].when
     if condition == "trained":
         return _trained(config, name)
-    there, why = CONDITIONS.get(condition, (lambda _: True, ""))
+    if not condition:
+        return None
+    there, why = CONDITIONS[condition]
     return None if there(config) else why
 
 

@@ -71,7 +71,7 @@ def jobs(
 
 
 def made(folder: str | Path, *ids: str) -> dict[str, pd.DataFrame]:
-    """Id → frame of those artefacts that are in the folder; empty texts are ""."""
+    """Id → frame of those artefacts that are in the folder; empty texts are "" in columns that hold any text, NaN elsewhere."""
     there = {name: load_artefact(Path(folder), name) for name in ids if (Path(folder) / f"{name}.json").is_file()}
     return {
         name: saved.frame.fillna(dict.fromkeys(saved.frame.select_dtypes("str"), "")) for name, saved in there.items()

@@ -15,6 +15,7 @@ from rltune.cluster.fit import fit
 from rltune.cluster.load import offered_load
 from rltune.cluster.nodes import NodeList, as_cluster, read_nodes
 from rltune.config.cluster import ClusterConfig
+from rltune.config.messages import first_error
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.evaluation.intervals import FEWEST
@@ -102,12 +103,6 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
     if "gpus" not in columns:
         text = text.replace("columns:\n", "columns:\n  resource: {constant: cpu}\n", 1)
     return re.sub(r"^  # (submit_s|gpus): COLUMN.*\n?", "", text, flags=re.MULTILINE), assumed
-
-
-def first_error(error: ValidationError) -> str:
-    """`field: what is wrong with it`."""
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def examine(log: Log, nodes_path: Path, name: str) -> Examined:
@@ -227,23 +222,30 @@ def _lacking(jobs: pd.DataFrame, fitted: pd.DataFrame) -> list[str]:
     unrecorded, limits = fitted["wait_s"].isna().mean(), fitted["requested_s"].notna().mean()
     known = fitted[fitted["requested_s"].notna()]
     over, cpu = float((known["run_s"] > known["requested_s"]).mean()), jobs["resource"] == "cpu"
-    notes = {
-        "no recorded waits (no starts): the current rule can only be simulated, not compared with what happened": (
-            unrecorded == 1
+    without_users = fitted["user"].isna().all()
+    notes = [
+        (
+            unrecorded == 1,
+            "no recorded waits (no starts): the current rule can only be simulated, not compared with what happened",
         ),
-        f"{unrecorded:.0%} of the jobs have no recorded wait; only the others are compared with the simulation": (
-            0.01 < unrecorded < 1
+        (
+            0.01 < unrecorded < 1,
+            f"{unrecorded:.0%} of the jobs have no recorded wait; only the others are compared with the simulation",
         ),
-        "no time limits: all schedulers are given run times predicted from a user's earlier jobs (history-rolling)": (
-            limits == 0
+        (
+            limits == 0,
+            "no time limits: all schedulers are given run times predicted from a user's earlier jobs (history-rolling)",
         ),
-        f"{1 - limits:.0%} of the jobs have no time limit: theirs is predicted from earlier jobs": 0 < limits < 0.9,
-        f"{over:.0%} of the jobs with a time limit ran longer than it: is it in another unit? Write "
-        "`requested_s: {column: NAME, unit: min}` (or h) in the trace's file": over > 0.5,
-        "no users: predictions, fair shares and groups use virtual clusters": fitted["user"].isna().all(),
-        f"{cpu.sum():,} jobs without GPUs are not simulated, nor the CPUs they hold": jobs["resource"].nunique() > 1,
-    }
-    return [note for note, applies in notes.items() if applies]
+        (0 < limits < 0.9, f"{1 - limits:.0%} of the jobs have no time limit: theirs is predicted from earlier jobs"),
+        (
+            over > 0.5,
+            f"{over:.0%} of the jobs with a time limit ran longer than it: is it in another unit? Write "
+            "`requested_s: {column: NAME, unit: min}` (or h) in the trace's file",
+        ),
+        (without_users, "no users: predictions, fair shares and groups use virtual clusters"),
+        (jobs["resource"].nunique() > 1, f"{cpu.sum():,} jobs without GPUs are not simulated, nor the CPUs they hold"),
+    ]
+    return [note for applies, note in notes if applies]
 
 
 def _too_short(fitted: pd.DataFrame, clean: CleanTrace) -> list[str]:

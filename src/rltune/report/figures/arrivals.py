@@ -40,6 +40,7 @@ def _draw(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
         if frame.empty:
             continue
         look = {"hue": "trace", "style": "trace", "palette": colours, "markers": True, "dashes": False}
+        look |= {"estimator": None}
         sns.lineplot(where(frame, by=by), x="bin", y="relative", linewidth=1.3, legend=by == "hour", ax=axis, **look)
     axes[0].set_xticks(range(0, 24, 3), [f"{h}:00" for h in range(0, 24, 3)])
     axes[0].set(xlabel="Hour of the day", ylabel="Arrivals over the mean", ylim=(0, None))

@@ -57,6 +57,7 @@ def _draw(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
     dashes = {trace: (4, 2) if trace in cpu else "" for trace in colours}
     for axis, (share, of) in zip(axes.flat, product(("jobs", "work"), ("run_s", "size"))):
         look = {"hue": "trace", "style": "trace", "palette": colours, "dashes": dashes, "legend": False}
+        look |= {"estimator": None}
         sns.lineplot(where(frame, of=of), x="at_most", y=share, markers=of == "size", linewidth=1.4, ax=axis, **look)
     axes[0, 0].set(xscale="log", ylabel="Share of the jobs", ylim=(0, 1.02))
     axes[1, 0].set(ylabel=f"Share of the {'GPU- or CPU-time' if cpu else 'GPU-time'}", xlabel="Run time, at most")

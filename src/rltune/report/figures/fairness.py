@@ -42,7 +42,8 @@ def _draw(frame: pd.DataFrame) -> Figure:
     for axis, (workload, measure) in zip(axes, panels):
         part = where(frame, workload=workload)
         colours, markers = ({who: look[k] for who, look in LOOKS.items()} for k in (2, 1))
-        look = {"hue": "scheduler", "palette": colours, "markers": list(markers.values()), "linestyle": "none"}
+        look = {"hue": "scheduler", "palette": colours, "linestyle": "none"}
+        look |= {"hue_order": list(LOOKS), "markers": list(markers.values())}
         sns.pointplot(part, x="group", y=measure, dodge=0.4, markersize=5, errorbar=None, legend=False, ax=axis, **look)
         if measure == "wait_s" and part[measure].min() < 2 * LINEAR_BELOW_S:
             axis.set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.5)

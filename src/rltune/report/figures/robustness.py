@@ -16,6 +16,8 @@ from rltune.report.common import policy_title, varying, where
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 
 SIDES = {"share": "Mean wait / FIFO’s", "more": "More wait than\nwith exact estimates"}
+LEAST = {"share": 0.0, "more": -0.1}
+"""Where the axes begin, or lower."""
 COLOURS = {
     "agent": (style.BLUE, style.SKY),
     "heuristic": (style.MUTED, style.VERMILION, style.PURPLE, style.ORANGE, style.GREEN),
@@ -105,9 +107,10 @@ def _draw(frame: pd.DataFrame) -> Figure:
             axis.fill_between(rows["sigma"], *band, color=look["color"], alpha=0.1, linewidth=0)
             axis.plot(rows["sigma"], rows[value], markersize=4, linewidth=1.5, label=name, **look)
     for axis, (value, name) in zip(axes[:: len(traces)], SIDES.items(), strict=True):
-        low, high = frame[value].min(), frame[value].max()  # what the lines need, and a little of the bands
+        lines = frame[value].dropna()  # what these need, and a little of the bands
+        low, high = (lines.min(), lines.max()) if len(lines) else (0.0, 1.0)
         room = 0.15 * max(high - low, 0.1)
-        axis.set(ylabel=name, ylim=(max(low - room, -1.0), min(high + room, HIGHEST)))
+        axis.set(ylabel=name, ylim=(min(LEAST[value], max(low - room, -1.0)), min(high + room, HIGHEST)))
     axes[-1].yaxis.set_major_formatter(style.PERCENT)
     axes[0].set_xticks(sorted(frame["sigma"].unique()))
     axes[0].xaxis.set_major_formatter(style.PLAIN)

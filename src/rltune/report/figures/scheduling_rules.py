@@ -66,8 +66,9 @@ def _panel(axis: Axes, part: pd.DataFrame, looks: dict[str, tuple[str, str]]) ->
     part = part.assign(wait_s=part["wait_s"] / 3600, before_s=part["before_s"] / 3600)  # drawn in hours
     orders, reference, places = where(part, who="order"), part["reference"].iloc[0], list(STEPS)
     shown = pd.concat([where(orders, policy=reference), where(part, who=AGENT).head(1)])
-    for y, (_, r) in enumerate(shown.iterrows()):
+    for _, r in shown.iterrows():
         first = r["who"] == AGENT or r["step"] == places[0]
+        y = len(places) if r["who"] == AGENT else places.index(r["step"])
         begin = 0.0 if first else r["before_s"]
         colour = list(BARS.values())[3 if r["who"] == AGENT else 0 if first else 1 if r["wait_s"] < begin else 2]
         axis.barh(y, r["wait_s"] - begin, 0.62, left=begin, color=colour)

@@ -95,7 +95,7 @@ def render(run: Run, there: dict[str, Saved], notebooks: list[str], benchmarks: 
 @lru_cache
 def _page() -> Environment:
     """The report's templates with what only the page needs."""
-    made = environment(html=True).overlay()
+    made = environment(html=True)
     made.filters |= {"coded": _coded}
     made.globals |= {
         "badge": marks.badge,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from markupsafe import Markup
 
-from rltune.report.format import show
+from rltune.report.format import MISSING, is_missing, show
 from rltune.report.templates import slug
 from rltune.report.verdict import TOO_FEW, TOO_SLOW
 
@@ -28,6 +28,8 @@ OUTCOME = {
 
 def cell(artefact: str, row: int, column: str, value: object, format: str, unsigned: bool = False) -> Markup:
     """A number with the place it comes from; `unsigned` where the words around it say which way it points."""
+    if is_missing(value):
+        return Markup(MISSING)
     return Markup('<data value="{v}" data-from="{a}.csv:{r}:{c}">{t}</data>').format(
         v=value, a=artefact, r=row, c=column, t=show(abs(value) if unsigned else value, format)
     )

@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import distributions
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,14 @@ def seeds(run: Run) -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """Python and the packages that could change a number."""
-    installed = {found.name.lower(): found.version for found in distributions()}
-    return {"Python": platform.python_version(), **{name: installed.get(name, "not installed") for name in PACKAGES}}
+    return {"Python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def commit(root: Path) -> str:
@@ -97,13 +103,15 @@ def stages(folder: Path | None, run: Run) -> pd.DataFrame:
     """Seconds of each step of this run, from the workflow's benchmark files (`<step>.tsv`, their first column); the folder
     may hold those of steps that an earlier configuration had."""
     cells, rows = {cell.name for cell in run.config.cells()}, []
+    workloads = {f"{w.trace}__{w.cluster}" for w in run.config.all_workloads()}
+    known = {"train": cells, "evaluate": cells, "clean": run.traces, "compare": run.traces, "fit": workloads}
+    known |= {"estimate": workloads, "baselines": workloads}  # their names end with the estimate's
+    known["deploy"] = {f"{name}-{k}" for name, k in run.config.deployment.runs()} if run.config.deployment else {}
     for path in sorted(folder.glob("**/*.tsv") if folder else []):
         kind, name = path.parent.name, path.stem
-        by_cell = kind in ("train", "evaluate") and name not in cells
-        by_trace = (
-            kind in ("clean", "fit", "estimate", "baselines", "compare") and name.split("__")[0] not in run.traces
-        )
-        if by_cell or by_trace:
+        if kind in ("estimate", "baselines"):
+            name = name.rpartition("__")[0]
+        if name not in known.get(kind, [name]):
             continue
         try:
             seconds = pd.read_csv(path, sep="\t", usecols=[0], na_values=["-", "NA"]).iloc[:, 0].mean()

@@ -38,7 +38,7 @@ def ablation(
 ) -> tuple[Artefact, pd.DataFrame]:
     """One row per variant × window length, for every setting that has pro and at least one other variant.
 
-    Agents are common.compared in the metric they were trained for (`measure`; of a mix, its heaviest part). Each row has the
+    Agents are compared in the metric they were trained for (`measure`; of a mix, its heaviest part). Each row has the
     variant's improvement over its own base, and pro's improvement over the variant on the same windows (empty for pro
     itself), both as fractions with intervals; seeds are pooled as in `tables.comparison`, for pro over the variant
     those that both have. The paper's figure and a verdict stand where the setting is its own: Philly, Slurm's
@@ -139,7 +139,7 @@ def of_the_same_seed(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 def side_by_side(windows: pd.DataFrame, pairs: pd.DataFrame) -> list[pd.DataFrame]:
     """A table per row of :func:`of_the_same_seed`: the windows of both agents, with `who` (OURS, OTHER).
 
-    They ran on the same windows, so they can be common.compared pair by pair, as an agent and its base policy are.
+    They ran on the same windows, so they can be compared pair by pair, as an agent and its base policy are.
     """
 
     def runs(cell: str, who: dict[str, str]) -> pd.DataFrame:

@@ -84,13 +84,7 @@ def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for study in STUDIES:
         if study.paper and study.numbers in tables:
             frame = tables[study.numbers]
-            key = (
-                f"{study.paper}: "
-                + frame["paper_trace"]
-                + "."
-                + frame["policy"].replace(PAPER_POLICY)
-                + f".{study.metric}"
-            )
+            key = _key(study.paper, frame["paper_trace"], frame["policy"].replace(PAPER_POLICY), study.metric)
             found.append(_rows(study.numbers, frame[frame["paper"].notna()], key))
     for headline, study in HEADLINES.items():  # the best of any comparable setting, as the abstract’s “up to” has it
         if study.numbers in tables:
@@ -109,7 +103,7 @@ def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     if "fig17-numbers" in tables:
         frame = tables["fig17-numbers"]
         known = frame[frame["paper_improvement"].notna()]
-        found.append(_rows("fig17-numbers", known, "fig17: " + frame["paper_trace"] + ".qssf.jct"))
+        found.append(_rows("fig17-numbers", known, _key("fig17", frame["paper_trace"], "qssf", "jct")))
     if "deployment-numbers" in tables:
         frame = tables["deployment-numbers"]
         both = (frame["ours"] == "rltune") & (frame["theirs"] == "slurm")
@@ -117,7 +111,7 @@ def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     if "table7" in tables:
         frame = tables["table7"]
         for tested in (c.removesuffix("_paper") for c in frame if c.endswith("_paper")):
-            key = "table7: " + frame["paper_trace"] + "." + frame["policy"] + f".{tested}.wait"
+            key = _key("table7", frame["paper_trace"], frame["policy"], tested, "wait")
             known = frame[frame[f"{tested}_paper"].notna()]
             found.append(_rows("table7", known, key, tested, f"{tested}_"))
     done = pd.concat([part for part in found if len(part)] or found, ignore_index=True)
@@ -126,8 +120,16 @@ def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     # without a table 7 its diagonal: agents against the base policy that they were trained with
     frame = tables[WAIT.numbers]
     mine = frame[(frame["metric"] == "wait") & (frame["backfill"] == "none")]
-    diagonal = _rows(WAIT.numbers, mine, "table7: " + mine["paper_trace"] + "." + (mine["policy"] + ".") * 2 + "wait")
+    diagonal = _rows(WAIT.numbers, mine, _key("table7", mine["paper_trace"], mine["policy"], mine["policy"], "wait"))
     return pd.concat([done, diagonal[~diagonal["key"].isin(done["key"])]], ignore_index=True)
+
+
+def _key(name: str, trace: pd.Series, *parts: pd.Series | str) -> pd.Series:
+    """Keys of the paper's entries, `name: trace.part.part`. A column without any text was read back as NaN."""
+    key = f"{name}: " + trace.astype("str")
+    for part in parts:
+        key = key + "." + part
+    return key
 
 
 def _rows(

@@ -37,7 +37,7 @@ def comparison(
     """One row per setting × window length of a study: base, agent, improvement with interval, paper, verdict, opponents.
 
     ``cells`` and ``windows`` as `report.read` gives them; used are the cells of the study (`report.studies`), of these
-    those of RLTune common.proper (`common.proper`). A setting trained with several seeds is one row: `seeds` of them, the
+    those of RLTune proper (`common.proper`). A setting trained with several seeds is one row: `seeds` of them, the
     interval over seeds and windows, `seed_low` and `seed_high` the least and most improvement of one; `cell` is the
     first. Improvements and their intervals are fractions, means are over windows. `holm`, `holm_strong` and so on are
     p-values after Holm's correction over all comparisons of the table.

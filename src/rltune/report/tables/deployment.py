@@ -146,8 +146,11 @@ def deployment_runs(
     """
     titles = {"easy": "simulator, EASY", "conservative": "simulator, conservative"}
     ours = simulated.assign(system="simulator", system_title=simulated["backfill"].map(titles))
-    ours = ours.sort_values(["backfill", "repetition"], ascending=[False, True])
-    frame = pd.concat([runs.assign(system="Slurm", system_title="Slurm"), ours], ignore_index=True)
+    ours = ours.sort_values(
+        ["backfill", "repetition"], key=lambda c: c.map(list(titles).index) if c.name == "backfill" else c
+    )
+    real = [runs.assign(system="Slurm", system_title="Slurm")] if len(runs) else []
+    frame = pd.concat([*real, ours], ignore_index=True)
     sizes = sizes_in(frame)
     in_hours = ["makespan_s", *WAITS, *sizes.values(), "last_wait_s", "jct_s"]
     frame = frame.assign(

@@ -79,9 +79,7 @@ def sentences(
     best_rule = next((theirs for ours, theirs in found if ours == "qssf" and theirs != "current"), "current")
     against = best_rule if outcome == "open" else advice["reached"]
     current = groups[groups["scheduler"] == "current"].set_index(["grouping", "group"])["wait_s"]
-    agents = ran[ran["kind"] == "configuration"].assign(
-        title=lambda f: list(map(full_title, f["policy"], f["backfill"]))
-    )
+    agents = ran[ran["kind"] == "configuration"].itertuples()
     text = fill(
         "recommendation.j2",
         outcome=outcome,
@@ -97,7 +95,9 @@ def sentences(
         found=found.get((best if outcome == "open" else chosen, "current")),
         rltune=found.get(("rltune", against)),
         learned=found.get(("rltune", facts["configuration"])),
-        chose=" or ".join(dict.fromkeys(agents["title"] + ", " + agents["placement"] + ", " + agents["estimate"])),
+        chose=" or ".join(
+            dict.fromkeys(f"{full_title(r.policy, r.backfill)}, {r.placement}, {r.estimate}" for r in agents)
+        ),
         orders=ORDERS,
         backfills=BACKFILLS,
         groups=[
