@@ -317,4 +317,7 @@ def test_a_balanced_cluster_with_too_few_jobs_for_a_window_is_named(project: Any
     assert named.startswith("Tiny (") and named.endswith(" test jobs)")
     with pytest.raises(ConfigError, match=r"balanced clusters.* test parts have: Tiny \(\d+ test jobs\)"):
         balanced(these, workloads, {})
+
+
+def test_what_is_long_enough_is_not_named(project: Any) -> None:
     assert too_short(*thinned_study(project, 1000.0)) == []
