@@ -236,6 +236,15 @@ def test_a_resource_in_capitals(clean: Callable) -> None:
     result = clean("id,t,run,g,r\na,0,5,1,GPU\nb,1,5,0, Cpu\nc,2,5,1,tpu\n", {**BASIC, "resource": "r"})
     assert result.jobs["resource"].tolist() == ["gpu", "cpu", "gpu"]
     assert result.audit.noted["resource not one of gpu, cpu: taken as gpu"] == 1
+    result = clean("id,t,run,g,r\na,2e9,5,1,\nb,2e9,5,0,cpu\n", {**BASIC, "resource": "r"})
+    assert result.audit.noted == {"resource not given: taken as gpu": 1}, "an empty cell is no odd word"
+
+
+def test_a_status_read_wholly_wrongly_is_noted(clean: Callable) -> None:
+    text = "id,t,run,g,s\na,2e9,5,1,COMPLETED\nb,2e9,0,1,CANCELLED\nc,2e9,5,1,TIMEOUT\n"
+    assert clean(text, {**BASIC, "status": "s"}).audit.noted == {"status unknown": 3}, "as all notes: of all rows read"
+    result = clean(text, BASIC)
+    assert not result.audit.noted and set(result.jobs["status"]) == {"unknown"}, "where none is given, none is wrong"
 
 
 def test_the_content_tells_what_is_packed_not_the_name(tmp_path: Path, trace: Callable, make_tar: Callable) -> None:

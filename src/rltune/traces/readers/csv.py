@@ -113,6 +113,8 @@ class _Source:
             text = text.where(text.isin(STATUSES))
         if name == "resource":
             text = text.str.strip().str.casefold()
+            self.audit.note(f"{name} not given: taken as gpu", text.isna().sum())
+            text = text.fillna("gpu")
             odd = ~text.isin(RESOURCES)
             self.audit.note(f"{name} not one of {', '.join(RESOURCES)}: taken as gpu", odd.sum())
             text = text.mask(odd, "gpu")
