@@ -12,6 +12,8 @@ from hypothesis import given, strategies as st
 from raw_cases import BASES, FEW, FILES, FUZZ, HELIOS_HEADER, clean, helios, pai_tasks, philly, sound
 
 from rltune.errors import DataError
+from rltune.traces.inspect import inspect_file
+from rltune.traces.raw import encoding
 
 poison = st.sampled_from(
     [
@@ -95,6 +97,25 @@ def test_every_marked_encoding_gives_the_same_jobs(name: str, encoding: str, tmp
     expected = clean(tmp_path / "a", trace, name, text.encode()).jobs
     result = clean(tmp_path / "b", trace, name, content)
     assert result.jobs.equals(expected) and "ü" in "".join(result.jobs["user"])
+
+
+@pytest.mark.parametrize("name", [*FEW, "swf", "sacct"])
+@pytest.mark.parametrize("begun", [True, False])
+def test_what_never_ends_does_not_fill_the_memory(
+    name: str, begun: bool, tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "LONGEST", 1 << 20)
+    start = BASES[name].removesuffix('"\n }\n]') if begun else '[{"jobid": "' * (name == "philly")
+    with pytest.raises(DataError, match=f"{FILES[name]}: over 1 MiB without the end of a line or a JSON entry"):
+        clean(tmp_path, trace, name, (start + "x" * (3 << 20)).encode())
+
+
+def test_json_without_line_ends_may_be_longer(tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "LONGEST", 100_000)
+    monkeypatch.setattr(encoding, "_CHUNK", 10_000)
+    text = json.dumps(json.loads(philly()) * 200)
+    assert len(text) > 300_000 and clean(tmp_path, trace, "philly", text.encode()).audit.rows_read == 1_600
+    inspect_file(tmp_path / "philly" / "cluster_job_log")
 
 
 @pytest.mark.parametrize("name", ["csv", "helios"])

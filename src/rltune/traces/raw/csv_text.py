@@ -61,7 +61,7 @@ def csv_blocks(
     Raises:
         DataError: empty file, not a CSV, a column missing or named twice, or a last row cut off.
     """
-    text = Utf8(stream, where)
+    text = Utf8(stream, where, quoted=True)
     lines, delimiter = io.BufferedReader(text, BLOCK), ","
     has_header = names is None
     if names is None:
@@ -143,8 +143,9 @@ def _header(lines: IO[bytes], where: str, needed: Mapping[str, str]) -> tuple[st
         )
     names: list[str] = []
     for i, name in enumerate(named):
-        choices = itertools.chain([name or f"Unnamed: {i}"], (f"{name}.{k}" for k in itertools.count(1)))
-        names.append(next(n for n in choices if n not in names))
+        plain = name or f"Unnamed: {i}"
+        choices = itertools.chain([plain], (f"{plain}.{k}" for k in itertools.count(1)))
+        names.append(next(n for n in choices if n not in names and (n == name or n not in named)))
     return delimiter, names
 
 
