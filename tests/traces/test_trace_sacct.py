@@ -143,6 +143,11 @@ def test_columns_in_any_order_and_a_bar_at_the_end(tmp_path: Path) -> None:
     assert one.jobs.equals(other.jobs) and other.audit == one.audit
 
 
+def test_a_line_of_megabytes(tmp_path: Path) -> None:
+    long = text(row(JobID="1"), row(JobID="2", User="ü" * (1 << 20)), row(JobID="3"))
+    assert clean(tmp_path / "a.txt", long).jobs["user"].str.len().tolist() == [3, 1 << 20, 3]
+
+
 def test_an_older_version(tmp_path: Path) -> None:
     """No TRES, GRES per node, memory per node or CPU, durations with days, no raw columns."""
     columns = "JobID,User,Submit,Start,End,Elapsed,Timelimit,State,NNodes,NCPUS,ReqMem,ReqGRES,AllocGRES"
