@@ -61,6 +61,7 @@ def test_helios(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
         ("\n".join(HELIOS[:4])[:-70], "truncated: the last row has"),
         ("", "empty"),
         ("\n".join(HELIOS).replace("gpu_num", "gpus", 1), "'gpu_num'.*nearest: .*gpus"),
+        ("\n".join(HELIOS).replace("node_num", "duration", 1), "column 'duration' is in the header more than once"),
     ],
 )
 def test_helios_damage(text: str, message: str, tmp_path: Path, trace: Callable) -> None:
