@@ -128,7 +128,7 @@ _OF_TASK = {"start": "min", "end": "max", "count": "sum"}
 def _required_type(folder: Path, inst_id: pd.Series, given: pd.Series, audit: Audit) -> pd.Series:
     """GPU types required by the jobs, those given where none was."""
     tags, _ = _side_table(folder, "pai_group_tag_table", TAG_COLUMNS, ("inst_id", "gpu_type_spec"), audit)
-    spec = inst_id.map(tags.dropna().drop_duplicates("inst_id").set_index("inst_id")["gpu_type_spec"])
+    spec = inst_id.map(tags.dropna().drop_duplicates("inst_id").set_index("inst_id")["gpu_type_spec"]).astype("str")
     audit.note("GPU type as required by gpu_type_spec", spec.notna().sum())
     audit.note(
         "GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts",
