@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from raw_cases import BASES, FEW, FILES, FUZZ, HELIOS_HEADER, clean, helios, pai_tasks, philly, sound
 
 from rltune.errors import DataError
@@ -62,6 +62,13 @@ def test_a_damaged_file_is_cleaned_and_counted_or_refused(
     name: str, data: st.DataObject, tmp_path: Path, trace: Callable
 ) -> None:
     sound(tmp_path, trace, name, data.draw(damaged(BASES[name])))
+
+
+@pytest.mark.parametrize("name", BASES)
+@settings(FUZZ, max_examples=10)
+@given(content=st.binary(max_size=400))
+def test_any_bytes_are_refused_or_counted(name: str, content: bytes, tmp_path: Path, trace: Callable) -> None:
+    sound(tmp_path, trace, name, content)
 
 
 JOB = json.loads(philly())[1]
