@@ -316,7 +316,7 @@ def test_plain_times_are_read_as_any_others(text: list[str | None], zone: str, e
 
 def test_a_share_of_a_gpu_by_the_rule_named(clean: Callable) -> None:
     text = "id,t,run,g\na,0,5,0.3\nb,1,5,2.4\nc,2,5,3\n"
-    assert clean(text, BASIC, gpu_share="nearest").jobs["gpus"].tolist() == [1, 2, 3]
+    assert clean(text, BASIC).jobs["gpus"].tolist() == [1, 3, 3]
     left = clean(text, BASIC, gpu_share="leave_out")
     assert left.jobs["gpus"].tolist() == [3]
     assert left.audit.left_out == {"asks for a share of a GPU (gpu_share: leave_out)": 2}

@@ -66,15 +66,15 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     gpu_type = tasks["gpu_type"]
     if holds(folder, "pai_group_tag_table.csv", ("pai_group_tag_table.tar.gz",)):
         gpu_type = _required_type(folder, tasks["inst_id"], gpu_type, audit)
-    each = amount["plan_gpu"] / 100
-    gpus, shared = whole_gpus(each, instances, trace.gpu_share, audit)
+    asked = instances * amount["plan_gpu"] / 100
+    gpus, shared = whole_gpus(asked, trace.gpu_share, audit)
     status = tasks["status"].fillna("without status")
     other = (status != "Terminated").to_numpy()
     unusable = reasons(
         len(tasks),
         ("task's job is not in the job table", tasks["job"] != "both"),
         ("no start or end time", np.isnan(end - start)),
-        ("CPU task (no plan_gpu)", np.isnan(instances * each) | (instances * each == 0)),
+        ("CPU task (no plan_gpu)", np.isnan(asked) | (asked == 0)),
         (LEFT_OUT, shared),
     )
     columns = {
