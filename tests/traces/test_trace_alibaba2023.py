@@ -81,18 +81,13 @@ def test_pods_running_can_count_until_their_deletion(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "expected", "noted"),
-    [
-        ("round_up", [1, 2, 3, 1, 0, 8], 3),
-        ("round_up_each", [1, 3, 10, 1, 0, 8], 3),
-        ("nearest", [1, 2, 3, 1, 0, 8], 3),
-        ("leave_out", [np.nan, np.nan, np.nan, 1, 0, 8], 0),
-    ],
+    [("round_up", [1, 2, 3, 1, 0, 8], 3), ("leave_out", [np.nan, np.nan, np.nan, 1, 0, 8], 0)],
 )
 def test_rules_for_shares(rule: str, expected: list[float], noted: int) -> None:
     """0.46 of one; 3 × 0.5 = 1.5; 10 × 0.25 = 2.5; 10 × 0.1, exactly one whole; none; 8 whole ones."""
     audit = Audit()
-    each, count = np.array([0.46, 0.5, 0.25, 1.0, 0.0, 1.0]), np.array([1.0, 3, 10, 1, 1, 8])
-    gpus, out = whole_gpus(each, count, rule, audit)  # type: ignore[arg-type]
+    asked = np.array([0.46, 0.5, 0.25, 0.1, 0.0, 1.0]) * [1, 3, 10, 10, 1, 8]
+    gpus, out = whole_gpus(asked, rule, audit)  # type: ignore[arg-type]
     np.testing.assert_array_equal(gpus, expected)
     assert out.tolist() == ([True] * 3 + [False] * 3 if rule == "leave_out" else [False] * 6)
     assert sum(audit.noted.values()) == noted

@@ -119,6 +119,23 @@ def test_little_that_is_all_alike_is_no_bomb(tmp_path: Path) -> None:
         assert len(stream.read()) == 60_000_000
 
 
+def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path, trace: Callable) -> None:
+    _, content = packed("helios")
+    for at, value in ((6, 1), (8, 99)):  # flags and method, in the member's header and in the directory
+        changed = bytearray(content)
+        for start in (0, content.index(b"PK\x01\x02") + 2):
+            changed[start + at] = value
+        (tmp_path / "data.zip").write_bytes(changed)
+        with pytest.raises(DataError, match="data.zip: Venus/cluster_log.csv: cannot be unpacked"):
+            clean_trace("t", trace("helios"), tmp_path)
+
+
+def test_what_goes_wrong_in_a_reader_is_no_damage(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("")
+    with pytest.raises(RuntimeError, match="^ours$"), open_member(tmp_path, "a.csv"):
+        raise RuntimeError("ours")
+
+
 def test_progress_is_said(
     tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

@@ -55,7 +55,7 @@ def test_known_answers(lines: list[str], remark: str, tmp_path: Path) -> None:
     assert jobs["user"].fillna("?").tolist() == ["7", "?", "7"]
     assert jobs["status"].tolist() == ["passed", "failed", "killed"]
     assert result.audit.left_out == {"no run time": 1, "run time zero": 1, "no GPU count": 1, "job id met before": 1}
-    assert result.audit.noted == {remark: 7, "share of a GPU rounded up to whole GPUs": 1}
+    assert result.audit.noted == {remark: 7, "share of a GPU rounded up to whole GPUs": 1, "status unknown": 2}
 
 
 def test_the_variant_can_be_forced(tmp_path: Path) -> None:

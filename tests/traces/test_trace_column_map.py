@@ -236,6 +236,15 @@ def test_a_resource_in_capitals(clean: Callable) -> None:
     result = clean("id,t,run,g,r\na,0,5,1,GPU\nb,1,5,0, Cpu\nc,2,5,1,tpu\n", {**BASIC, "resource": "r"})
     assert result.jobs["resource"].tolist() == ["gpu", "cpu", "gpu"]
     assert result.audit.noted["resource not one of gpu, cpu: taken as gpu"] == 1
+    result = clean("id,t,run,g,r\na,2e9,5,1,\nb,2e9,5,0,cpu\n", {**BASIC, "resource": "r"})
+    assert result.audit.noted == {"resource not given: taken as gpu": 1}, "an empty cell is no odd word"
+
+
+def test_a_status_read_wholly_wrongly_is_noted(clean: Callable) -> None:
+    text = "id,t,run,g,s\na,2e9,5,1,COMPLETED\nb,2e9,0,1,CANCELLED\nc,2e9,5,1,TIMEOUT\n"
+    assert clean(text, {**BASIC, "status": "s"}).audit.noted == {"status unknown": 3}, "as all notes: of all rows read"
+    result = clean(text, BASIC)
+    assert not result.audit.noted and set(result.jobs["status"]) == {"unknown"}, "where none is given, none is wrong"
 
 
 def test_the_content_tells_what_is_packed_not_the_name(tmp_path: Path, trace: Callable, make_tar: Callable) -> None:
@@ -307,7 +316,7 @@ def test_plain_times_are_read_as_any_others(text: list[str | None], zone: str, e
 
 def test_a_share_of_a_gpu_by_the_rule_named(clean: Callable) -> None:
     text = "id,t,run,g\na,0,5,0.3\nb,1,5,2.4\nc,2,5,3\n"
-    assert clean(text, BASIC, gpu_share="nearest").jobs["gpus"].tolist() == [1, 2, 3]
+    assert clean(text, BASIC).jobs["gpus"].tolist() == [1, 3, 3]
     left = clean(text, BASIC, gpu_share="leave_out")
     assert left.jobs["gpus"].tolist() == [3]
     assert left.audit.left_out == {"asks for a share of a GPU (gpu_share: leave_out)": 2}

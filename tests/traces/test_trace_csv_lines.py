@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
+from rltune.traces.raw import encoding
 from rltune.traces.raw.csv_text import read_csv_text
 
 HEADER = "id,t,run,g\n"
@@ -52,10 +53,21 @@ def test_lines_between_two_stray_quotes_are_counted(field: int) -> None:
     assert audit.rows_read == 1000 and audit.left_out == {IN_QUOTES: 541} and audit.rows_kept == 459
 
 
-def test_blanks_before_fields_are_no_part_of_them() -> None:
-    frame, audit = read(' id, "t" ,run\na,  "0", 5\nb, 1,"6 "\nc, "0, or 1", 5\n')
-    assert list(frame.columns) == ["id", "t ", "run"] and audit.left_out == {TOO_LONG: 1}
-    assert frame.values.tolist() == [["a", '"0"', "5"], ["b", "1", "6 "]]
+@pytest.mark.parametrize("chunk", [1, 2, 7, 1 << 20])
+def test_blanks_before_fields_are_no_part_of_them(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "_CHUNK", chunk)
+    text = ' id, "t" ,run\na,  "0, or 1", 5\nb, 1,"6 "\n "c", "say ""x, y""",   7\n'
+    frame, audit = read(text)
+    assert list(frame.columns) == ["id", "t ", "run"] and not audit.left_out
+    expected = [["a", "0, or 1", "5"], ["b", "1", "6 "], ["c", 'say "x, y"', "7"]]
+    assert frame.values.tolist() == expected
+    assert read(text.partition("\n")[2][:-1] + "   ", ["id", "t", "run"])[0].values.tolist()[:2] == expected[:2]
+
+
+def test_a_name_that_comes_again_takes_none_of_the_others() -> None:
+    frame, _ = read("a,a,a.1\n1,2,3\n")
+    assert frame.loc[0].to_dict() == {"a": "1", "a.2": "2", "a.1": "3"}
+    assert list(read(",Unnamed: 0,b\n1,2,3\n")[0]) == ["Unnamed: 0.1", "Unnamed: 0", "b"]
 
 
 def test_a_row_with_too_few_fields_is_counted_and_a_last_one_cut_off_refused() -> None:

@@ -8,11 +8,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import filelock
 import pytest
 from pydantic import ValidationError
 
 from rltune.errors import ConfigError, DataError
 from rltune.traces.fetch import obtain, sha256, sources
+from rltune.traces.fetch.download import RemoteFile, verified
 
 SMALL = {"seed": 3, "jobs": 60}
 SHA = hashlib.sha256(b"an archive").hexdigest()
@@ -185,6 +187,22 @@ def test_a_folder_of_files_fetched_by_hand(tmp_path: Path, trace: Callable, monk
     assert obtain("d", config, tmp_path, tmp_path) == folder, "not needed any more"
     with pytest.raises(ConfigError, match="RLTUNE_TRACE_FILES: found .*typo.*, expected a folder"):
         obtain("f", config, tmp_path, tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_will_do(tmp_path: Path, trace: Callable, source: Path, monkeypatch) -> None:
+    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
+    folder = obtain("d", config, tmp_path, tmp_path)
+    monkeypatch.setattr(filelock.FileLock, "acquire", lambda *_: pytest.fail("a lock is a file to be written"))
+    before = {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
+    assert obtain("d", config, tmp_path, tmp_path) == folder
+    assert before == {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
+
+
+@pytest.mark.parametrize("head", [b"<htmlx>", b"job_id,user\n<html>", b"version https://git-lfs.github.com/", b"PK"])
+def test_what_only_looks_like_a_page_or_a_pointer(head: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "data.zip"
+    path.write_bytes(head)
+    assert verified(path, RemoteFile("d", "data.zip", ())) == sha256(path)
 
 
 def test_given_path(tmp_path: Path, trace: Callable, monkeypatch) -> None:

@@ -80,6 +80,9 @@ def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: An
     assert found["far"][3:5] == ["unknown", "1 of 2 there"]
     assert found["tiny"][3:5] == ["unknown", "not there: jobs.csv"]
 
+    (raw / "far" / "data.zip").write_bytes(b"an archive, longer")
+    assert cells(cli("trace", "list").out)["far"][4] == "to download", "of another size than the configuration says"
+    (raw / "far" / "data.zip").write_bytes(b"an archive")
     (tmp_path / "more.zip").write_bytes(b"an archive")
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path))
     assert cells(cli("trace", "list").out)["far"][3:5] == ["20 B", "there"]

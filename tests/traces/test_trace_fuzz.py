@@ -8,10 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from raw_cases import BASES, FEW, FILES, FUZZ, HELIOS_HEADER, clean, helios, pai_tasks, philly, sound
 
 from rltune.errors import DataError
+from rltune.traces.inspect import inspect_file
+from rltune.traces.raw import encoding
 
 poison = st.sampled_from(
     [
@@ -62,6 +64,13 @@ def test_a_damaged_file_is_cleaned_and_counted_or_refused(
     sound(tmp_path, trace, name, data.draw(damaged(BASES[name])))
 
 
+@pytest.mark.parametrize("name", BASES)
+@settings(FUZZ, max_examples=10)
+@given(content=st.binary(max_size=400))
+def test_any_bytes_are_refused_or_counted(name: str, content: bytes, tmp_path: Path, trace: Callable) -> None:
+    sound(tmp_path, trace, name, content)
+
+
 JOB = json.loads(philly())[1]
 JSON_KEYS = [*JOB, *JOB["attempts"][0], "gpus"]
 json_values = st.recursive(
@@ -95,6 +104,25 @@ def test_every_marked_encoding_gives_the_same_jobs(name: str, encoding: str, tmp
     expected = clean(tmp_path / "a", trace, name, text.encode()).jobs
     result = clean(tmp_path / "b", trace, name, content)
     assert result.jobs.equals(expected) and "ü" in "".join(result.jobs["user"])
+
+
+@pytest.mark.parametrize("name", [*FEW, "swf", "sacct"])
+@pytest.mark.parametrize("begun", [True, False])
+def test_what_never_ends_does_not_fill_the_memory(
+    name: str, begun: bool, tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "LONGEST", 1 << 20)
+    start = BASES[name].removesuffix('"\n }\n]') if begun else '[{"jobid": "' * (name == "philly")
+    with pytest.raises(DataError, match=f"{FILES[name]}: over 1 MiB without the end of a line or a JSON entry"):
+        clean(tmp_path, trace, name, (start + "x" * (3 << 20)).encode())
+
+
+def test_json_without_line_ends_may_be_longer(tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "LONGEST", 100_000)
+    monkeypatch.setattr(encoding, "_CHUNK", 10_000)
+    text = json.dumps(json.loads(philly()) * 200)
+    assert len(text) > 300_000 and clean(tmp_path, trace, "philly", text.encode()).audit.rows_read == 1_600
+    inspect_file(tmp_path / "philly" / "cluster_job_log")
 
 
 @pytest.mark.parametrize("name", ["csv", "helios"])

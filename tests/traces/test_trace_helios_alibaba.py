@@ -61,6 +61,7 @@ def test_helios(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
         ("\n".join(HELIOS[:4])[:-70], "truncated: the last row has"),
         ("", "empty"),
         ("\n".join(HELIOS).replace("gpu_num", "gpus", 1), "'gpu_num'.*nearest: .*gpus"),
+        ("\n".join(HELIOS).replace("node_num", "duration", 1), "column 'duration' is in the header more than once"),
     ],
 )
 def test_helios_damage(text: str, message: str, tmp_path: Path, trace: Callable) -> None:
@@ -231,6 +232,13 @@ def test_alibaba_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
         clean.audit.noted["GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"]
         == 2
     )
+
+
+@pytest.mark.filterwarnings("error")
+def test_alibaba_without_any_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
+    folder = write(tmp_path, job=JOBS, task=TIMED[:2], group_tag=["i1,u,,g1,bert", "i2,u,,g2,"])
+    clean = clean_trace("t", trace("alibaba2020"), folder)
+    assert clean.jobs["gpu_type"].tolist() == ["V100", "V100"]
 
 
 def test_alibaba_faults_of_the_other_tables_are_counted(tmp_path: Path, trace: Callable) -> None:

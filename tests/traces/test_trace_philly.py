@@ -103,6 +103,29 @@ def test_what_cannot_be_a_job_is_counted(philly_folder: Callable, trace: Callabl
     }
 
 
+def test_a_retry_in_the_hour_that_comes_twice_follows_the_attempt_before_it(
+    philly_folder: Callable, trace: Callable
+) -> None:
+    """00:30 to the first 01:50 is 4,800 s, the second 01:10 to 02:10 3,600 s; with no end known, a start holds."""
+    times = [("2017-11-05 00:30:00", "2017-11-05 01:50:00"), ("2017-11-05 01:10:00", "2017-11-05 02:10:00")]
+    again = [
+        ("2017-11-05 01:20:00", None),
+        ("2017-11-05 01:05:00", "2017-11-05 01:15:00"),
+        ("2017-11-05 01:16:00", "2017-11-05 01:17:00"),
+    ]
+    folder = philly_folder(
+        [
+            job("retried", "2017-11-05 00:29:00", attempts=[attempt(*t, 1) for t in times]),
+            job("thrice", "2017-11-05 01:00:00", attempts=[attempt(*t, 1) for t in again]),
+        ]
+    )
+    clean = clean_trace("t", trace("philly"), folder)
+    assert clean.jobs["run_s"].tolist() == [8_400, 660]
+    assert clean.jobs["wait_s"].tolist() == [60, 1_200]
+    assert "job whose attempts overlap: their sum is longer than their span" not in clean.audit.noted
+    assert clean_trace("t", trace("philly", run_time="span"), folder).jobs["run_s"].tolist() == [9_600, 720]
+
+
 minutes = st.integers(0, 240)
 
 

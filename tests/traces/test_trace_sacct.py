@@ -143,6 +143,11 @@ def test_columns_in_any_order_and_a_bar_at_the_end(tmp_path: Path) -> None:
     assert one.jobs.equals(other.jobs) and other.audit == one.audit
 
 
+def test_a_line_of_megabytes(tmp_path: Path) -> None:
+    long = text(row(JobID="1"), row(JobID="2", User="ü" * (1 << 20)), row(JobID="3"))
+    assert clean(tmp_path / "a.txt", long).jobs["user"].str.len().tolist() == [3, 1 << 20, 3]
+
+
 def test_an_older_version(tmp_path: Path) -> None:
     """No TRES, GRES per node, memory per node or CPU, durations with days, no raw columns."""
     columns = "JobID,User,Submit,Start,End,Elapsed,Timelimit,State,NNodes,NCPUS,ReqMem,ReqGRES,AllocGRES"
@@ -294,13 +299,21 @@ def test_fields() -> None:
         ("gpu:tesla:1,gpu:k80:3", 4, "mixed"),
         ("craynetwork:1", 0, None),
         ("mic:1,gpu:2080ti:4", 4, "2080ti"),
-        ("gpu:p100:many", np.nan, None),
+        ("gpu:p100:many", np.nan, "odd"),
+        ("cpu=8,gres/gpu=4,gres/gpu:a100:1g.5gb:x=4", 4, "odd"),
     ],
 )
 def test_gpus_of_tres_and_gres(written: str | None, gpus: float, kind: str | None) -> None:
-    found, types, mixed = parsed(slurm.gpus_of, [written])
+    found, types, mixed, odd = parsed(slurm.gpus_of, [written])
     np.testing.assert_array_equal(found, [gpus])
-    assert types.fillna("mixed" if mixed[0] else "none").tolist() == [kind or "none"]
+    assert types.fillna("mixed" if mixed[0] else "odd" if odd[0] else "none").tolist() == [kind or "none"]
+
+
+def test_an_entry_that_cannot_be_read_leaves_the_gpus_in_all(tmp_path: Path) -> None:
+    odd = "cpu=8,gres/gpu=4,gres/gpu:a100:1g.5gb:x=4,mem=64G"
+    result = clean(tmp_path / "a.txt", text(row(AllocTRES=odd, ReqTRES=odd), row(JobID="2")))
+    assert result.jobs["gpus"].tolist() == [4, 4] and set(result.jobs["resource"]) == {"gpu"}
+    assert result.audit.noted["GPUs with an entry that cannot be read: gres/gpu alone counts"] == 1
 
 
 @pytest.mark.parametrize(

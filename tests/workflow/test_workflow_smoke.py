@@ -49,12 +49,15 @@ def test_every_file_is_there_and_holds_what_its_name_says(smoke_run: Any) -> Non
     run, results = smoke_run.run, smoke_run.results
     for trace in run.traces:
         jobs, meta = read_table(results / "traces" / trace / "jobs.parquet")
-        audit = Audit.from_dict(read_json(results / "traces" / trace / "audit.json"))
+        audit = Audit(**read_json(results / "traces" / trace / "audit.json"))
+        audit.check()
         assert len(jobs) == audit.rows_kept and meta.name == trace
     for workload in run.config.all_workloads():
         folder = results / "workloads" / f"{workload.trace}__{workload.cluster}"
         fitted = pd.read_parquet(folder / "jobs.parquet")
-        assert len(fitted) == Audit.from_dict(read_json(folder / "audit.json")).rows_kept
+        audit = Audit(**read_json(folder / "audit.json"))
+        audit.check()
+        assert len(fitted) == audit.rows_kept
         estimates = pd.read_parquet(folder / "estimate-lognormal-1.parquet")
         assert list(estimates["job_id"]) == list(fitted["job_id"]) and (estimates["estimate_s"] >= 1).all()
     for cell in run.config.cells():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     Format = Literal[FORMATS]
 Status = Literal["passed", "failed", "killed", "running", "unknown"]
-GpuShare = Literal["round_up", "round_up_each", "nearest", "leave_out"]
+GpuShare = Literal["round_up", "leave_out"]
 GENERATED = ("philly", "helios", "alibaba2020", "swf", "sacct")
 """Formats whose raw files `synthetic` can make."""
 PARTS: dict[str, tuple[str, ...] | None] = {
@@ -282,8 +282,7 @@ class TraceConfig(Block):
     be detected, readme or reader. With `synthetic`, the log to generate (`swf`: HPC2N or SDSC-SP2, required; `sacct`:
     example, the default, or finetuning)."""
     gpu_share: GpuShare = "round_up"
-    """How fractions of a GPU become whole GPUs: the job's total is rounded up, each instance's or GPU's share is
-    rounded up, the total is rounded to the nearest whole number (at least one), or the job is left out."""
+    """How fractions of a GPU become whole GPUs: the job's total is rounded up, or the job is left out."""
     run_time: Literal["sum", "span"] = "sum"
     """Format `philly`: a job's run time is the sum over its attempts, or the span from first start to last end."""
     pods_running: Literal["leave_out", "until_deletion"] = "leave_out"

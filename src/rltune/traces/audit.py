@@ -49,15 +49,8 @@ class Audit:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Plain values for JSON; ``Audit(**values)`` is its inverse."""
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> Audit:
-        """The inverse of :meth:`to_dict`; the sum is checked."""
-        audit = cls(**value)
-        audit.check()
-        return audit
 
     def to_frame(self) -> pd.DataFrame:
         """One row a line of the audit: ``kind`` (read, left out, kept, noted), ``reason``, ``rows``, ``share``."""

@@ -54,6 +54,9 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
     except ConfigError as error:
         raise ConfigError(f"config/traces/{name}.yaml: {error}") from None
     rows = _possible(sort_jobs(rows, "submit_unix_s"), audit)
+    audit.note("run time clamped by the source", rows["run_clamped"].sum())
+    audit.note("status unknown", (rows["unusable"].isna() & (rows["status"] == "unknown")).sum())
+    rows["status"] = rows["status"].fillna("unknown")  # a source without any, which has none to know
     rows = _keep_usable(rows, trace, audit)
     audit.keep(len(rows))
     if rows.empty:
@@ -61,9 +64,6 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
             f"trace {name}: no job left after cleaning {raw} ({audit}). "
             "Check the trace's start, end, filter and columns against the file."
         )
-    audit.note("run time clamped by the source", rows["run_clamped"].sum())
-    unknown = rows["status"] == "unknown"
-    audit.note("status unknown", 0 if unknown.all() else unknown.sum())  # a source without any has none to know
     t0_unix_s = float(rows["submit_unix_s"].iloc[0])
     rows["submit_s"] = rows["submit_unix_s"] - t0_unix_s
     # Subtraction may make two submissions equal that were not, so ties are sorted after it.

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import tarfile
-import zipfile
-import zlib
 from pathlib import Path
 
 import ijson
@@ -18,13 +14,13 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.guess import guess_map, quoted
+from rltune.traces.raw.archive import BROKEN
 from rltune.traces.sniff import Found, sniff
 
 MAX_BYTES = 1 << 30
 """Larger files are not cleaned here: that takes minutes."""
 EXPECTED = "CSV, JSON, SWF, sacct text (each also .gz), parquet, or a tar.gz or zip of a known trace"
 ZONES = {"philly": "America/Los_Angeles", "helios": "Asia/Shanghai", "alibaba2020": "Asia/Shanghai"}
-_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile)
 
 
 def inspect_file(path: Path | str) -> str:
@@ -72,7 +68,7 @@ def _sniffed(path: Path) -> Found:
         raise DataError(f"{path}: {kind}. Expected a trace file: {EXPECTED}.")
     try:
         return sniff(path)
-    except _BROKEN as error:
+    except BROKEN as error:
         raise DataError(f"{path}: truncated or damaged ({error}); obtain the file again.") from None
     except (OSError, ValueError, ijson.JSONError, pyarrow.ArrowException) as error:  # pandas' own are ValueErrors
         text = " ".join(str(error).split())[:200]

@@ -64,8 +64,10 @@ def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[int
 
 
 def _place(name: str, item: Download, folder: Path) -> Path | None:
+    """Where a file lies; None where it does not, or is of another size than it should be."""
     path = folder / item.file
-    return path if path.is_file() else by_hand(name, item.file)
+    found = path if path.is_file() else by_hand(name, item.file)
+    return found if found and item.bytes in (None, _size(found)) else None
 
 
 def _size(path: Path) -> int:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import ijson
 import pandas as pd
 import pyarrow.parquet
 
@@ -164,7 +163,7 @@ def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: di
 
 
 def _json(file: Utf8) -> Found:
-    jobs = list(itertools.islice(ijson.items(file, "item", use_float=True), MAX_ENTRIES + 1))
+    jobs = list(itertools.islice(file.entries(), MAX_ENTRIES + 1))
     more = len(jobs) > MAX_ENTRIES
     jobs = jobs[:MAX_ENTRIES]
     table = pd.json_normalize(jobs, max_level=0) if jobs and isinstance(jobs[0], dict) else pd.DataFrame()

@@ -67,20 +67,20 @@ def sort_jobs(jobs: pd.DataFrame, time: str = "submit_s") -> pd.DataFrame:
 
 
 def _disorder(jobs: pd.DataFrame) -> list[str]:
-    """A clause naming the first row that is not where its order puts it; missing times and ids are other faults."""
+    """A clause naming the first row that comes before the one above it; missing times and ids are other faults."""
     keys = ["submit_s", "job_id"]
     if any(list(jobs.columns).count(c) != 1 or str(jobs[c].dtype) != DTYPES[c] for c in keys):
         return []
     known = jobs[keys].dropna()
-    ordered = sort_jobs(known)
-    moved = np.flatnonzero((known.to_numpy(object) != ordered.to_numpy(object)).any(axis=1))
-    if not len(moved):
+    when, ids = known["submit_s"].to_numpy(), known["job_id"]
+    early = when[1:] < when[:-1]
+    tie = np.flatnonzero(when[1:] == when[:-1])
+    early[tie] = ids.iloc[tie + 1].to_numpy(object) < ids.iloc[tie].to_numpy(object)
+    if not early.any():
         return []
-    first = moved[0]
-    row, expected = (f"{when:.15g}, {name!r}" for when, name in (known.iloc[first], ordered.iloc[first]))
-    return [
-        f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {row}, expected {expected})"
-    ]
+    first = int(early.argmax()) + 1
+    row, before = (f"{when[at]:.15g}, {ids.iloc[at]!r}" for at in (first, first - 1))
+    return [f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {row} after {before})"]
 
 
 def _faults(cases: pd.DataFrame) -> list[str]:

@@ -92,10 +92,11 @@ def file(
     length: bool = True,
     upto: int | None = None,
     stall: bool = False,
+    bare: bool = False,
     **more: object,
 ) -> Answer:
     """A file; ``upto``: the connection ends (``stall``: goes quiet) before this byte of it; ``if_range``: it is heeded;
-    ``length`` False: neither length nor chunks, as servers of old."""
+    ``length`` False: neither length nor chunks, as servers of old; ``bare``: a part comes without the file's date."""
 
     def answer(h: Handler) -> None:
         first, status = 0, 200
@@ -108,7 +109,8 @@ def file(
             return
         more_headers = {"Content_Range": f"bytes {first}-{len(content) - 1}/{len(content)}"} if status == 206 else {}
         size = len(content) - first if length else None
-        h.head(status, Content_Length=size, ETag=etag, Last_Modified=modified, **more_headers, **more)
+        dated = modified if status == 200 or not bare else None
+        h.head(status, Content_Length=size, ETag=etag, Last_Modified=dated, **more_headers, **more)
         h.body(content[first:upto])
         if stall:
             h.wfile.flush()

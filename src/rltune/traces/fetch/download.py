@@ -168,9 +168,8 @@ def _refuse_impostor(head: bytes, name: str) -> None:
 
 def _from(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -> str:
     """Fill the partial file from one address and verify it: its sha256. Raises Fault when the address is given up."""
-    failures = 0
+    failures = most = 0
     while True:
-        before = part.size
         try:
             resumed = _attempt(address, file, part, policy)
             try:
@@ -181,7 +180,8 @@ def _from(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -> s
                     raise
                 raise Fault(f"{fault}: its pieces do not fit, so it starts again", after_s=0.0) from None
         except Fault as fault:
-            failures = 1 if part.size > before else failures + 1
+            failures = 1 if part.size > most else failures + 1
+            most = max(most, part.size)
             if fault.final:
                 raise
             if failures >= policy.tries:
@@ -224,6 +224,8 @@ def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -
             return _receive(answer, address, file, part, have)
     except (requests.exceptions.SSLError, requests.TooManyRedirects, requests.exceptions.InvalidURL) as error:
         raise Fault(_reason(error), final=True) from None
+    except urllib3.exceptions.ProtocolError as error:
+        raise Fault(f"the connection ended before the file did: {_reason(error)}") from None
     except (requests.Timeout, urllib3.exceptions.TimeoutError):
         raise Fault(
             f"no connection within {policy.timeout_s[0]:g} s or no byte for {policy.timeout_s[1]:g} s"
@@ -234,19 +236,25 @@ def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -
 
 def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int) -> bool:
     """Append an answer's body to the partial file, or begin it again; whether it was continued."""
+    import urllib3
+
     headers = answer.headers
     length = headers.get("Content-Length", "")
     total = have * (answer.status_code == 206) + int(length) if length.isdecimal() else None
     note = {"url": address, "validator": _validator(headers), "total": total}
     if have and answer.status_code in (206, 416):
         rest = answer.status_code == 206 and headers.get("Content-Range", "").startswith(f"bytes {have}-")
-        if not rest or part.note != note:
+        # An answer to If-Range need not repeat the date (RFC 9110, 15.3.7): what both have is compared.
+        both = {key: value for key, value in note.items() if None not in (value, part.note.get(key))}
+        if not rest or not both.items() <= part.note.items():
             part.discard()
             raise Fault("the file there has changed; what was here of it is dropped", after_s=0.0)
         say(f"downloading {file.name}: continuing after {size_text(have)}")
     elif answer.status_code != 200:
-        after = headers.get("Retry-After", "")
-        after_s = float(after) if after.isdecimal() else None
+        try:
+            after_s = urllib3.Retry().parse_retry_after(headers.get("Retry-After", ""))
+        except urllib3.exceptions.InvalidHeader:
+            after_s = None
         text = f"answer {answer.status_code} {answer.reason or ''}".strip()
         raise Fault(text, final=answer.status_code not in BUSY, after_s=after_s)
     else:

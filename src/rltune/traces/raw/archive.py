@@ -32,8 +32,8 @@ EVERY_S = 5.0
 """Seconds between two lines of progress."""
 
 _GZIP = b"\x1f\x8b"
-_BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, RuntimeError)
-"""What damaged archives raise; RuntimeError: zipfile, where one is encrypted or packed in an unknown way."""
+BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
+"""What damaged archives raise."""
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
     try:
         with open(path, "rb") as file:
             if inside and path.suffix == ".zip":
-                with zipfile.ZipFile(file) as archive, archive.open(_zip_member(path, member, archive)) as stream:
+                with zipfile.ZipFile(file) as archive, _zip_member(path, member, archive) as stream:
                     yield guarded(stream, file, where), where
                 return
             with decompressed(file) as unpacked:
@@ -63,7 +63,7 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
                 # Streamed (mode r|): members are read in order and nothing before the one wanted is kept.
                 with tarfile.open(fileobj=watched, mode="r|", bufsize=1 << 20) as archive:
                     yield _tar_member(path, member, archive), where
-    except _BROKEN as error:
+    except BROKEN as error:
         raise DataError(
             f"{where}: truncated or damaged ({type(error).__name__}: {error}). Delete {path.name} and obtain it again."
         ) from None
@@ -163,10 +163,15 @@ def _tar_member(path: Path, member: str, archive: tarfile.TarFile) -> IO[bytes]:
     raise DataError(f"{path}: holds no file {member}; is it the right archive?")
 
 
-def _zip_member(path: Path, member: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+def _zip_member(path: Path, member: str, archive: zipfile.ZipFile) -> IO[bytes]:
     for info in archive.infolist():
         if _ends_with(info.filename, member) and not _is_link(info):
-            return info
+            try:
+                return archive.open(info)
+            except RuntimeError as error:  # encrypted, or packed in an unknown way
+                raise DataError(
+                    f"{path}: {member}: cannot be unpacked ({error}); unpack it by hand, or obtain it again."
+                ) from None
     raise DataError(f"{path}: holds no file {member}; it holds {', '.join(map(repr, archive.namelist()[:10]))}.")
 
 

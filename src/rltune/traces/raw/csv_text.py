@@ -40,7 +40,7 @@ def csv_blocks(
     audit: Audit,
     names: list[str] | None = None,
     keep: Collection[str] | None = None,
-    needed: Mapping[str, str] | None = None,
+    needed: Mapping[str, str | None] | None = None,
 ) -> Iterator[pa.Table]:
     """Read a CSV as text, in tables of some ten thousand rows each, for files that do not fit the memory; at least one.
 
@@ -55,13 +55,13 @@ def csv_blocks(
         where: how messages name the file.
         names: column names of a file without a header row.
         keep: the only columns wanted (those of them that the file has).
-        needed: columns that the header must name, once, and what each is needed for. Of others of one name, the later
-            ones get ``.1``, ``.2``, ….
+        needed: columns that the header must name, once, and what each is needed for (None: it may lack). Of others of
+            one name, the later ones get ``.1``, ``.2``, ….
 
     Raises:
         DataError: empty file, not a CSV, a column missing or named twice, or a last row cut off.
     """
-    text = Utf8(stream, where)
+    text = Utf8(stream, where, quoted=True)
     lines, delimiter = io.BufferedReader(text, BLOCK), ","
     has_header = names is None
     if names is None:
@@ -115,7 +115,7 @@ class _BadRows:
         return "skip"
 
 
-def _header(lines: IO[bytes], where: str, needed: Mapping[str, str]) -> tuple[str, list[str]]:
+def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> tuple[str, list[str]]:
     """Delimiter and column names from the first line that is not empty."""
     line = b"\n"
     while line and not line.strip():
@@ -134,7 +134,7 @@ def _header(lines: IO[bytes], where: str, needed: Mapping[str, str]) -> tuple[st
     except csv.Error as error:
         raise DataError(f"{where}: the header is not readable as CSV ({error}).") from None
     for column, purpose in needed.items():
-        if column not in named:
+        if purpose and column not in named:
             raise missing_column(where, column, purpose, named)
     if twice := sorted({c for c in needed if named.count(c) > 1}):
         raise DataError(
@@ -143,8 +143,9 @@ def _header(lines: IO[bytes], where: str, needed: Mapping[str, str]) -> tuple[st
         )
     names: list[str] = []
     for i, name in enumerate(named):
-        choices = itertools.chain([name or f"Unnamed: {i}"], (f"{name}.{k}" for k in itertools.count(1)))
-        names.append(next(n for n in choices if n not in names))
+        plain = name or f"Unnamed: {i}"
+        choices = itertools.chain([plain], (f"{plain}.{k}" for k in itertools.count(1)))
+        names.append(next(n for n in choices if n not in names and (n == name or n not in named)))
     return delimiter, names
 
 

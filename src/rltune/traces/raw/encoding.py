@@ -1,11 +1,14 @@
-"""Text in any marked encoding, as UTF-8 with newlines as line ends; its lines are counted."""
+"""Text in any marked encoding, as UTF-8 with newlines as line ends; lines are counted and may not grow without end."""
 
 from __future__ import annotations
 
 import codecs
 import io
 import re
-from typing import IO
+from collections.abc import Iterator
+from typing import IO, Any
+
+import ijson
 
 from rltune.errors import DataError
 
@@ -20,13 +23,22 @@ _CHUNK = 1 << 20
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as surrogateescape writes them (PEP 383)."""
 NOT_UTF_8 = "byte not UTF-8, read as Latin-1"
+LONGEST = 1 << 24
+"""Characters without the end of a line or of a JSON entry; no row of a trace comes near it."""
+_BLANKS = re.compile(r'(?<![^,;|\t\n]) +(?=")')
 
 
 class Utf8(io.RawIOBase):
-    """A binary stream read as UTF-8, whatever mark it begins with; bytes that are not UTF-8 are read as Latin-1."""
+    """A binary stream read as UTF-8, whatever mark it begins with; bytes that are not UTF-8 are read as Latin-1.
 
-    def __init__(self, stream: IO[bytes], where: str) -> None:
+    With ``quoted``, blanks between a delimiter and a quote are left out.
+    """
+
+    def __init__(self, stream: IO[bytes], where: str, quoted: bool = False) -> None:
         self._stream, self._where, self._left, self._ended = stream, where, b"", False
+        self._quoted, self._held = quoted, ""
+        self._open = 0
+        """Characters since the last end of a line or entry."""
         self._last = "\n"
         """The last character read."""
         self.lines = self.empty = self.latin_1 = 0
@@ -62,10 +74,25 @@ class Utf8(io.RawIOBase):
                 if "\n\n" in (joined := self._last + text):
                     self.empty += len(re.findall(r"(?<=\n)\n", joined))
                 self._last = text[-1]
+                self._open = len(text) - end if (end := text.rfind("\n")) >= 0 else self._open + len(text)
+            if self._open > LONGEST:
+                most = f"{LONGEST / (1 << 20):g} MiB"
+                raise DataError(f"{self._where}: over {most} without the end of a line or a JSON entry; is it a trace?")
+            if self._quoted:  # what ends in a delimiter and blanks is held back until it is known what follows
+                text = self._held + text
+                text = _BLANKS.sub("", text) if ' "' in text else text
+                known = len(text) if self._ended else max(len(text.rstrip(" ")) - 1, 0)
+                text, self._held = text[:known], text[known:]
             self._left = text.encode("utf-8", "replace")
         block, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
         buffer[: len(block)] = block
         return len(block)
+
+    def entries(self) -> Iterator[Any]:
+        """The entries of the JSON list that the text is."""
+        for entry in ijson.items(self, "item", use_float=True):
+            self._open = 0
+            yield entry
 
     @property
     def open_end(self) -> bool:

@@ -15,7 +15,8 @@ from rltune.traces.columns import DTYPES
 
 RAW = {name: dtype for name, dtype in DTYPES.items() if name != "submit_s"}
 RAW |= {"submit_unix_s": "float64", "gpus": "float64", "unusable": "str"}
-"""Raw columns and their types: ``gpus`` is null where the source has none, ``unusable`` is a reason."""
+"""Raw columns and their types: ``gpus`` is null where the source has none, ``status`` where it has none in any row;
+``unusable`` is a reason."""
 _PLAIN = {"run_clamped": False, "sla": False, "resource": "gpu"}
 
 
@@ -29,7 +30,8 @@ def raw_frame(columns: dict[str, Any], rows: int) -> pd.DataFrame:
         value = _PLAIN.get(name, np.nan) if value is None else value
         value = value.array if isinstance(value, pd.Series) else value  # by position, whatever the index
         frame[name] = pd.Series(value, index=index).astype(dtype)
-    frame["status"] = frame["status"].fillna("unknown")
+    if columns.get("status") is not None:
+        frame["status"] = frame["status"].fillna("unknown")
     return pd.DataFrame(frame, copy=False)
 
 

@@ -71,12 +71,12 @@ def line_table(lines: list[str], delimiter: str, names: list[str], where: str, a
     audit.read(len(given))
     audit.leave_out(SHORT, sum(fields < len(names) for _, fields in given))
     audit.leave_out(LONG, sum(fields > len(names) for _, fields in given))
-    whole = "".join(f"{line}\n" for line, fields in given if fields == len(names))
+    whole = [f"{line}\n".encode() for line, fields in given if fields == len(names)]
     if not whole:
         return pd.DataFrame(columns=names, dtype="str")
     table = pyarrow.csv.read_csv(
-        pa.BufferReader(whole.encode()),
-        pyarrow.csv.ReadOptions(column_names=names),
+        pa.BufferReader(b"".join(whole)),
+        pyarrow.csv.ReadOptions(column_names=names, block_size=max(1 << 20, max(map(len, whole)))),
         pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=False),
         pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.large_string()), null_values=[""], strings_can_be_null=True

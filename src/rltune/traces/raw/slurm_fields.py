@@ -68,20 +68,22 @@ def tres(text: pd.Series, name: str, units: dict[str, float]) -> np.ndarray:
 
 
 @_once_a_text
-def gpus_of(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray]:
-    """Of TRES or GRES lists: GPUs (0 where a list names none, null where there is none that can be read), GPU type, and
-    whether types mix."""
+def gpus_of(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray, np.ndarray]:
+    """Of TRES or GRES lists: GPUs (0 where a list names none, null where there is none), GPU type, whether types mix,
+    and whether an entry cannot be read: GPUs are those of ``gres/gpu=`` alone then."""
     found = [_gpus(one) if isinstance(one, str) else None for one in text]
     count = np.array([np.nan if one is None else float(sum(one.values())) for one in found])
+    odd = np.isnan(count) & text.notna().to_numpy()
+    count = np.where(odd, np.ceil(tres(text, "gres/gpu", PLAIN)), count)
     named = [[name for name in one or () if name] for one in found]
     kind = pd.Series([names[0] if len(names) == 1 else None for names in named], index=text.index, dtype="str")
-    return count, kind, np.array([len(names) > 1 for names in named], bool)
+    return count, kind, np.array([len(names) > 1 for names in named], bool), odd
 
 
 def _gpus(text: str) -> dict[str, int] | None:
     try:
         return gpus(text)
-    except ValueError:  # one odd field among many jobs: as if it were not there
+    except ValueError:
         return None
 
 

@@ -66,15 +66,15 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     gpu_type = tasks["gpu_type"]
     if holds(folder, "pai_group_tag_table.csv", ("pai_group_tag_table.tar.gz",)):
         gpu_type = _required_type(folder, tasks["inst_id"], gpu_type, audit)
-    each = amount["plan_gpu"] / 100
-    gpus, shared = whole_gpus(each, instances, trace.gpu_share, audit)
+    asked = instances * amount["plan_gpu"] / 100
+    gpus, shared = whole_gpus(asked, trace.gpu_share, audit)
     status = tasks["status"].fillna("without status")
     other = (status != "Terminated").to_numpy()
     unusable = reasons(
         len(tasks),
         ("task's job is not in the job table", tasks["job"] != "both"),
         ("no start or end time", np.isnan(end - start)),
-        ("CPU task (no plan_gpu)", np.isnan(instances * each) | (instances * each == 0)),
+        ("CPU task (no plan_gpu)", np.isnan(asked) | (asked == 0)),
         (LEFT_OUT, shared),
     )
     columns = {
@@ -128,7 +128,7 @@ _OF_TASK = {"start": "min", "end": "max", "count": "sum"}
 def _required_type(folder: Path, inst_id: pd.Series, given: pd.Series, audit: Audit) -> pd.Series:
     """GPU types required by the jobs, those given where none was."""
     tags, _ = _side_table(folder, "pai_group_tag_table", TAG_COLUMNS, ("inst_id", "gpu_type_spec"), audit)
-    spec = inst_id.map(tags.dropna().drop_duplicates("inst_id").set_index("inst_id")["gpu_type_spec"])
+    spec = inst_id.map(tags.dropna().drop_duplicates("inst_id").set_index("inst_id")["gpu_type_spec"]).astype("str")
     audit.note("GPU type as required by gpu_type_spec", spec.notna().sum())
     audit.note(
         "GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts",

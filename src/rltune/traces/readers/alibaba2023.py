@@ -54,7 +54,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     text = {name: pods.pop(name) for name in ("name", "gpu_spec", "qos", "pod_phase")}
     amount = {name: numbers(pods[name], name, audit, where) for name in COLUMNS if name not in text}
     deleted, scheduled = amount["deletion_time"], amount["scheduled_time"]
-    gpus, shared = whole_gpus(amount["gpu_milli"] / 1000, amount["num_gpu"], trace.gpu_share, audit)
+    gpus, shared = whole_gpus(amount["num_gpu"] * amount["gpu_milli"] / 1000, trace.gpu_share, audit)
     phase = text["pod_phase"].str.strip()
     running = (phase == "Running").to_numpy()
     at_end = running & (deleted == np.max(deleted, initial=-np.inf, where=np.isfinite(deleted)))

@@ -68,7 +68,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         values = numbers(table[name], name, audit, where)
         return np.where(values == -1, np.nan, values)
 
-    gpus, shared = whole_gpus(known("num_gpus"), 1.0, trace.gpu_share, audit)
+    gpus, shared = whole_gpus(known("num_gpus"), trace.gpu_share, audit)
     kind = _text(table["gpu_type"])
     audit.note("GPU type not one of the five codes: taken as it is", (~kind.isin(list(GPU_TYPES)) & kind.notna()).sum())
     columns = {

@@ -79,7 +79,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         audit.note("without job id: numbered by row", rows)
     shared = np.zeros(rows, dtype=bool)
     if "gpus" in values:
-        values["gpus"], shared = whole_gpus(values["gpus"], 1.0, trace.gpu_share, audit)
+        values["gpus"], shared = whole_gpus(values["gpus"], trace.gpu_share, audit)
     out = [(f"filter: not {f.column} {f.op} {f.value}", ~_matches(table, f)) for f in trace.filter]
     values["unusable"] = reasons(rows, *out, (LEFT_OUT, shared))
     return raw_frame(values, rows)
@@ -113,6 +113,8 @@ class _Source:
             text = text.where(text.isin(STATUSES))
         if name == "resource":
             text = text.str.strip().str.casefold()
+            self.audit.note(f"{name} not given: taken as gpu", text.isna().sum())
+            text = text.fillna("gpu")
             odd = ~text.isin(RESOURCES)
             self.audit.note(f"{name} not one of {', '.join(RESOURCES)}: taken as gpu", odd.sum())
             text = text.mask(odd, "gpu")

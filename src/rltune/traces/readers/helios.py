@@ -58,8 +58,9 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
 
 def _cluster(part: str, time_zone: str, folder: Path, audit: Audit) -> pd.DataFrame:
     with open_member(folder, f"{part}/cluster_log.csv", ARCHIVES) as (stream, where):
-        log = read_csv_text(stream, where, audit, needed=dict.fromkeys(NEEDED, "of the Helios layout"))
-    log = log.reindex(columns=[*NEEDED, *OPTIONAL])
+        layout = dict.fromkeys(NEEDED, "of the Helios layout") | dict.fromkeys(OPTIONAL)
+        log = read_csv_text(stream, where, audit, needed=layout)
+    log = log.reindex(columns=list(layout))
     submit = wall_clock_to_unix(log.pop("submit_time"), time_zone, "submit_time", audit, where=where)
     start = wall_clock_to_unix(log.pop("start_time"), time_zone, "start_time", audit, submit, where)
     end = wall_clock_to_unix(log.pop("end_time"), time_zone, "end_time", audit, start, where)

@@ -125,7 +125,7 @@ def _stream(stream: Any, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
     jobs: dict[str, list[Any]] = {k: [] for k in ("job_id", "user", "vc", "submitted", "status", "gpus", "varies")}
     attempts: dict[str, Any] = {"job": array("q"), "start": [], "end": []}
     try:
-        for row, job in enumerate(ijson.items(stream, "item", use_float=True)):
+        for row, job in enumerate(stream.entries()):
             if not isinstance(job, dict):
                 found = "a list" if isinstance(job, list) else repr(job)[:60]
                 raise DataError(f"{where}: entry {row} is {found}; expected a job, i.e. a JSON object.")

@@ -238,16 +238,15 @@ def _nodes(log: pd.DataFrame) -> np.ndarray:
 
 def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.ndarray]:
     """GPUs of each job, the type it names, and whether it asks for shards instead."""
-    allocated, type_a, mixed_a = slurm.gpus_of(log["AllocTRES"])
-    requested, type_r, mixed_r = slurm.gpus_of(log["ReqTRES"])
-    old, type_old, mixed_old = slurm.gpus_of(log["AllocGRES"])
-    per_node, type_node, mixed_node = slurm.gpus_of(log["ReqGRES"])
+    counts, types, several, odd = zip(*(slurm.gpus_of(log[name]) for name in GPUS))
+    (allocated, requested, old, per_node), (type_a, type_r, type_old, type_node) = counts, types
+    audit.note("GPUs with an entry that cannot be read: gres/gpu alone counts", np.any(odd, axis=0).sum())
     gpus = np.nan_to_num(_first([allocated, old, requested, per_node * _nodes(log)]), nan=0.0)
     asked = type_r.fillna(type_node)
     if log["ReqTRES"].isna().all() and log["ReqGRES"].isna().all():
         asked = type_a.fillna(type_old)
         audit.note("GPU type is the one allocated, as the one requested is not in the log", asked.notna().sum())
-    mixed = mixed_a | mixed_r | mixed_old | mixed_node
+    mixed = np.any(several, axis=0)
     audit.note("GPUs of several types: any type", mixed.sum())
     shards = np.fmax(
         slurm.tres(log["AllocTRES"], "gres/shard", slurm.PLAIN), slurm.tres(log["ReqTRES"], "gres/shard", slurm.PLAIN)
