@@ -162,6 +162,13 @@ class SmokeRun:
         return [self.results / "cells" / cell.name / name for cell in self.run.config.cells()]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The smoke run is made once: the tests that read it run one after the other, in one process."""
+    for item in items:
+        if "smoke_run" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("smoke"))
+
+
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     """Runs the command line in this process."""
