@@ -155,7 +155,7 @@ def test_jobs_that_ended_are_left_out(commands: Commands) -> None:
 STATES = """
 wanted = next(a for a in args if a.startswith('--jobs=')).split('=')[1].split(',')
 lines = {'5': '5|5|PENDING|1000007|.', '6': '6|6|CANCELLED|12|.', '50': '50|50|COMPLETED|9|.\\n51|50|RUNNING|8|.',
-         '60': '61|60|PENDING|7|.\\n60|60|PENDING|6|.', '70': '71|70|COMPLETED|5|.'}
+         '60': '61|60|RUNNING|7|.\\n60|60|PENDING|6|.', '61': '61|60|RUNNING|7|.', '70': '71|70|COMPLETED|5|.'}
 if wanted == ['7'] or any(name.startswith('SQUEUE_') for name in os.environ):
     print('slurm_load_jobs error: Invalid job id specified', file=err)
     sys.exit(1)
@@ -165,18 +165,24 @@ for job in wanted:
 """
 
 
-def test_how_jobs_stand_that_are_asked_for_by_id(commands: Commands) -> None:
+@pytest.mark.parametrize("batch", [BATCH, 1])
+def test_how_jobs_stand_that_are_asked_for_by_id(
+    commands: Commands, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
     """Of an array its waiting rest, else a task that is not over; whatever variables the user has set."""
     commands.make("squeue", STATES)
     client = commands.client(SQUEUE_FORMAT="%j", SQUEUE_STATES="RUNNING")
-    assert client.states([60, 5, 6, 7, 50, 70]) == {
+    monkeypatch.setattr("rltune.slurm.client.BATCH", batch)
+    assert client.states([60, 5, 6, 7, 50, 61, 70]) == {
         5: JobState("PENDING", 1_000_007),
         6: JobState("CANCELLED", 12),
         50: JobState("RUNNING", 8),
         60: JobState("PENDING", 6),
+        61: JobState("RUNNING", 7),
     }
     assert client.states([7]) == {} and client.states([]) == {}
-    assert len(client.states([5, *range(1000, 1000 + 2 * BATCH)])) == 1 and commands.called("squeue") == 5
+    assert len(client.states([5, *range(1000, 1000 + 2 * batch)])) == 1
+    assert commands.called("squeue") == (5 if batch == BATCH else 11)
 
 
 @pytest.mark.parametrize("said", ["5|5|PENDING|10000", "5|5|PEND", "x|x|PENDING|xxxxxxx|.", "slurm_load_jobs error"])

@@ -115,7 +115,7 @@ class Client:
         found: dict[int, JobState] = {}
         for k in range(0, len(wanted), BATCH):
             found |= self._states(wanted[k : k + BATCH])
-        return {job: found[job] for job in wanted if job in found}
+        return found
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         """Those of these jobs that Slurm says it does not know; an empty answer does not say so."""
@@ -124,7 +124,7 @@ class Client:
         return frozenset(job for (job, _), text in said if UNKNOWN.search(text))
 
     def _states(self, wanted: list[int]) -> dict[int, JobState]:
-        """States by id, and by the id of an array; of several ids Slurm passes over those it does not know."""
+        """States of one batch; of several ids Slurm passes over those it does not know."""
         ids, form = ",".join(f"{job:d}" for job in wanted), "%A|%F|%T|%Q|."  # the dot tells a whole line
         # --array: otherwise waiting tasks hide behind their array
         argv = ["squeue", "--all", "--array", "--noheader", "--states=all", "-o", form, f"--jobs={ids}"]
@@ -141,7 +141,8 @@ class Client:
             own[int(parts[1])] = found
             if found.state not in ENDED_STATES:
                 tasks[int(parts[2])] = found
-        return own | tasks | {job: state for job, state in own.items() if state.state not in ENDED_STATES}
+        there = own | tasks | {job: state for job, state in own.items() if state.state not in ENDED_STATES}
+        return {job: there[job] for job in wanted if job in there}  # an array's answer has tasks of other batches
 
     def _order(self, orders: list[tuple[int, str]]) -> list[Outcome]:
         """Send orders, and again those that are not possible yet; an outcome each, in their order."""
