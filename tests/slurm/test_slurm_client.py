@@ -96,14 +96,26 @@ def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monke
 def test_only_numbers_are_sent_and_asked(commands: Commands, wrong: object) -> None:
     scontrol(commands)
     client = commands.client()
-    changes = [Change(5, 1), Change(wrong, 1)], [Change(5, 1), Change(5, wrong)]  # type: ignore[arg-type]
-    for change in changes[: 1 if wrong is None else 2]:
-        with pytest.raises((ValueError, TypeError)):
-            client.update(change)
     for ask in (client.release, client.states, client.unknown):
         with pytest.raises((ValueError, TypeError)):
             ask([wrong])  # type: ignore[list-item]
     assert not commands.calls.exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "what"),
+    [((wrong, 1), f"job: found {wrong!r}, ") for wrong in ("5; rm -rf /", 1.5, None, True, 0, -5, 2**32 - 2)]
+    + [
+        ((5, wrong), f"priority of job 5: found {wrong!r}, ")
+        for wrong in ("5\nshutdown", "9", 1.5, True, -5, 2**32 - 2)
+    ]
+    + [((5,), "job 5: found no change")],
+)
+def test_a_change_that_slurm_does_not_take_cannot_be_made(told: tuple, what: str) -> None:
+    with pytest.raises(ValueError) as error:
+        Change(*told)
+    assert str(error.value).startswith(what) and "expected" in str(error.value)
+    assert Change(2**32 - 3, 0).job == Change(1, 2**32 - 3).priority
 
 
 def test_a_controller_that_does_not_answer(commands: Commands) -> None:
@@ -144,6 +156,9 @@ def test_no_commands_no_configuration_and_no_json(commands: Commands) -> None:
         commands.client().jobs()
     commands.make("scontrol", "print('slurm-wlm 23.11.4')")
     assert commands.client().version() == "23.11.4"
+    commands.make("scontrol", "print('Segmentation fault')")
+    with pytest.raises(SlurmError, match="found 'Segmentation fault', expected slurm and its version"):
+        commands.client().version()
 
 
 def test_jobs_that_ended_are_left_out(commands: Commands) -> None:

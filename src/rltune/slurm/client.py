@@ -32,6 +32,7 @@ SPEED = "RLTUNE_CLOCK_SPEED"
 """Environment variable that an emulated cluster sets for programs on its fast clock."""
 MARK = "rltune-mark-"
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
+VERSION = re.compile(r"\d+\.\d\S*$", re.ASCII)
 STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
 NOT_NOW = "not available right now"
 """scontrol of a job that slurmdbd does not know yet, just after sbatch."""
@@ -82,7 +83,10 @@ class Client:
 
     def version(self) -> str:
         """Slurm's version, such as 22.05.8, as its commands report it (without the controller)."""
-        return self._run(["scontrol", "--version"]).stdout.split(" ")[-1].strip()
+        text = self._run(["scontrol", "--version"]).stdout.strip()
+        if (found := VERSION.search(text)) is None:
+            raise SlurmError(f"scontrol --version: found {text[:80]!r}, expected slurm and its version")
+        return found[0]
 
     def jobs(self) -> Parsed[SlurmJob]:
         """Every job that waits or holds nodes; the waiting rest of an array is one of them."""
@@ -97,8 +101,7 @@ class Client:
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
         """Change waiting jobs, all in one scontrol where they are not many; one outcome a change, in their order.
 
-        A job that has started, ended or gone in the meantime is an outcome, not an error. Raises ValueError for what is
-        no number, before any is sent.
+        A job that has started, ended or gone in the meantime is an outcome, not an error.
         """
         return self._order([(change.job, _update_line(change)) for change in changes])
 
