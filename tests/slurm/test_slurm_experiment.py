@@ -230,7 +230,7 @@ LOST = {"Start": "Unknown", "AllocTRES": "", "NodeList": "None assigned"}
 )
 def test_accounts_are_read(changes: dict[str, str], timed: bool, expected: tuple) -> None:
     """A start that the accounting has lost is done without once it had the time."""
-    (row,) = read("8|another|with|a pipe\n" + sacct(**changes), QUEUE[:1], 1000.0, timed).to_dict("records")
+    (row,) = read(sacct(JobName="a pipe|queued0") + sacct(**changes), QUEUE[:1], 1000.0, timed).to_dict("records")
     assert (row["slurm_id"], row["account"], row["submit_s"], row["limit_s"]) == (7, "ann", 60.0, 5400.0)
     np.testing.assert_equal(tuple(row[key] for key in ("state", "start_s", "end_s", "gpus", "nodes")), expected)
 
@@ -240,16 +240,21 @@ def test_accounts_are_read(changes: dict[str, str], timed: bool, expected: tuple
     [
         ("", "no job queued0"),
         (sacct(State="RUNNING", End="Unknown"), "is RUNNING"),
-        ("1|2\n", "no job queued0 among 0"),
-        (sacct(Start="Unknown"), "COMPLETED with start nan and 1 nodes"),
-        (sacct(NodeList="None assigned"), "COMPLETED with start 100.* and 0 nodes"),
+        (sacct() + "1|2\n", "found 2 fields in '1|2', expected JobIDRaw, Submit, "),
+        (
+            sacct(Start="Unknown"),
+            "(Slurm's 7) is COMPLETED: found Start Unknown and NodeList p100-1, expected a time and",
+        ),
+        (sacct(NodeList="None assigned"), "found Start 1100 and NodeList None assigned"),
+        (sacct(JobIDRaw="7_1"), "queued0: JobIDRaw: found '7_1', expected a number"),
+        (sacct(Submit="Unknown"), "queued0: Submit: found 'Unknown', expected seconds since 1970"),
         (sacct(End="soon"), "queued0: End: found 'soon'"),
         (sacct(NodeList="p100-[1"), "queued0: NodeList"),
         (sacct(AllocTRES="gres/gpu=two"), "queued0: AllocTRES"),
     ],
 )
 def test_accounts_that_are_not_complete_or_cannot_be_read_are_an_error(text: str, what: str) -> None:
-    with pytest.raises(SlurmError, match=what):
+    with pytest.raises(SlurmError, match=re.escape(what)):
         read(text, QUEUE[:1], 1000.0)
 
 
@@ -264,7 +269,7 @@ def test_accounts_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -
     assert accounts.jobs_of(slurm, QUEUE[:1], 1000.0)["start_s"].tolist() == [100.0]
     answers[:] = [sacct(**LOST)]
     monkeypatch.setattr(accounts, "LATE_S", 0.0)
-    with pytest.raises(ClusterDied, match="queued0 .* is COMPLETED with start nan"):
+    with pytest.raises(ClusterDied, match="queued0 .* is COMPLETED: found Start Unknown"):
         accounts.jobs_of(slurm, QUEUE[:1], 1000.0)
 
 
