@@ -15,7 +15,7 @@ import pytest
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.answers import jobs_from_json, nodes_from_json
 from rltune.slurm.records import SlurmJob
-from rltune.slurm.resources import gpus
+from rltune.slurm.resources import allocated_mb, gpus
 from rltune.slurm.values import Fault, expand, number
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -109,6 +109,27 @@ def test_spellings_of_gpus(text: str, expected: dict[str, int] | None) -> None:
             gpus(text)
     else:
         assert gpus(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cpu=8,mem=2G,gres/gpu=4", 2048),
+        ("mem=1.5T", 1_572_864),
+        ("mem=700", 700),
+        ("cpu=1,gres/mem=5", None),
+        ("mem=0", None),
+        ("", None),
+        ("cpu=1,mem=12X", Fault),
+        ("mem=,cpu=1", Fault),
+    ],
+)
+def test_memory_that_a_job_has(text: str, expected: Any) -> None:
+    if expected is Fault:
+        with pytest.raises(Fault, match="tres_alloc_str: found mem=.*, expected memory"):
+            allocated_mb(text)
+    else:
+        assert allocated_mb(text) == expected
 
 
 def test_lists_of_nodes() -> None:

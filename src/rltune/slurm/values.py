@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from rltune.slurm.records import Parsed
+from rltune.traces.gres import EMPTY
 
 Record = TypeVar("Record")
 
@@ -16,7 +17,6 @@ NO_VALUE = {16: frozenset({0xFFFE}), 32: frozenset({0xFFFFFFFE}), 64: frozenset(
 INFINITE = {16: frozenset({0xFFFF}), 32: frozenset({0xFFFFFFFF}), 64: frozenset({0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})}
 """Slurm's own numbers for "not set" and "without end", by the bits of the field (slurm.h); in a wider field they are
 numbers like any other. Fields of 64 bits are times, which Slurm gives those of 32 bits too, and memory, never so large."""
-EMPTY = frozenset({"", "N/A", "(null)", "None", "none", "Unknown", "NONE"})
 MOST_NODES = 100_000
 LARGEST = 2**63
 """Numbers above this are no counts."""
