@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -126,6 +128,17 @@ def test_a_supervisor_that_takes_long_is_an_error_that_names_it() -> None:
     with pytest.raises(SlurmError, match=rf"supervisor \(process {processes.pid}\) .* after 0 s"):
         processes.end(0)
     processes.end()
+
+
+def test_a_daemon_that_outlives_its_signal_is_still_known(tmp_path: Path) -> None:
+    processes, log = Processes(), tmp_path / "log"
+    try:
+        processes.start("deaf", ["sh", "-c", "trap '' TERM; echo ready; exec sleep 600"], os.environ, log)
+        wait_for(lambda: "ready" in log.read_text())
+        assert processes.kill("deaf", signal.SIGTERM, 0.1) is None and processes.states() == {"deaf": None}
+        assert processes.kill("deaf", signal.SIGKILL) == -signal.SIGKILL and processes.states() == {}
+    finally:
+        processes.end()
 
 
 def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(
