@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,12 @@ def meanwhile(made: Controller, method: str, what: Callable[[], object], after: 
         return (found, what() if after else before)[0]
 
     setattr(made.slurm, method, called)
+
+
+def kill(slurm: Emulation, *daemons: str, number: int = signal.SIGKILL) -> None:
+    """End daemons by a signal: ``slurmctld``, ``slurmd p100-1``, ..."""
+    for daemon in daemons:
+        slurm._processes.kill(daemon, number)
 
 
 def stand_in(slurm: Emulation, folder: Path, *names: str, script: str) -> Client:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from slurm_live import kill
 from slurm_workload import many_kinds, need, state, submit, wait_for
 
 from rltune.errors import SlurmError, SlurmUnavailable
@@ -98,13 +99,13 @@ def test_nodes_are_set_and_the_controller_restarts_with_its_jobs(slurm_packages:
         job = submit(slurm, "--hold")
         slurm.restart_controller()
         assert [found.id for found in client.jobs().records] == [job] and slurm.ended() == {}
-        slurm.kill_controller()
+        kill(slurm, "slurmctld")
         for ask in (slurm.client(timeout_s=2).jobs, lambda: slurm.client(timeout_s=2).update([Change(job, 1)])):
             with pytest.raises(SlurmUnavailable):
                 ask()
         slurm.start_controller()
         assert [found.id for found in client.jobs().records] == [job]
-        slurm.kill_node("k80-1")
+        kill(slurm, "slurmd k80-1")
         slurm.set_node("k80-1", "DOWN")
         slurm.start_node("k80-1")
         wait_for(lambda: all(n.usable for n in client.nodes().records))

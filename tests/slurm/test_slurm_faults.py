@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from pathlib import Path
 
 from fake_slurm import BAND, assigned
-from slurm_live import all_ours, controller, meanwhile, nobody_is_ours, priorities, stand_in
+from slurm_live import all_ours, controller, kill, meanwhile, nobody_is_ours, priorities, stand_in
 from slurm_workload import need, state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -66,7 +67,7 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
     job, more = first_of_m40(slurm, waiting), submit(slurm, "--gres=gpu:1")
 
     def goes_down() -> None:
-        slurm.kill_node("m40-1")
+        kill(slurm, "slurmd m40-1")
         slurm.set_node("m40-1", "DOWN")
         wait_for(lambda: state(slurm, job) == "PENDING")
 
@@ -133,7 +134,8 @@ def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
     with Emulation(accounting=True) as slurm:
         waiting, made = wait_behind(slurm), controller(slurm, tmp_path)
         assert made.cycle().refused == 0
-        slurm.stop_accounting()
+        kill(slurm, "slurmdbd", "mariadbd", number=signal.SIGTERM)
+        slurm.folders.mysql.unlink(missing_ok=True)
         meanwhile = [submit(slurm, "--gres=gpu:1") for _ in range(3)]
         for _ in range(2):
             done = made.cycle()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from fake_slurm import BAND, assigned, write_policy
-from slurm_live import all_ours, controller, meanwhile, nobody_is_ours, priorities
+from slurm_live import all_ours, controller, kill, meanwhile, nobody_is_ours, priorities
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -78,7 +78,7 @@ def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int]
     made = controller(slurm, tmp_path, client, max_failures=1)
 
     def killed() -> None:
-        slurm.kill_controller()
+        kill(slurm, "slurmctld")
         client.timeout_s = 2.0  # of commands that nobody answers any more
 
     meanwhile(made, "update", killed)
