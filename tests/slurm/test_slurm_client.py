@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_slurm import assigned, controller
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.client import BATCH, PAUSES_S, Client
+from rltune.slurm.ownership import Assignment, Ownership
 from rltune.slurm.records import Change, JobState, Outcome
 
 RECORDED = Path(__file__).parent / "recorded" / "22.05"
@@ -161,8 +163,25 @@ def test_no_commands_no_configuration_and_no_json(commands: Commands) -> None:
         commands.client().version()
 
 
+def recorded(commands: Commands, name: str, part: float = 1.0) -> None:
+    """A command that says what a real one said, or the beginning of it."""
+    text = (RECORDED / f"{name}.json").read_text()
+    commands.make(name, f"sys.stdout.write({text[: int(part * len(text))]!r})")
+
+
+@pytest.mark.parametrize("cut_off", ["squeue", "sinfo"])
+def test_half_an_answer_fails_the_cycle_before_anything_is_changed(commands: Commands, cut_off: str) -> None:
+    for name in ("squeue", "sinfo"):
+        recorded(commands, name, 0.5 if name == cut_off else 1.0)
+    made = controller(commands.client(), commands.folder, eligible={"partitions": ["all"]})
+    made.directory.write(Ownership({7: Assignment(5)}))
+    with pytest.raises(SlurmError, match=f"{cut_off} --json: the answer is not JSON"):
+        made.cycle()
+    assert commands.called("scontrol") == 0 and assigned(made) == {7: Assignment(5)}
+
+
 def test_jobs_that_ended_are_left_out(commands: Commands) -> None:
-    commands.make("squeue", f"sys.stdout.write(open({str(RECORDED / 'squeue.json')!r}).read())")
+    recorded(commands, "squeue")
     read = commands.client().jobs()
     assert len(read.records) == 25 and {job.state for job in read.records} == {"PENDING", "RUNNING"}
 
