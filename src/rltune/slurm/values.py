@@ -71,22 +71,6 @@ def number(value: Any, what: str, bits: int = 32) -> float | None:
     return value
 
 
-def count(value: Any, what: str, default: int | None = None, bits: int = 32) -> int:
-    """A whole number; ``default`` where it is not set. Raises Fault where it is not set and there is no default."""
-    found = number(value, what, bits)
-    if found is None and default is not None:
-        return default
-    if found is None or math.isinf(found) or found != int(found):
-        raise Fault(f"{what}: found {shown(value)}, expected a whole number")
-    return int(found)
-
-
-def moment(value: Any, what: str) -> float | None:
-    """A point in time, s since 1970; None where not set (0 is not set)."""
-    found = number(value, what, 64)
-    return None if not found or math.isinf(found) else float(found)
-
-
 class Row:
     """One record of an answer, whose values are read by key. Raises Fault where it is no object, or a value cannot be
     read or is missing though ``expected`` says what it should be."""
@@ -100,10 +84,18 @@ class Row:
         return number(self.item.get(key), key, bits)
 
     def count(self, key: str, default: int | None = None, bits: int = 32) -> int:
-        return count(self.item.get(key), key, default, bits)
+        """A whole number; ``default`` where it is not set. Without a default it has to be set."""
+        found = self.number(key, bits)
+        if found is None and default is not None:
+            return default
+        if found is None or math.isinf(found) or found != int(found):
+            raise Fault(f"{key}: found {shown(self.item.get(key))}, expected a whole number")
+        return int(found)
 
     def moment(self, key: str) -> float | None:
-        return moment(self.item.get(key), key)
+        """A point in time, s since 1970; None where not set (0 is not set)."""
+        found = self.number(key, 64)
+        return None if not found or math.isinf(found) else float(found)
 
     def text(self, key: str, expected: str = "") -> str:
         """A text; empty where it is absent or Slurm's word for nothing."""

@@ -106,7 +106,8 @@ class Emulation:
                 self.stop(at_once=True)
                 if attempt == STARTS or not taken or not isinstance(error, SlurmError):
                     raise
-                self._empty()
+                if self.kept:  # has to be empty for another start
+                    shutil.rmtree(self.kept, ignore_errors=True)
 
     def stop(self, at_once: bool = False) -> None:
         """End jobs and daemons, and remove the folder unless it is kept. A second call does nothing.
@@ -242,11 +243,6 @@ class Emulation:
         for name in ("slurmctld", "slurmdbd", "mariadbd"):
             if name in living:
                 processes.kill(name, signal.SIGTERM if self.kept else signal.SIGKILL, 10.0)
-
-    def _empty(self) -> None:
-        """Make the folder to keep empty again, for another start."""
-        if self.kept and self.kept.exists():
-            shutil.rmtree(self.kept)
 
     # While it runs
 
