@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from slurm_live import kill
+from slurm_live import kill, rltune
 from slurm_workload import many_kinds, need, state, submit, wait_for
 
 from rltune.errors import SlurmError, SlurmUnavailable
@@ -177,16 +177,7 @@ def command() -> Iterator[Command]:
     started = []
 
     def start(*arguments: object) -> subprocess.Popen[str]:
-        code = "from rltune.cli import main; main()"
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-c", code, "slurm", "emulate", *map(str, arguments)],
-                text=True,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-        )
+        started.append(rltune("emulate", *arguments, stderr=subprocess.PIPE))
         return started[-1]
 
     yield start

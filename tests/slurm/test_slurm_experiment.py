@@ -20,7 +20,7 @@ from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
 from rltune.slurm.experiment import accounts, conduct as conducting, nodes as nodes_module, submission
 from rltune.slurm.experiment.accounts import FIELDS, read
-from rltune.slurm.experiment.conduct import Order, conduct, policy_of_rule
+from rltune.slurm.experiment.conduct import Conducted, Order, conduct, policy_of_rule
 from rltune.slurm.experiment.nodes import REASON, Nodes
 from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
 
@@ -44,13 +44,15 @@ def packages_there() -> None:
     need(accounting=True, speed=SPEED)
 
 
+def run(jobs: list[Submission], log: Path, order: Order | None = None, say: Any = print) -> Conducted:
+    """A run on the cluster of paper §5.6."""
+    return conduct(load_cluster("deployment", project_root()), jobs, order, SPEED, log, say)
+
+
 @pytest.mark.parametrize("rule", [None, "saf", "fifo"])
 def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, rule: str | None, tmp_path: Path) -> None:
     order = None if rule is None else Order(policy_of_rule(rule), rule, interval_s=60.0)
-    said: list[str] = []
-    done = conduct(
-        load_cluster("deployment", project_root()), [*FULL, *QUEUE], order, SPEED, tmp_path / "log", said.append
-    )
+    done = run([*FULL, *QUEUE], tmp_path / "log", order)
     jobs = done.jobs.set_index("job")
     assert list(jobs.index) == [job.name for job in (*FULL, *QUEUE)] and set(jobs["state"]) == {"COMPLETED"}
     assert list(jobs["asked_gpus"]) == [8, 2, 2, 1, *[4] * 6] and set(jobs["account"]) == {"ann", "ben"}
@@ -69,9 +71,8 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, ru
         return
     assert done.cycles["ok"].all() and done.cycles["changed"].sum() >= 6 and not done.cycles["refused"].sum()
     assert (done.cycles["took_s"] > 0).all() and "released " in (tmp_path / "log").read_text()
-    wanted = (
-        np.argsort(LIMITS_S) if rule == "saf" else np.arange(6)
-    )  # of one size: the shortest limit, the smallest area
+    # of one size: the shortest limit, the smallest area
+    wanted = np.argsort(LIMITS_S) if rule == "saf" else np.arange(6)
     start_s = queued["start_s"].to_numpy()[wanted]  # two at a time, on two nodes; backfilling may change the middle
     assert np.nanmax(start_s[:2]) < np.nanmin(start_s[4:])
 
@@ -85,10 +86,9 @@ def test_a_cluster_that_dies_is_an_error_that_names_the_log(
         raise SlurmError("sbatch: Unable to contact slurm controller")
 
     monkeypatch.setattr(conducting, "submit_all", dies)
-    with pytest.raises(
-        ClusterDied, match=r"Unable to contact .* slurmctld of the emulated cluster ended .* slurmctld\.log"
-    ):
-        conduct(load_cluster("deployment", project_root()), QUEUE, None, SPEED, tmp_path / "run.log")
+    said = r"Unable to contact .* slurmctld of the emulated cluster ended .* slurmctld\.log"
+    with pytest.raises(ClusterDied, match=said):
+        run(QUEUE, tmp_path / "run.log")
     assert (tmp_path / "run.daemons" / "slurmctld.log").read_text()
 
 
@@ -102,9 +102,8 @@ def test_a_controller_that_fails_is_not_the_clusters_failing(
         raise KeyError("a mistake of its own")
 
     monkeypatch.setattr(conducting._Timed, "cycle", fails)
-    order = Order(policy_of_rule("fifo"), "fifo")
     with pytest.raises(SlurmError, match="the controller .*a mistake of its own") as raised:
-        conduct(load_cluster("deployment", project_root()), [*SHORT, *QUEUE], order, SPEED, tmp_path / "run.log")
+        run([*SHORT, *QUEUE], tmp_path / "run.log", Order(policy_of_rule("fifo"), "fifo"))
     assert not isinstance(raised.value, ClusterDied)
 
 
@@ -119,7 +118,7 @@ def test_a_cluster_that_cannot_be_taken_down_after_its_run_is_only_said(
 
     monkeypatch.setattr(Processes, "end", hangs)
     said: list[str] = []
-    done = conduct(load_cluster("deployment", project_root()), SHORT, None, SPEED, tmp_path / "run.log", said.append)
+    done = run(SHORT, tmp_path / "run.log", say=said.append)
     assert list(done.jobs["state"]) == ["COMPLETED"] and said[-1].endswith("still ending daemons")
 
 
@@ -171,26 +170,21 @@ class Standing:
         return self.states
 
 
-class Working:
-    """A controller at work."""
-
-    def check(self) -> None: ...
-
-
 @pytest.mark.parametrize(
-    ("states", "driver", "kind"),
+    ("states", "ordered", "kind"),
     [
-        ("PENDING RUNNING", None, ClusterDied),
-        ("PENDING RUNNING", Working(), ClusterDied),
-        ("PENDING", None, ClusterDied),
-        ("PENDING", Working(), SlurmError),
+        ("PENDING RUNNING", False, ClusterDied),
+        ("PENDING RUNNING", True, ClusterDied),
+        ("PENDING", False, ClusterDied),
+        ("PENDING", True, SlurmError),
     ],
 )
 def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
-    states: str, driver: Any, kind: type, monkeypatch: pytest.MonkeyPatch
+    states: str, ordered: bool, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
     slurm: Any = Standing(states)
+    driver: Any = SimpleNamespace(check=lambda: None) if ordered else None  # a controller at work
     watch = conducting._Watch(slurm, driver, 60.0, 0.0, print, Nodes(slurm, print))
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -105,27 +104,6 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
     failed, ranked = (sum(word in line for line in said) for word in ("cycle failed", "12 ranked"))
     assert failed >= 12 and ranked >= 6 and kept <= {0, 12}
     assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not assigned(made)
-
-
-def test_an_answer_that_lacks_jobs_and_looks_whole_loses_none(
-    slurm: Emulation, waiting: list[int], tmp_path: Path
-) -> None:
-    """squeue's answer without the jobs after the third that waits."""
-    cut, fewer = (
-        tmp_path / "cut",
-        "import json, sys; a = json.load(sys.stdin); print(json.dumps({'jobs': a['jobs'][:8]}))",
-    )
-    script = f'if [ -e {cut} ]; then REAL "$@" | {sys.executable} -c "{fewer}"; else exec REAL "$@"; fi'
-    client = stand_in(slurm, tmp_path / "bin", "squeue", script=script)
-    made = controller(slurm, tmp_path, client, eligible={"partitions": ["all"], "priority_below": 100_000})
-    made.cycle()
-    cut.touch()
-    assert made.cycle().ranked < 12
-    cut.unlink()
-    assert made.cycle().ranked == 12, "the others' priorities are still known for the controller's own"
-    cut.touch()
-    meanwhile(made, "jobs", cut.unlink, after=True)
-    assert made.release_all("test") == (12, []) and nobody_is_ours(slurm)
 
 
 def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
