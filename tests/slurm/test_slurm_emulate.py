@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from slurm_live import kill, rltune
+from slurm_live import kill, priorities, rltune
 from slurm_workload import many_kinds, need, state, submit, wait_for
 
 from rltune.errors import SlurmError, SlurmUnavailable
@@ -63,7 +63,7 @@ def test_priorities_are_written_and_handed_back(idle: Emulation) -> None:
     wait_for(lambda: state(idle, blocker) == "RUNNING")
     first, second = (submit(idle, "--gres=gpu:p100:4", "--time=10", "--nodes=1") for _ in range(2))
     held = submit(idle, "--hold", "--time=10")
-    computed = {job.id: job.priority for job in client.jobs().records}
+    computed = priorities(idle)
     done = client.update(
         [Change(first, 5), Change(second, 70000, False), Change(99999, 1), Change(held, 9), Change(blocker, None, True)]
     )
@@ -73,12 +73,7 @@ def test_priorities_are_written_and_handed_back(idle: Emulation) -> None:
     assert (now[first].priority, now[second].priority) == (5, 70000) and now[held].held
     assert (now[first].shared, now[second].shared) == ("OK", "NO")
     assert [outcome.ok for outcome in client.release([first, second, 99999])] == [True, True, False]
-    wait_for(
-        lambda: (
-            {j.id: j.priority for j in client.jobs().records if j.id in (first, second)}
-            == {first: computed[first], second: computed[second]}
-        )
-    )
+    wait_for(lambda: priorities(idle) == computed)
 
 
 def test_every_kind_of_job_can_be_read(slurm_packages: None) -> None:

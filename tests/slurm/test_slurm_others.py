@@ -13,6 +13,8 @@ from slurm_workload import submit, wait_for
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.records import JobState
 
+SET = "somebody has set its priority"
+
 
 def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
     """Waiting, cancelled, an array, and some that there have never been."""
@@ -41,11 +43,7 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
     slurm.run("scontrol", "hold", str(held))
     for _ in range(3):
         done = made.cycle()
-        assert done.left == {
-            higher: "somebody has set its priority",
-            lower: "somebody has set its priority",
-            held: "held",
-        }
+        assert done.left == {higher: SET, lower: SET, held: "held"}
     slurm.run("scontrol", "release", str(held))
     assert made.cycle().ranked == 10 and priorities(slurm)[held] in BAND, "its user's hold is over"
     assert made.release_all("test") == (10, [])
