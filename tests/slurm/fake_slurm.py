@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -233,14 +234,8 @@ def assigned(made: Controller) -> dict[int, Assignment]:
 
 def five_nodes(*used: int) -> list[SlurmNode]:
     """The cluster of paper §5.6 with so many GPUs in use, node by node."""
-    shapes = [
-        ("p100-1", "p100", 4),
-        ("p100-2", "p100", 4),
-        ("k80-1", "k80", 2),
-        ("k80-2", "k80", 2),
-        ("m40-1", "m40", 1),
-    ]
-    return [node(*shape, used=taken) for shape, taken in zip(shapes, [*used, *[0] * (5 - len(used))], strict=True)]
+    sizes = {"p100-1": 4, "p100-2": 4, "k80-1": 2, "k80-2": 2, "m40-1": 1}
+    return [node(name, name[:-2], gpus, taken) for (name, gpus), taken in zip_longest(sizes.items(), used, fillvalue=0)]
 
 
 def busy(n: int = 6) -> FakeSlurm:

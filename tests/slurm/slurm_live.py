@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fake_slurm
 from fake_slurm import BAND
@@ -36,6 +40,18 @@ def meanwhile(made: Controller, method: str, what: Callable[[], object], after: 
         return (found, what() if after else before)[0]
 
     setattr(made.slurm, method, called)
+
+
+def kill(slurm: Emulation, *daemons: str, number: int = signal.SIGKILL) -> None:
+    """End daemons by a signal: ``slurmctld``, ``slurmd p100-1``, ..."""
+    for daemon in daemons:
+        slurm._processes.kill(daemon, number)
+
+
+def rltune(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Begin ``rltune slurm`` in a process of its own, with its output in a pipe."""
+    argv = [sys.executable, "-c", "from rltune.cli import main; main()", "slurm", *map(str, arguments)]
+    return subprocess.Popen(argv, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options)
 
 
 def stand_in(slurm: Emulation, folder: Path, *names: str, script: str) -> Client:

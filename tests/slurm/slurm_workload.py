@@ -9,8 +9,6 @@ import pytest
 
 from rltune.slurm.emulate import Emulation, packages
 
-SLEEP_S = 600
-
 
 def need(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> None:
     """Skip the test where packages are absent."""
@@ -18,23 +16,10 @@ def need(accounting: bool = False, speed: float = 1.0, settable: bool = False) -
         pytest.skip(f"not installed; as root: {packages.install_command(lacking)}")
 
 
-def sleeping(sleep_s: int = SLEEP_S) -> str:
-    """The script of a job that sleeps."""
-    return f"#!/bin/sh\nsleep {sleep_s}\n"
-
-
-def submit(slurm: Emulation, *options: str, name: str = "job", sleep_s: int = SLEEP_S) -> int:
+def submit(slurm: Emulation, *options: str, name: str = "job", sleep_s: int = 600) -> int:
     """Submit a job that sleeps; its id."""
-    told = slurm.run(
-        "sbatch",
-        "--parsable",
-        "--chdir=/",
-        "--output=/dev/null",
-        f"--job-name={name}",
-        *options,
-        stdin=sleeping(sleep_s),
-    )
-    return int(told.strip().split(";")[0])
+    argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", f"--job-name={name}", *options)
+    return int(slurm.run(*argv, stdin=f"#!/bin/sh\nsleep {sleep_s}\n").strip().split(";")[0])
 
 
 def wait_for(what: Callable[[], bool], timeout_s: float = 60.0) -> None:
@@ -99,20 +84,7 @@ def many_kinds(slurm: Emulation) -> dict[str, int]:
     add("pipes | and spaces = odd\tname", "--gres=gpu:p100:3", "--time=5", "--comment=a|b JobState=RUNNING")
     add("ünïcödé", "--gres=gpu:p100:3", "--time=5")
     add("oversubscribing", "--oversubscribe", "--gres=gpu:p100:3", "--time=5")
-    told = slurm.run(
-        "sbatch",
-        "--parsable",
-        "--chdir=/",
-        "--output=/dev/null",
-        "--job-name=het",
-        "--gres=gpu:p100:2",
-        "--time=5",
-        ":",
-        "--ntasks=2",
-        "--gres=gpu:k80:1",
-        stdin=sleeping(),
-    )
-    jobs["het"] = int(told.strip().split(";")[0])
+    add("het", "--gres=gpu:p100:2", "--time=5", ":", "--ntasks=2", "--gres=gpu:k80:1")
     add("cancelled", "--hold", "--gres=gpu:p100:1", "--time=5")
     slurm.run("scancel", str(jobs["cancelled"]))
     wait_for(lambda: state(slurm, jobs["requeued"]) == "PENDING")

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_slurm import assigned, controller
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.client import BATCH, PAUSES_S, Client
+from rltune.slurm.ownership import Assignment, Ownership
 from rltune.slurm.records import Change, JobState, Outcome
 
 RECORDED = Path(__file__).parent / "recorded" / "22.05"
@@ -96,14 +98,26 @@ def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monke
 def test_only_numbers_are_sent_and_asked(commands: Commands, wrong: object) -> None:
     scontrol(commands)
     client = commands.client()
-    changes = [Change(5, 1), Change(wrong, 1)], [Change(5, 1), Change(5, wrong)]  # type: ignore[arg-type]
-    for change in changes[: 1 if wrong is None else 2]:
-        with pytest.raises((ValueError, TypeError)):
-            client.update(change)
     for ask in (client.release, client.states, client.unknown):
         with pytest.raises((ValueError, TypeError)):
             ask([wrong])  # type: ignore[list-item]
     assert not commands.calls.exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "what"),
+    [((wrong, 1), f"job: found {wrong!r}, ") for wrong in ("5; rm -rf /", 1.5, None, True, 0, -5, 2**32 - 2)]
+    + [
+        ((5, wrong), f"priority of job 5: found {wrong!r}, ")
+        for wrong in ("5\nshutdown", "9", 1.5, True, -5, 2**32 - 2)
+    ]
+    + [((5,), "job 5: found no change")],
+)
+def test_a_change_that_slurm_does_not_take_cannot_be_made(told: tuple, what: str) -> None:
+    with pytest.raises(ValueError) as error:
+        Change(*told)
+    assert str(error.value).startswith(what) and "expected" in str(error.value)
+    assert Change(2**32 - 3, 0).job == Change(1, 2**32 - 3).priority
 
 
 def test_a_controller_that_does_not_answer(commands: Commands) -> None:
@@ -144,10 +158,30 @@ def test_no_commands_no_configuration_and_no_json(commands: Commands) -> None:
         commands.client().jobs()
     commands.make("scontrol", "print('slurm-wlm 23.11.4')")
     assert commands.client().version() == "23.11.4"
+    commands.make("scontrol", "print('Segmentation fault')")
+    with pytest.raises(SlurmError, match="found 'Segmentation fault', expected slurm and its version"):
+        commands.client().version()
+
+
+def recorded(commands: Commands, name: str, part: float = 1.0) -> None:
+    """A command that says what a real one said, or the beginning of it."""
+    text = (RECORDED / f"{name}.json").read_text()
+    commands.make(name, f"sys.stdout.write({text[: int(part * len(text))]!r})")
+
+
+@pytest.mark.parametrize("cut_off", ["squeue", "sinfo"])
+def test_half_an_answer_fails_the_cycle_before_anything_is_changed(commands: Commands, cut_off: str) -> None:
+    for name in ("squeue", "sinfo"):
+        recorded(commands, name, 0.5 if name == cut_off else 1.0)
+    made = controller(commands.client(), commands.folder, eligible={"partitions": ["all"]})
+    made.directory.write(Ownership({7: Assignment(5)}))
+    with pytest.raises(SlurmError, match=f"{cut_off} --json: the answer is not JSON"):
+        made.cycle()
+    assert commands.called("scontrol") == 0 and assigned(made) == {7: Assignment(5)}
 
 
 def test_jobs_that_ended_are_left_out(commands: Commands) -> None:
-    commands.make("squeue", f"sys.stdout.write(open({str(RECORDED / 'squeue.json')!r}).read())")
+    recorded(commands, "squeue")
     read = commands.client().jobs()
     assert len(read.records) == 25 and {job.state for job in read.records} == {"PENDING", "RUNNING"}
 
@@ -155,7 +189,7 @@ def test_jobs_that_ended_are_left_out(commands: Commands) -> None:
 STATES = """
 wanted = next(a for a in args if a.startswith('--jobs=')).split('=')[1].split(',')
 lines = {'5': '5|5|PENDING|1000007|.', '6': '6|6|CANCELLED|12|.', '50': '50|50|COMPLETED|9|.\\n51|50|RUNNING|8|.',
-         '60': '61|60|PENDING|7|.\\n60|60|PENDING|6|.', '70': '71|70|COMPLETED|5|.'}
+         '60': '61|60|RUNNING|7|.\\n60|60|PENDING|6|.', '61': '61|60|RUNNING|7|.', '70': '71|70|COMPLETED|5|.'}
 if wanted == ['7'] or any(name.startswith('SQUEUE_') for name in os.environ):
     print('slurm_load_jobs error: Invalid job id specified', file=err)
     sys.exit(1)
@@ -165,18 +199,24 @@ for job in wanted:
 """
 
 
-def test_how_jobs_stand_that_are_asked_for_by_id(commands: Commands) -> None:
+@pytest.mark.parametrize("batch", [BATCH, 1])
+def test_how_jobs_stand_that_are_asked_for_by_id(
+    commands: Commands, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
     """Of an array its waiting rest, else a task that is not over; whatever variables the user has set."""
     commands.make("squeue", STATES)
     client = commands.client(SQUEUE_FORMAT="%j", SQUEUE_STATES="RUNNING")
-    assert client.states([60, 5, 6, 7, 50, 70]) == {
+    monkeypatch.setattr("rltune.slurm.client.BATCH", batch)
+    assert client.states([60, 5, 6, 7, 50, 61, 70]) == {
         5: JobState("PENDING", 1_000_007),
         6: JobState("CANCELLED", 12),
         50: JobState("RUNNING", 8),
         60: JobState("PENDING", 6),
+        61: JobState("RUNNING", 7),
     }
     assert client.states([7]) == {} and client.states([]) == {}
-    assert len(client.states([5, *range(1000, 1000 + 2 * BATCH)])) == 1 and commands.called("squeue") == 5
+    assert len(client.states([5, *range(1000, 1000 + 2 * batch)])) == 1
+    assert commands.called("squeue") == (5 if batch == BATCH else 11)
 
 
 @pytest.mark.parametrize("said", ["5|5|PENDING|10000", "5|5|PEND", "x|x|PENDING|xxxxxxx|.", "slurm_load_jobs error"])

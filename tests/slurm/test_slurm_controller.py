@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from fake_slurm import (
     BAND,
-    NOW_S,
     FakeSlurm,
     assigned,
     beside_one,
@@ -104,7 +103,9 @@ def test_jobs_keep_their_place_where_one_starts_between_queue_and_nodes(
     assert (done.ranked, len(done.left)) == ((0, 2) if gone else (2, 0))
 
 
-def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("then", ["released", "held", "never"])
+def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path, then: str) -> None:
+    """When all is released, from a held job, and when they are switched off."""
     slurm = beside_one("OK")
     made = controller(slurm, tmp_path, **ISOLATING)
     made.cycle()
@@ -114,8 +115,15 @@ def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path
     made = controller(slurm, tmp_path, band={"low": 3_000_000, "high": 4_000_000}, **ISOLATING)
     made.cycle()
     assert slurm.writes[-1].oversubscribe is None and slurm.queue[10].priority >= 3_000_000
-    made.release_all("test")
-    assert slurm.queue[10].shared == "YES" and slurm.has_all_back()
+    if then == "released":
+        made.release_all("test")
+        assert slurm.has_all_back()
+    elif then == "held":
+        slurm.hold(10)
+    else:
+        made.config = make_config()
+    made.cycle()
+    assert slurm.queue[10].shared == "YES" and slurm.queue[10].held == (then == "held")
 
 
 @pytest.mark.parametrize(
@@ -130,26 +138,6 @@ def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: d
         assert slurm.queue[10].shared == shared
     made.release_all("test")
     assert slurm.queue[10].shared == shared
-
-
-@pytest.mark.parametrize("then", ["held", "never"])
-def test_whole_nodes_are_taken_back_from_held_jobs_and_when_switched_off(tmp_path: Path, then: str) -> None:
-    slurm = beside_one("OK")
-    made = controller(slurm, tmp_path, **ISOLATING)
-    made.cycle()
-    if then == "held":
-        slurm.hold(10)
-    else:
-        made.config = make_config()
-    made.cycle()
-    assert slurm.queue[10].shared == "YES" and slurm.queue[10].held == (then == "held")
-
-
-def test_metrics(tmp_path: Path) -> None:
-    _, made = ranked(tmp_path, cycles=1)
-    text = made.directory.metrics_path.read_text()
-    assert "rltune_ranked_jobs 6.0\n" in text and "# TYPE rltune_changes_total counter" in text
-    assert f"rltune_last_cycle_time_seconds {NOW_S!r}\n" in text and "rltune_live 1.0\n" in text
 
 
 def test_where_slurm_ranks_every_job_above_the_band_that_is_told(tmp_path: Path) -> None:

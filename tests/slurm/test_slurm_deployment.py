@@ -45,11 +45,6 @@ def workload(run: Run) -> Workload:
     return workload_of(run)
 
 
-@pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "missing", lambda groups: [])
-
-
 def conducted(cluster: object, jobs: list[Submission], *_: object) -> Conducted:
     """What a cluster gives on which every job starts at once."""
     frame = pd.DataFrame([asdict(job) for job in jobs]).rename(columns={"name": "job"})

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from slurm_live import kill, priorities, rltune
 from slurm_workload import many_kinds, need, state, submit, wait_for
 
 from rltune.errors import SlurmError, SlurmUnavailable
@@ -62,7 +63,7 @@ def test_priorities_are_written_and_handed_back(idle: Emulation) -> None:
     wait_for(lambda: state(idle, blocker) == "RUNNING")
     first, second = (submit(idle, "--gres=gpu:p100:4", "--time=10", "--nodes=1") for _ in range(2))
     held = submit(idle, "--hold", "--time=10")
-    computed = {job.id: job.priority for job in client.jobs().records}
+    computed = priorities(idle)
     done = client.update(
         [Change(first, 5), Change(second, 70000, False), Change(99999, 1), Change(held, 9), Change(blocker, None, True)]
     )
@@ -72,12 +73,7 @@ def test_priorities_are_written_and_handed_back(idle: Emulation) -> None:
     assert (now[first].priority, now[second].priority) == (5, 70000) and now[held].held
     assert (now[first].shared, now[second].shared) == ("OK", "NO")
     assert [outcome.ok for outcome in client.release([first, second, 99999])] == [True, True, False]
-    wait_for(
-        lambda: (
-            {j.id: j.priority for j in client.jobs().records if j.id in (first, second)}
-            == {first: computed[first], second: computed[second]}
-        )
-    )
+    wait_for(lambda: priorities(idle) == computed)
 
 
 def test_every_kind_of_job_can_be_read(slurm_packages: None) -> None:
@@ -98,13 +94,13 @@ def test_nodes_are_set_and_the_controller_restarts_with_its_jobs(slurm_packages:
         job = submit(slurm, "--hold")
         slurm.restart_controller()
         assert [found.id for found in client.jobs().records] == [job] and slurm.ended() == {}
-        slurm.kill_controller()
+        kill(slurm, "slurmctld")
         for ask in (slurm.client(timeout_s=2).jobs, lambda: slurm.client(timeout_s=2).update([Change(job, 1)])):
             with pytest.raises(SlurmUnavailable):
                 ask()
         slurm.start_controller()
         assert [found.id for found in client.jobs().records] == [job]
-        slurm.kill_node("k80-1")
+        kill(slurm, "slurmd k80-1")
         slurm.set_node("k80-1", "DOWN")
         slurm.start_node("k80-1")
         wait_for(lambda: all(n.usable for n in client.nodes().records))
@@ -176,16 +172,7 @@ def command() -> Iterator[Command]:
     started = []
 
     def start(*arguments: object) -> subprocess.Popen[str]:
-        code = "from rltune.cli import main; main()"
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-c", code, "slurm", "emulate", *map(str, arguments)],
-                text=True,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-        )
+        started.append(rltune("emulate", *arguments, stderr=subprocess.PIPE))
         return started[-1]
 
     yield start

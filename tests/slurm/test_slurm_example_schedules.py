@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from unittest.mock import MagicMock
 
 import pandas as pd
 import pytest
@@ -145,25 +146,6 @@ def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypa
         on_slurm.run_panel(two_nodes, Panel("bad", "exclusive"), ((0, 300, 1),))
 
 
-class Silent:
-    """Stands for a cluster; none is started."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        self.nodes = [1, 2]
-
-    def __enter__(self) -> Silent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def client(self) -> Silent:
-        return self
-
-    def version(self) -> str:
-        return "22.05.8"
-
-
 @pytest.mark.parametrize(
     "error", [SlurmUnavailable("squeue: no answer within 20 s"), ClusterDied("sacct: 6 of 7 jobs")]
 )
@@ -172,14 +154,16 @@ def test_a_silent_or_forgetful_cluster_is_replaced_and_what_is_made_is_kept(
     silences: int, error: SlurmError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played: list[str] = []
+    cluster = MagicMock()
+    cluster().__enter__().client().version.return_value = "22.05.8"
 
-    def play_or_fall_silent(slurm: Silent, panel: Panel) -> pd.DataFrame:
+    def play_or_fall_silent(slurm: object, panel: Panel) -> pd.DataFrame:
         played.append(panel.figure)
         if panel.figure == "fig2" and played.count("fig2") <= silences:
             raise error
         return simulated().query("figure == @panel.figure")
 
-    monkeypatch.setattr(on_slurm, "Emulation", Silent)
+    monkeypatch.setattr(on_slurm, "Emulation", cluster)
     monkeypatch.setattr(on_slurm.packages, "missing", lambda groups: [])
     monkeypatch.setattr(on_slurm, "run_panel", play_or_fall_silent)
     if silences == on_slurm.CLUSTERS:

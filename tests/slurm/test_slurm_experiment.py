@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +20,7 @@ from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
 from rltune.slurm.experiment import accounts, conduct as conducting, nodes as nodes_module, submission
 from rltune.slurm.experiment.accounts import FIELDS, read
-from rltune.slurm.experiment.conduct import Order, conduct, policy_of_rule
+from rltune.slurm.experiment.conduct import Conducted, Order, conduct, policy_of_rule
 from rltune.slurm.experiment.nodes import REASON, Nodes
 from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
 
@@ -42,13 +44,15 @@ def packages_there() -> None:
     need(accounting=True, speed=SPEED)
 
 
+def run(jobs: list[Submission], log: Path, order: Order | None = None, say: Any = print) -> Conducted:
+    """A run on the cluster of paper §5.6."""
+    return conduct(load_cluster("deployment", project_root()), jobs, order, SPEED, log, say)
+
+
 @pytest.mark.parametrize("rule", [None, "saf", "fifo"])
 def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, rule: str | None, tmp_path: Path) -> None:
     order = None if rule is None else Order(policy_of_rule(rule), rule, interval_s=60.0)
-    said: list[str] = []
-    done = conduct(
-        load_cluster("deployment", project_root()), [*FULL, *QUEUE], order, SPEED, tmp_path / "log", said.append
-    )
+    done = run([*FULL, *QUEUE], tmp_path / "log", order)
     jobs = done.jobs.set_index("job")
     assert list(jobs.index) == [job.name for job in (*FULL, *QUEUE)] and set(jobs["state"]) == {"COMPLETED"}
     assert list(jobs["asked_gpus"]) == [8, 2, 2, 1, *[4] * 6] and set(jobs["account"]) == {"ann", "ben"}
@@ -67,9 +71,8 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, ru
         return
     assert done.cycles["ok"].all() and done.cycles["changed"].sum() >= 6 and not done.cycles["refused"].sum()
     assert (done.cycles["took_s"] > 0).all() and "released " in (tmp_path / "log").read_text()
-    wanted = (
-        np.argsort(LIMITS_S) if rule == "saf" else np.arange(6)
-    )  # of one size: the shortest limit, the smallest area
+    # of one size: the shortest limit, the smallest area
+    wanted = np.argsort(LIMITS_S) if rule == "saf" else np.arange(6)
     start_s = queued["start_s"].to_numpy()[wanted]  # two at a time, on two nodes; backfilling may change the middle
     assert np.nanmax(start_s[:2]) < np.nanmin(start_s[4:])
 
@@ -83,10 +86,9 @@ def test_a_cluster_that_dies_is_an_error_that_names_the_log(
         raise SlurmError("sbatch: Unable to contact slurm controller")
 
     monkeypatch.setattr(conducting, "submit_all", dies)
-    with pytest.raises(
-        ClusterDied, match=r"Unable to contact .* slurmctld of the emulated cluster ended .* slurmctld\.log"
-    ):
-        conduct(load_cluster("deployment", project_root()), QUEUE, None, SPEED, tmp_path / "run.log")
+    said = r"Unable to contact .* slurmctld of the emulated cluster ended .* slurmctld\.log"
+    with pytest.raises(ClusterDied, match=said):
+        run(QUEUE, tmp_path / "run.log")
     assert (tmp_path / "run.daemons" / "slurmctld.log").read_text()
 
 
@@ -100,9 +102,8 @@ def test_a_controller_that_fails_is_not_the_clusters_failing(
         raise KeyError("a mistake of its own")
 
     monkeypatch.setattr(conducting._Timed, "cycle", fails)
-    order = Order(policy_of_rule("fifo"), "fifo")
     with pytest.raises(SlurmError, match="the controller .*a mistake of its own") as raised:
-        conduct(load_cluster("deployment", project_root()), [*SHORT, *QUEUE], order, SPEED, tmp_path / "run.log")
+        run([*SHORT, *QUEUE], tmp_path / "run.log", Order(policy_of_rule("fifo"), "fifo"))
     assert not isinstance(raised.value, ClusterDied)
 
 
@@ -117,7 +118,7 @@ def test_a_cluster_that_cannot_be_taken_down_after_its_run_is_only_said(
 
     monkeypatch.setattr(Processes, "end", hangs)
     said: list[str] = []
-    done = conduct(load_cluster("deployment", project_root()), SHORT, None, SPEED, tmp_path / "run.log", said.append)
+    done = run(SHORT, tmp_path / "run.log", say=said.append)
     assert list(done.jobs["state"]) == ["COMPLETED"] and said[-1].endswith("still ending daemons")
 
 
@@ -126,6 +127,17 @@ def test_a_supervisor_that_takes_long_is_an_error_that_names_it() -> None:
     with pytest.raises(SlurmError, match=rf"supervisor \(process {processes.pid}\) .* after 0 s"):
         processes.end(0)
     processes.end()
+
+
+def test_a_daemon_that_outlives_its_signal_is_still_known(tmp_path: Path) -> None:
+    processes, log = Processes(), tmp_path / "log"
+    try:
+        processes.start("deaf", ["sh", "-c", "trap '' TERM; echo ready; exec sleep 600"], os.environ, log)
+        wait_for(lambda: "ready" in log.read_text())
+        assert processes.kill("deaf", signal.SIGTERM, 0.1) is None and processes.states() == {"deaf": None}
+        assert processes.kill("deaf", signal.SIGKILL) == -signal.SIGKILL and processes.states() == {}
+    finally:
+        processes.end()
 
 
 def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(
@@ -158,26 +170,21 @@ class Standing:
         return self.states
 
 
-class Working:
-    """A controller at work."""
-
-    def check(self) -> None: ...
-
-
 @pytest.mark.parametrize(
-    ("states", "driver", "kind"),
+    ("states", "ordered", "kind"),
     [
-        ("PENDING RUNNING", None, ClusterDied),
-        ("PENDING RUNNING", Working(), ClusterDied),
-        ("PENDING", None, ClusterDied),
-        ("PENDING", Working(), SlurmError),
+        ("PENDING RUNNING", False, ClusterDied),
+        ("PENDING RUNNING", True, ClusterDied),
+        ("PENDING", False, ClusterDied),
+        ("PENDING", True, SlurmError),
     ],
 )
 def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
-    states: str, driver: Any, kind: type, monkeypatch: pytest.MonkeyPatch
+    states: str, ordered: bool, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
     slurm: Any = Standing(states)
+    driver: Any = SimpleNamespace(check=lambda: None) if ordered else None  # a controller at work
     watch = conducting._Watch(slurm, driver, 60.0, 0.0, print, Nodes(slurm, print))
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()
@@ -230,7 +237,7 @@ LOST = {"Start": "Unknown", "AllocTRES": "", "NodeList": "None assigned"}
 )
 def test_accounts_are_read(changes: dict[str, str], timed: bool, expected: tuple) -> None:
     """A start that the accounting has lost is done without once it had the time."""
-    (row,) = read("8|another|with|a pipe\n" + sacct(**changes), QUEUE[:1], 1000.0, timed).to_dict("records")
+    (row,) = read(sacct(JobName="a pipe|queued0") + sacct(**changes), QUEUE[:1], 1000.0, timed).to_dict("records")
     assert (row["slurm_id"], row["account"], row["submit_s"], row["limit_s"]) == (7, "ann", 60.0, 5400.0)
     np.testing.assert_equal(tuple(row[key] for key in ("state", "start_s", "end_s", "gpus", "nodes")), expected)
 
@@ -240,16 +247,21 @@ def test_accounts_are_read(changes: dict[str, str], timed: bool, expected: tuple
     [
         ("", "no job queued0"),
         (sacct(State="RUNNING", End="Unknown"), "is RUNNING"),
-        ("1|2\n", "no job queued0 among 0"),
-        (sacct(Start="Unknown"), "COMPLETED with start nan and 1 nodes"),
-        (sacct(NodeList="None assigned"), "COMPLETED with start 100.* and 0 nodes"),
+        (sacct() + "1|2\n", "found 2 fields in '1|2', expected JobIDRaw, Submit, "),
+        (
+            sacct(Start="Unknown"),
+            "(Slurm's 7) is COMPLETED: found Start Unknown and NodeList p100-1, expected a time and",
+        ),
+        (sacct(NodeList="None assigned"), "found Start 1100 and NodeList None assigned"),
+        (sacct(JobIDRaw="7_1"), "queued0: JobIDRaw: found '7_1', expected a number"),
+        (sacct(Submit="Unknown"), "queued0: Submit: found 'Unknown', expected seconds since 1970"),
         (sacct(End="soon"), "queued0: End: found 'soon'"),
         (sacct(NodeList="p100-[1"), "queued0: NodeList"),
         (sacct(AllocTRES="gres/gpu=two"), "queued0: AllocTRES"),
     ],
 )
 def test_accounts_that_are_not_complete_or_cannot_be_read_are_an_error(text: str, what: str) -> None:
-    with pytest.raises(SlurmError, match=what):
+    with pytest.raises(SlurmError, match=re.escape(what)):
         read(text, QUEUE[:1], 1000.0)
 
 
@@ -264,7 +276,7 @@ def test_accounts_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -
     assert accounts.jobs_of(slurm, QUEUE[:1], 1000.0)["start_s"].tolist() == [100.0]
     answers[:] = [sacct(**LOST)]
     monkeypatch.setattr(accounts, "LATE_S", 0.0)
-    with pytest.raises(ClusterDied, match="queued0 .* is COMPLETED with start nan"):
+    with pytest.raises(ClusterDied, match="queued0 .* is COMPLETED: found Start Unknown"):
         accounts.jobs_of(slurm, QUEUE[:1], 1000.0)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 from fake_slurm import BAND, assigned, write_policy
-from slurm_live import all_ours, controller, meanwhile, nobody_is_ours, priorities
+from slurm_live import all_ours, controller, kill, meanwhile, nobody_is_ours, priorities, rltune
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -78,7 +77,7 @@ def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int]
     made = controller(slurm, tmp_path, client, max_failures=1)
 
     def killed() -> None:
-        slurm.kill_controller()
+        kill(slurm, "slurmctld")
         client.timeout_s = 2.0  # of commands that nobody answers any more
 
     meanwhile(made, "update", killed)
@@ -117,9 +116,7 @@ class Command:
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
         """Begin a command."""
-        code = "from rltune.cli import main; main()"
-        whole = [sys.executable, "-c", code, "slurm", *argv, "--config", str(self.path)]
-        return subprocess.Popen(whole, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return rltune(*argv, "--config", self.path, env=self.env, stderr=subprocess.STDOUT)
 
     def told(self, *argv: str) -> str:
         """What a command says that ends well."""

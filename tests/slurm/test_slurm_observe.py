@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from fake_slurm import (
     NOW_S,
     FakeSlurm,
@@ -23,6 +23,12 @@ from fake_slurm import (
 from rltune.agent.policy_file import TrainedPolicy, load_policy
 from rltune.slurm.decide import decide
 from rltune.slurm.observe import observe
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> TrainedPolicy:
+    """A policy of random weights."""
+    return load_policy(write_policy(tmp_path / "policy.npz"))
 
 
 def test_the_cluster_is_seen_as_it_is() -> None:
@@ -55,28 +61,22 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
     assert view.found.free["gpus"][at] == 0
 
 
-def test_partitions_that_share_nodes_are_one_pool_and_others_are_ranked_apart() -> None:
+def test_partitions_that_share_nodes_are_one_pool_and_others_are_ranked_apart(policy: TrainedPolicy) -> None:
     machines = [node("a", partitions=("gpu", "long")), node("b", partitions=("long",)), node("c", partitions=("x",))]
     jobs = [job(1, partition="gpu"), job(2, partition="long"), job(3, partition="x")]
     config = make_config(eligible={"partitions": ["gpu", "long", "x"]})
     view = observe(jobs, machines, config, NOW_S)
     assert view is not None and [len(pool.groups) for pool in view.cluster.pools] == [1, 1]
-    orders = decide(view, controller_policy(), config).orders
+    orders = decide(view, policy, config).orders
     assert sorted(map(sorted, orders.values())) == [[1, 2], [3]]
 
 
-def controller_policy() -> TrainedPolicy:
-    """A policy of random weights."""
-    with tempfile.TemporaryDirectory() as folder:
-        return load_policy(write_policy(Path(folder) / "policy.npz"))
-
-
-def test_a_job_that_asks_one_node_for_its_gpus_is_not_thought_to_go_on_smaller_nodes() -> None:
+def test_a_job_that_asks_one_node_for_its_gpus_is_not_thought_to_go_on_smaller_nodes(policy: TrainedPolicy) -> None:
     full = [running(7, "p100-1", gpus=4), running(8, "p100-2", gpus=4)]
     view = observe([*full, job(1, gpus=4)], five_nodes(4, 4), make_config(), NOW_S)
-    assert view is not None and view.ranked and decide(view, controller_policy(), make_config()).starts == {}
+    assert view is not None and view.ranked and decide(view, policy, make_config()).starts == {}
     two = observe([*full, job(1, gpus=4, nodes=2)], five_nodes(4, 4), make_config(), NOW_S)
-    assert two is not None and decide(two, controller_policy(), make_config()).starts == {1: {"k80-1": 2, "k80-2": 2}}
+    assert two is not None and decide(two, policy, make_config()).starts == {1: {"k80-1": 2, "k80-2": 2}}
 
 
 def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import pytest
 from fake_slurm import BAND, assigned
-from slurm_live import controller, nobody_is_ours, priorities, stand_in
+from slurm_live import controller, meanwhile, nobody_is_ours, priorities, stand_in
 from slurm_workload import submit, wait_for
 
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.records import JobState
+
+SET = "somebody has set its priority"
 
 
 def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
@@ -39,11 +43,7 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
     slurm.run("scontrol", "hold", str(held))
     for _ in range(3):
         done = made.cycle()
-        assert done.left == {
-            higher: "somebody has set its priority",
-            lower: "somebody has set its priority",
-            held: "held",
-        }
+        assert done.left == {higher: SET, lower: SET, held: "held"}
     slurm.run("scontrol", "release", str(held))
     assert made.cycle().ranked == 10 and priorities(slurm)[held] in BAND, "its user's hold is over"
     assert made.release_all("test") == (10, [])
@@ -58,19 +58,29 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
     assert {job: p for job, p in priorities(slurm).items() if p > BAND.low} == {higher: 5_000_000}
 
 
-def test_answers_without_a_single_job(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
-    """squeue ends well and says nothing, cycle after cycle; scontrol knows the jobs."""
-    mute = tmp_path / "mute"
-    script = f'[ -e {mute} ] || exec REAL "$@"; case "$*" in *--json*) echo \'{{"jobs": []}}\';; esac'
+@pytest.mark.parametrize(("left", "cycles"), [(8, 1), (0, 4)])
+def test_answers_that_lack_jobs_and_look_whole_lose_none(
+    slurm: Emulation, waiting: list[int], tmp_path: Path, left: int, cycles: int
+) -> None:
+    """squeue ends well without the jobs after the third that waits, or without any, cycle after cycle; scontrol knows them.
+
+    Once it tells of all again, and while they are released, their priorities are known for the controller's own.
+    """
+    cut = tmp_path / "cut"
+    fewer = f"import json, sys; print(json.dumps({{'jobs': json.load(sys.stdin)['jobs'][:{left}]}}))"
+    script = f'[ -e {cut} ] || exec REAL "$@"; case "$*" in *--json*) REAL "$@" | {sys.executable} -c "{fewer}";; esac'
     client = stand_in(slurm, tmp_path / "bin", "squeue", script=script)
-    made = controller(slurm, tmp_path, client)
+    made = controller(slurm, tmp_path, client, eligible={"partitions": ["all"], "priority_below": 100_000})
     made.cycle()
-    mute.touch()
-    for _ in range(4):
-        assert made.cycle().ranked == 0
+    cut.touch()
+    for _ in range(cycles):
+        assert made.cycle().ranked < max(left, 1)
     assert set(assigned(made)) == set(waiting)
-    mute.unlink()
-    assert made.cycle().ranked == 12 and made.release_all("test") == (12, []) and nobody_is_ours(slurm)
+    cut.unlink()
+    assert made.cycle().ranked == 12
+    cut.touch()
+    meanwhile(made, "jobs", cut.unlink, after=True)
+    assert made.release_all("test") == (12, []) and nobody_is_ours(slurm)
     made.cycle()
     slurm.run("scancel", f"--user={slurm.user}")
     wait_for(lambda: not slurm.client().jobs().records)

@@ -15,7 +15,7 @@ import pytest
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.answers import jobs_from_json, nodes_from_json
 from rltune.slurm.records import SlurmJob
-from rltune.slurm.resources import gpus
+from rltune.slurm.resources import allocated_mb, gpus
 from rltune.slurm.values import Fault, expand, number
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -111,6 +111,27 @@ def test_spellings_of_gpus(text: str, expected: dict[str, int] | None) -> None:
         assert gpus(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cpu=8,mem=2G,gres/gpu=4", 2048),
+        ("mem=1.5T", 1_572_864),
+        ("mem=700", 700),
+        ("cpu=1,gres/mem=5", None),
+        ("mem=0", None),
+        ("", None),
+        ("cpu=1,mem=12X", Fault),
+        ("mem=,cpu=1", Fault),
+    ],
+)
+def test_memory_that_a_job_has(text: str, expected: Any) -> None:
+    if expected is Fault:
+        with pytest.raises(Fault, match="tres_alloc_str: found mem=.*, expected memory"):
+            allocated_mb(text)
+    else:
+        assert allocated_mb(text) == expected
+
+
 def test_lists_of_nodes() -> None:
     crossed = tuple(f"a{n}x{k}-y" for n in ("01", "02", "03", "7") for k in (0, 1))
     assert expand("k80-[1-2],a[01-03,7]x[0-1]-y,b") == ("k80-1", "k80-2", *crossed, "b")
@@ -131,18 +152,12 @@ def test_what_slurm_writes_for_nothing_and_without_end_goes_by_the_width_of_the_
 
 
 @pytest.mark.parametrize("value", [65534, 65535])
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_numbers_that_mean_nothing_in_16_bits_are_numbers_in_wider_fields(folder: str, value: int) -> None:
-    """Ids, priorities, limits and memory of jobs and nodes."""
-    answer, machines = answer_of(folder, "squeue.json"), answer_of(folder, "sinfo.json")
-    told: Any = {"set": True, "infinite": False, "number": value} if folder.startswith("v") else value
-    fields = dict.fromkeys(("array_job_id", "priority", "time_limit", "cpus"), told)
-    answer["jobs"] = [answer["jobs"][0] | fields | {"job_id": value}]
-    if "sinfo" in machines:
-        machines["sinfo"] = machines["sinfo"][:1]
-        machines["sinfo"][0]["memory"] |= {"minimum": value, "allocated": value}
-    else:
-        machines["nodes"] = [machines["nodes"][0] | {"real_memory": value, "alloc_memory": value}]
+def test_numbers_that_mean_nothing_in_16_bits_are_numbers_in_wider_fields(value: int) -> None:
+    """Ids, priorities, limits and memory of jobs and nodes, where they are plain numbers."""
+    answer, machines = answer_of("22.05", "squeue.json"), answer_of("22.05", "sinfo.json")
+    fields = dict.fromkeys(("job_id", "array_job_id", "priority", "time_limit", "cpus"), value)
+    answer["jobs"] = [answer["jobs"][0] | fields]
+    machines["nodes"] = [machines["nodes"][0] | {"real_memory": value, "alloc_memory": value}]
     read, nodes = jobs_from_json(json.dumps(answer)), nodes_from_json(json.dumps(machines))
     assert read.faults == () == nodes.faults
     (job,), (node,) = read.records, nodes.records

@@ -159,10 +159,13 @@ def test_the_watchdog_makes_it_release_all_and_stay_stopped(tmp_path: Path, live
 
 
 def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_path: Path) -> None:
-    slurm, made = ranked(tmp_path, cycles=0)
+    slurm, made = ranked(tmp_path, cycles=1)
+    texts = [made.directory.metrics_path.read_text()]
     assert Service(made, once=True).run() == DONE and min(priorities(slurm).values()) >= BAND.low
-    text = made.directory.metrics_path.read_text()
-    assert "rltune_live 0.0\n" in text and "rltune_ranked_jobs 6.0\n" in text
+    texts.append(made.directory.metrics_path.read_text())
+    for text, live in zip(texts, (1.0, 0.0), strict=True):
+        assert f"rltune_live {live}\n" in text and "rltune_ranked_jobs 6.0\n" in text
+        assert f"rltune_last_cycle_time_seconds {NOW_S!r}\n" in text and "# TYPE rltune_changes_total counter" in text
 
 
 @pytest.mark.parametrize("full", [("write_journal",), ("write", "write_journal")])

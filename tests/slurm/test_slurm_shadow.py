@@ -20,24 +20,19 @@ from rltune.slurm.watchdog import Shadow, Watchdog
 STEP_S = 30.0
 
 
-def config(**told: object) -> SlurmConfig:
+def config(eligible: dict | None = None, **told: object) -> SlurmConfig:
     rules = {"policy": "fifo", "min_jobs": 5, "every_s": STEP_S, "patience": 3, **told}
-    return make_config(watchdog=rules)
+    return make_config(watchdog=rules, eligible={"partitions": ["gpu"], **(eligible or {})})
 
 
 def arrivals(rng: np.random.Generator, n: int) -> list[SlurmJob]:
     """Jobs on the P100s that arrive and run in whole steps."""
     submit = NOW_S + STEP_S * np.cumsum(rng.integers(0, 2, n))
-    return [
-        job(
-            k + 1,
-            submit_s=float(s),
-            gpus=int(rng.choice([1, 2, 4])),
-            gpu_type="p100",
-            time_limit_s=float(STEP_S * rng.integers(1, 30)),
-        )
-        for k, s in enumerate(submit)
-    ]
+    found = []
+    for k, at_s in enumerate(submit, 1):
+        gpus, limit_s = int(rng.choice([1, 2, 4])), float(STEP_S * rng.integers(1, 30))
+        found.append(job(k, submit_s=float(at_s), gpus=gpus, gpu_type="p100", time_limit_s=limit_s))
+    return found
 
 
 def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> list[SlurmJob]:
@@ -45,15 +40,8 @@ def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.n
     told = []
     for one, start, end in zip(jobs, start_s, end_s, strict=True):
         if one.submit_s <= now_s < end:
-            goes = start <= now_s
-            told.append(
-                replace(
-                    one,
-                    state="RUNNING" if goes else "PENDING",
-                    start_s=start if goes else None,
-                    node_names=("p100-1",) if goes else (),
-                )
-            )
+            goes = {"state": "RUNNING", "start_s": start, "node_names": ("p100-1",)}
+            told.append(replace(one, **goes) if start <= now_s else one)
     return told
 
 
@@ -83,9 +71,7 @@ def steps(jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> Itera
 @pytest.mark.parametrize(("seed", "others"), [(1, 0), (2, 0), (3, 3)])
 def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) -> None:
     """With every third job another user's, whom the controller leaves to Slurm, too."""
-    rules = config()
-    rules = rules.model_copy(update={"eligible": rules.eligible.model_copy(update={"exclude_users": ["grace"]})})
-    jobs = arrivals(np.random.default_rng(seed), 60)
+    rules, jobs = config({"exclude_users": ["grace"]}), arrivals(np.random.default_rng(seed), 60)
     jobs = [replace(one, user="grace") if others and one.id % others == 0 else one for one in jobs]
     begin = begun(jobs, rules)
     start_s, end_s = played(jobs, begin, "fifo", rules)
@@ -147,8 +133,7 @@ def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:
 @pytest.mark.parametrize("why", ["absent", "held by a job without GPUs", "another partition's"])
 def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(why: str) -> None:
     """The M40 comes later, and the jobs for it wait on; the others are compared as if those were not there."""
-    rules = config()
-    rules = rules.model_copy(update={"eligible": rules.eligible.model_copy(update={"partitions": ["gpu", "m40"]})})
+    rules = config({"partitions": ["gpu", "m40"]})
     jobs, (others, nodes) = arrivals(np.random.default_rng(1), 40), nodes_without_m40(why)
     begin = begun(jobs, rules, others, nodes)
     start_s, end_s = played(jobs, begin, "fifo", rules)

@@ -12,7 +12,7 @@ from typing import Any
 
 from fake_slurm import BAND
 from slurm_live import priorities
-from slurm_workload import need, wait_behind, wait_for
+from slurm_workload import need, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
 from rltune.traces.raw.slurm_requeued import ENDED_EARLY
@@ -39,13 +39,10 @@ def history(slurm: Emulation) -> None:
     """Jobs of 1 to 4 GPUs, minutes to an hour long, come and go."""
     rng = random.Random(1)
     for _ in range(JOBS):
-        gpus, minutes = (
-            rng.choice(["1", "p100:1", "p100:2", "p100:4", "k80:1", "k80:2"]),
-            rng.choice([2, 5, 10, 30, 60]),
-        )
-        script = f"#!/bin/sh\nsleep {60 * minutes * rng.uniform(0.3, 1.2):.0f}\n"
-        options = ("--chdir=/", "--output=/dev/null", f"--gres=gpu:{gpus}", f"--time={2 * minutes}")
-        slurm.run("sbatch", *options, stdin=script)
+        gpus = rng.choice(["1", "p100:1", "p100:2", "p100:4", "k80:1", "k80:2"])
+        minutes = rng.choice([2, 5, 10, 30, 60])
+        sleep_s = round(60 * minutes * rng.uniform(0.3, 1.2))
+        submit(slurm, f"--gres=gpu:{gpus}", f"--time={2 * minutes}", sleep_s=sleep_s)
     wait_for(lambda: not slurm.run("squeue", "-h").strip(), 300)
 
 

@@ -105,12 +105,7 @@ class Journal:
         self._planned = {} if live else {change.job: change for change in plan.changes}
 
     def outcomes(
-        self,
-        view: View,
-        what: str,
-        outcomes: Iterable[Outcome],
-        event: str = "",
-        reasons: Mapping[int, str] | None = None,
+        self, view: View, what: str, outcomes: Iterable[Outcome], event: str = "", reasons: Mapping[int, str] = {}
     ) -> None:
         """Write which changes were refused and, where ``event`` names it, which were made, with ``reasons`` by job."""
         lines: list[Line] = []
@@ -118,7 +113,7 @@ class Journal:
             if not outcome.ok:
                 lines.append({**_line(view, "refused", outcome.job), "what": what, "why": outcome.message})
             elif event:
-                why = {"why": reasons[outcome.job]} if reasons and outcome.job in reasons else {}
+                why = {"why": reasons[outcome.job]} if outcome.job in reasons else {}
                 lines.append({**_line(view, event, outcome.job), **why})
         self.directory.write_journal(*lines)
 

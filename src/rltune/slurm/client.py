@@ -32,6 +32,7 @@ SPEED = "RLTUNE_CLOCK_SPEED"
 """Environment variable that an emulated cluster sets for programs on its fast clock."""
 MARK = "rltune-mark-"
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
+VERSION = re.compile(r"\d+\.\d\S*$", re.ASCII)
 STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
 NOT_NOW = "not available right now"
 """scontrol of a job that slurmdbd does not know yet, just after sbatch."""
@@ -82,7 +83,10 @@ class Client:
 
     def version(self) -> str:
         """Slurm's version, such as 22.05.8, as its commands report it (without the controller)."""
-        return self._run(["scontrol", "--version"]).stdout.split(" ")[-1].strip()
+        text = self._run(["scontrol", "--version"]).stdout.strip()
+        if (found := VERSION.search(text)) is None:
+            raise SlurmError(f"scontrol --version: found {text[:80]!r}, expected slurm and its version")
+        return found[0]
 
     def jobs(self) -> Parsed[SlurmJob]:
         """Every job that waits or holds nodes; the waiting rest of an array is one of them."""
@@ -97,8 +101,7 @@ class Client:
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
         """Change waiting jobs, all in one scontrol where they are not many; one outcome a change, in their order.
 
-        A job that has started, ended or gone in the meantime is an outcome, not an error. Raises ValueError for what is
-        no number, before any is sent.
+        A job that has started, ended or gone in the meantime is an outcome, not an error.
         """
         return self._order([(change.job, _update_line(change)) for change in changes])
 
@@ -115,7 +118,7 @@ class Client:
         found: dict[int, JobState] = {}
         for k in range(0, len(wanted), BATCH):
             found |= self._states(wanted[k : k + BATCH])
-        return {job: found[job] for job in wanted if job in found}
+        return found
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         """Those of these jobs that Slurm says it does not know; an empty answer does not say so."""
@@ -124,7 +127,7 @@ class Client:
         return frozenset(job for (job, _), text in said if UNKNOWN.search(text))
 
     def _states(self, wanted: list[int]) -> dict[int, JobState]:
-        """States by id, and by the id of an array; of several ids Slurm passes over those it does not know."""
+        """States of one batch; of several ids Slurm passes over those it does not know."""
         ids, form = ",".join(f"{job:d}" for job in wanted), "%A|%F|%T|%Q|."  # the dot tells a whole line
         # --array: otherwise waiting tasks hide behind their array
         argv = ["squeue", "--all", "--array", "--noheader", "--states=all", "-o", form, f"--jobs={ids}"]
@@ -141,7 +144,8 @@ class Client:
             own[int(parts[1])] = found
             if found.state not in ENDED_STATES:
                 tasks[int(parts[2])] = found
-        return own | tasks | {job: state for job, state in own.items() if state.state not in ENDED_STATES}
+        there = own | tasks | {job: state for job, state in own.items() if state.state not in ENDED_STATES}
+        return {job: there[job] for job in wanted if job in there}  # an array's answer has tasks of other batches
 
     def _order(self, orders: list[tuple[int, str]]) -> list[Outcome]:
         """Send orders, and again those that are not possible yet; an outcome each, in their order."""

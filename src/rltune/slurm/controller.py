@@ -216,9 +216,8 @@ class Controller:
         in the band and from no controller)."""
         ownership, jobs, band = self.directory.ownership(), self.slurm.jobs().records, self.config.band
         owned = ownership.owned(jobs, band).keys()
-        return frozenset(owned), frozenset(
-            in_band(jobs, self.config).keys() - owned - ownership.set_by_others(jobs, band)
-        )
+        others = in_band(jobs, self.config).keys() - owned - ownership.set_by_others(jobs, band)
+        return frozenset(owned), frozenset(others)
 
     def mark_stopped(self) -> None:
         """Let the metrics show that no controller writes any more; the others stay those of the last cycle."""

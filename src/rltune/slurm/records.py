@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Generic, Protocol, TypeVar
+
+from rltune.config.slurm import MOST_PRIORITY
 
 PENDING = "PENDING"
 RUNNING = "RUNNING"
@@ -125,13 +128,25 @@ class Parsed(Generic[Record]):
 
 @dataclass(frozen=True)
 class Change:
-    """What to change about a waiting job; None leaves a value as it is."""
+    """What to change about a waiting job; None leaves a value as it is. Raises ValueError for what Slurm does not take."""
 
     job: int
     priority: int | None = None
-    """Priority, 0 to 4,294,967,293; 0 holds the job."""
+    """0 holds the job."""
     oversubscribe: bool | None = None
     """True: may share its nodes; False: asks for whole nodes."""
+
+    def __post_init__(self) -> None:
+        _check_number("job", self.job, 1)
+        if self.priority is not None:
+            _check_number(f"priority of job {self.job}", self.priority, 0)
+        elif self.oversubscribe is None:
+            raise ValueError(f"job {self.job}: found no change, expected a priority or over-subscription")
+
+
+def _check_number(what: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST_PRIORITY:
+        raise ValueError(f"{what}: found {value!r}, expected a whole number from {least} to {MOST_PRIORITY:,}")
 
 
 @dataclass(frozen=True)

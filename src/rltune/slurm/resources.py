@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
-from rltune.slurm.values import Fault
+from rltune.slurm.values import Fault, shown
 from rltune.traces import gres
+from rltune.traces.raw.slurm_fields import MIB
 
-MEMORY = re.compile(r"\bmem=(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\b", re.ASCII)
-MEMORY_MB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
 
 
 def gpus(text: str, field: str = "gres") -> dict[str, int]:
@@ -55,9 +55,14 @@ def requested_gpus(texts: Callable[[str], str], waiting: bool, nodes: int, tasks
 
 
 def allocated_mb(tres: str) -> int | None:
-    """Memory in a list of allocated resources, where it is."""
-    found = MEMORY.search(tres)
-    return round(float(found[1]) * MEMORY_MB[found[2]]) or None if found else None
+    """Memory in a list of allocated resources, where it is. Raises Fault where it cannot be read."""
+    amounts = dict(item.partition("=")[::2] for item in tres.split(","))
+    if "mem" not in amounts:
+        return None
+    found = MEMORY.fullmatch(amounts["mem"])
+    if found is None:
+        raise Fault(f"tres_alloc_str: found mem={shown(amounts['mem'])}, expected memory such as mem=64G")
+    return round(float(found[1]) * MIB[found[2]]) or None
 
 
 def base_state(flags: frozenset[str], first: str) -> str:

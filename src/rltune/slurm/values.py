@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from rltune.slurm.records import Parsed
+from rltune.traces.gres import EMPTY
 
 Record = TypeVar("Record")
 
@@ -16,7 +17,6 @@ NO_VALUE = {16: frozenset({0xFFFE}), 32: frozenset({0xFFFFFFFE}), 64: frozenset(
 INFINITE = {16: frozenset({0xFFFF}), 32: frozenset({0xFFFFFFFF}), 64: frozenset({0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})}
 """Slurm's own numbers for "not set" and "without end", by the bits of the field (slurm.h); in a wider field they are
 numbers like any other. Fields of 64 bits are times, which Slurm gives those of 32 bits too, and memory, never so large."""
-EMPTY = frozenset({"", "N/A", "(null)", "None", "none", "Unknown", "NONE"})
 MOST_NODES = 100_000
 LARGEST = 2**63
 """Numbers above this are no counts."""
@@ -71,22 +71,6 @@ def number(value: Any, what: str, bits: int = 32) -> float | None:
     return value
 
 
-def count(value: Any, what: str, default: int | None = None, bits: int = 32) -> int:
-    """A whole number; ``default`` where it is not set. Raises Fault where it is not set and there is no default."""
-    found = number(value, what, bits)
-    if found is None and default is not None:
-        return default
-    if found is None or math.isinf(found) or found != int(found):
-        raise Fault(f"{what}: found {shown(value)}, expected a whole number")
-    return int(found)
-
-
-def moment(value: Any, what: str) -> float | None:
-    """A point in time, s since 1970; None where not set (0 is not set)."""
-    found = number(value, what, 64)
-    return None if not found or math.isinf(found) else float(found)
-
-
 class Row:
     """One record of an answer, whose values are read by key. Raises Fault where it is no object, or a value cannot be
     read or is missing though ``expected`` says what it should be."""
@@ -100,10 +84,18 @@ class Row:
         return number(self.item.get(key), key, bits)
 
     def count(self, key: str, default: int | None = None, bits: int = 32) -> int:
-        return count(self.item.get(key), key, default, bits)
+        """A whole number; ``default`` where it is not set. Without a default it has to be set."""
+        found = self.number(key, bits)
+        if found is None and default is not None:
+            return default
+        if found is None or math.isinf(found) or found != int(found):
+            raise Fault(f"{key}: found {shown(self.item.get(key))}, expected a whole number")
+        return int(found)
 
     def moment(self, key: str) -> float | None:
-        return moment(self.item.get(key), key)
+        """A point in time, s since 1970; None where not set (0 is not set)."""
+        found = self.number(key, 64)
+        return None if not found or math.isinf(found) else float(found)
 
     def text(self, key: str, expected: str = "") -> str:
         """A text; empty where it is absent or Slurm's word for nothing."""

@@ -20,7 +20,10 @@ import ctypes
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from rltune.errors import SlurmError
 from rltune.slurm.client import SPEED
@@ -90,22 +93,11 @@ def of_holder(pid: int, speed: float, timeout_s: float = 5.0) -> dict[str, str]:
     """Environment variables of the clock that a holder has made, read from its child; the clock is ready for all."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        for child in _children(pid):
-            try:
-                raw = Path(f"/proc/{child}/environ").read_bytes().decode(errors="surrogateescape")
-            except OSError:
-                continue
-            env = dict(item.split("=", 1) for item in raw.split("\0") if "=" in item)
-            if "FAKETIME_SHARED" in env and "LD_PRELOAD" in env:
-                kept = {name: value for name, value in env.items() if is_clock(name)}
-                shared_by_all(pid)
-                return {**kept, "FAKETIME_DONT_RESET": "1", "NO_FAKE_STAT": "1", SPEED: f"{speed:g}"}
+        with suppress(psutil.Error):
+            for env in [child.environ() for child in psutil.Process(pid).children()]:
+                if "FAKETIME_SHARED" in env and "LD_PRELOAD" in env:
+                    kept = {name: value for name, value in env.items() if is_clock(name)}
+                    shared_by_all(pid)
+                    return {**kept, "FAKETIME_DONT_RESET": "1", "NO_FAKE_STAT": "1", SPEED: f"{speed:g}"}
         time.sleep(0.02)
     raise SlurmError("faketime did not start: is /dev/shm there and writable?")
-
-
-def _children(pid: int) -> list[str]:
-    try:
-        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []

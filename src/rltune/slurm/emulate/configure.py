@@ -73,17 +73,8 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
             for _ in range(group.nodes):
                 counts[kind] = counts.get(kind, 0) + 1
                 gpus, cpus = (0, group.gpus) if cluster.slots == "cpu" else (group.gpus, max(1, int(group.cpus)))
-                nodes.append(
-                    Node(
-                        f"{kind}-{counts[kind]}",
-                        kind,
-                        gpus,
-                        cpus,
-                        max(1, int(group.mem_gb * 1024)),
-                        partitions[pool.name],
-                        ports[len(nodes)],
-                    )
-                )
+                name, mem_mb, port = f"{kind}-{counts[kind]}", max(1, int(group.mem_gb * 1024)), ports[len(nodes)]
+                nodes.append(Node(name, kind, gpus, cpus, mem_mb, partitions[pool.name], port))
     return nodes
 
 

@@ -106,7 +106,8 @@ class Emulation:
                 self.stop(at_once=True)
                 if attempt == STARTS or not taken or not isinstance(error, SlurmError):
                     raise
-                self._empty()
+                if self.kept:  # has to be empty for another start
+                    shutil.rmtree(self.kept, ignore_errors=True)
 
     def stop(self, at_once: bool = False) -> None:
         """End jobs and daemons, and remove the folder unless it is kept. A second call does nothing.
@@ -243,11 +244,6 @@ class Emulation:
             if name in living:
                 processes.kill(name, signal.SIGTERM if self.kept else signal.SIGKILL, 10.0)
 
-    def _empty(self) -> None:
-        """Make the folder to keep empty again, for another start."""
-        if self.kept and self.kept.exists():
-            shutil.rmtree(self.kept)
-
     # While it runs
 
     def now(self) -> float:
@@ -287,13 +283,9 @@ class Emulation:
         self._processes.start("slurmctld", argv, self.env, self.log_of("slurmctld"))
         self._until(lambda: self._quietly("scontrol", "ping"), "slurmctld", 30)
 
-    def kill_controller(self, number: int = signal.SIGKILL) -> None:
-        """End slurmctld by a signal; jobs run on, and no command is answered until it is started again."""
-        self._processes.kill("slurmctld", number)
-
     def restart_controller(self) -> None:
         """End slurmctld orderly and start it again, with the jobs it knew."""
-        self.kill_controller(signal.SIGTERM)
+        self._processes.kill("slurmctld", signal.SIGTERM)
         self.start_controller()
 
     def start_accounting(self) -> None:
@@ -307,20 +299,10 @@ class Emulation:
         self._processes.start("slurmdbd", [packages.found("slurmdbd"), "-D"], env, self.log_of("slurmdbd"))
         self._until(lambda: self._quietly("sacctmgr", "--noheader", "list", "cluster"), "slurmdbd", 60)
 
-    def stop_accounting(self) -> None:
-        """End slurmdbd and its database orderly; slurmctld goes on, and keeps what it would tell them."""
-        for name in ("slurmdbd", "mariadbd"):
-            self._processes.kill(name, signal.SIGTERM)
-        self.folders.mysql.unlink(missing_ok=True)
-
     def start_node(self, name: str) -> None:
         """Start a node's slurmd."""
         argv = [packages.found("slurmd"), "-D", "-N", name]
         self._processes.start(f"slurmd {name}", argv, self.env, self.log_of(f"slurmd {name}"))
-
-    def kill_node(self, name: str, number: int = signal.SIGKILL) -> None:
-        """End a node's slurmd by a signal."""
-        self._processes.kill(f"slurmd {name}", number)
 
     def set_clock(self, offset_s: float) -> None:
         """Set the cluster's clock to so many seconds before or after the true one; of a ``settable`` cluster."""

@@ -40,8 +40,8 @@ class Processes:
         return self._ask({"start": name, "argv": [str(a) for a in argv], "env": dict(env), "log": str(log)})
 
     def kill(self, name: str, number: int, wait_s: float = 10.0) -> int | None:
-        """Send a daemon a signal and wait for its end; its exit status, None when it does not end. :meth:`states` has it
-        no more."""
+        """Send a daemon a signal and wait for its end: its exit status, and :meth:`states` has it no more; None when it
+        does not end."""
         return self._ask({"kill": name, "signal": int(number), "wait_s": wait_s})
 
     def states(self) -> dict[str, int | None]:

@@ -117,15 +117,14 @@ class Supervisor:
             return
 
     def kill(self, name: str, number: int, wait_s: float) -> int | None:
-        """Send a daemon a signal and wait for its end; its status, None while it still runs. It is forgotten then."""
-        daemon = self.daemons[name]
-        daemon.send_signal(number)
+        """Send a daemon a signal and wait for its end: its status, and it is forgotten; None while it still runs."""
+        self.daemons[name].send_signal(number)
         try:
-            return daemon.wait(wait_s)
+            status = self.daemons[name].wait(wait_s)
         except subprocess.TimeoutExpired:
             return None
-        finally:
-            del self.daemons[name]
+        del self.daemons[name]
+        return status
 
     def states(self) -> dict[str, int | None]:
         """Each daemon's exit status, None while it runs."""

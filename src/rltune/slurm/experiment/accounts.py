@@ -12,7 +12,7 @@ from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.experiment.submission import Submission
 from rltune.slurm.resources import gpus
-from rltune.slurm.values import Fault, expand, moment
+from rltune.slurm.values import Fault, Row, expand, shown
 
 FIELDS = ("JobIDRaw", "Submit", "Start", "End", "Account", "NodeList", "AllocTRES", "State", "JobName")
 """Columns of sacct; times in s since 1970."""
@@ -53,22 +53,26 @@ def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bo
     Raises SlurmError if a job is missing, cannot be read, has not ended or, if ``timed``, is completed without a start or
     without nodes.
     """
-    lines = [line.split("|") for line in text.splitlines()]
-    accounts = {values[-1]: dict(zip(FIELDS, values)) for values in lines if len(values) == len(FIELDS)}
-    rows = []
+    accounts, rows = {}, []
+    for line in text.splitlines():
+        values = line.split("|", len(FIELDS) - 1)  # the name is last: it may have any character
+        if len(values) != len(FIELDS):
+            raise SlurmError(f"sacct: found {len(values)} fields in {shown(line)}, expected {', '.join(FIELDS)}")
+        accounts[values[-1]] = dict(zip(FIELDS, values))
     for job in submissions:
         if job.name not in accounts:
             raise SlurmError(f"sacct: found no job {job.name} among {len(accounts)}, expected every submission")
+        account = accounts[job.name]
         try:
-            row = _row(job, accounts[job.name], began_s)
+            row = _row(job, account, began_s)
         except Fault as fault:
             raise SlurmError(f"sacct: job {job.name}: {fault}") from None
         if row["state"] in UNFINISHED:
             raise SlurmError(f"sacct: job {job.name} (Slurm's {row['slurm_id']}) is {row['state']}, expected an end")
         if timed and row["state"] == "COMPLETED" and (np.isnan(row["start_s"]) or not row["nodes"]):
             raise SlurmError(
-                f"sacct: job {job.name} (Slurm's {row['slurm_id']}) is COMPLETED with start {row['start_s']} and "
-                f"{row['nodes']} nodes, expected both"
+                f"sacct: job {job.name} (Slurm's {row['slurm_id']}) is COMPLETED: found Start {account['Start']} and "
+                f"NodeList {account['NodeList']}, expected a time and nodes"
             )
         rows.append(row)
     return pd.DataFrame(rows)
@@ -77,21 +81,20 @@ def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bo
 def _row(job: Submission, account: dict[str, str], began_s: float) -> dict:
     """One row of the frame. Raises Fault where a value cannot be read."""
     nodes = () if account["NodeList"] == "None assigned" else expand(account["NodeList"], "NodeList")
-    submit_s, start_s, end_s = (
-        (moment(account[name], name) or np.nan) - began_s for name in ("Submit", "Start", "End")
-    )
+    told = Row(account)
+    submit_s = told.required(told.moment("Submit"), "Submit", "seconds since 1970")
     return {
         "job": job.name,
-        "slurm_id": int(account["JobIDRaw"]),
+        "slurm_id": told.count("JobIDRaw"),
         "account": account["Account"],
         "asked_gpus": job.gpus,
         "gpus": sum(gpus(account["AllocTRES"], "AllocTRES").values()),
         "nodes": len(nodes),
         "node_list": ",".join(nodes),
         "at_s": job.at_s,
-        "submit_s": submit_s,
-        "start_s": start_s,
-        "end_s": end_s,
+        "submit_s": submit_s - began_s,
+        "start_s": (told.moment("Start") or np.nan) - began_s,
+        "end_s": (told.moment("End") or np.nan) - began_s,
         "run_s": job.run_s,
         "limit_s": 60.0 * job.limit_min,
         "state": account["State"].split(" ")[0],

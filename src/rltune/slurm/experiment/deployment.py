@@ -76,7 +76,6 @@ def deploy(
     try does, or Slurm's packages are missing. ``log``: the controller's log; a failed run keeps the daemons' logs next to it.
     """
     settings, retries = run.config.deployment or Deployment(), []
-    packages.check(packages.needed(accounting=True, speed=settings.speed))
     cluster = run.clusters[run.config.deployed_cell().cluster]
     jobs, order = submissions(run, workload, repetition), order_of(run, scheduler, policy)
     while True:
