@@ -24,7 +24,7 @@ ELSE = || { status=$$?; [ $$status -ne 75 ] || echo "another run is at work in $
 SNAKEMAKE = snakemake --configfile "$(CONFIG)" --workflow-profile workflow/profiles/default \
   $(if $(PROFILE),--profile workflow/profiles/$(PROFILE),--cores $(CORES))
 
-.PHONY: help setup report smoke notebook lab test bench docs clean
+.PHONY: help setup report smoke notebook lab check test test-all bench docs clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -48,8 +48,18 @@ notebook: $(READY)  ## one stage again and what depends on it: STAGE=train CELL=
 lab: $(READY)  ## JupyterLab on the notebooks
 	@jupyter lab --notebook-dir=. $(ARGS)
 
-test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS="options of pytest")
-	@python -m pytest $(ARGS)
+PYTEST = python -m pytest --numprocesses auto --dist loadgroup
+
+check: $(READY)  ## while you write: lint, types, layers, tests of simulator and policies
+	@ruff check . && ruff format --check . && mypy && lint-imports
+	@RLTUNE_EXAMPLES=25 $(PYTEST) -q tests/simulator tests/policies tests/cluster
+
+test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS="options of pytest")
+	@$(PYTEST) -m "not daemons and not browser" $(ARGS)
+
+test-all: test  ## and the rest: on real Slurm daemons, in a browser, with eight times the random cases
+	@$(PYTEST) -m "daemons or browser"
+	@RLTUNE_EXAMPLES=800 $(PYTEST) tests/simulator
 
 bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, decision, quality, … (benchmarks/)
 	@test -f "benchmarks/$(BENCH).py" || { echo "make bench BENCH=name, one of:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }

@@ -163,10 +163,22 @@ class SmokeRun:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The smoke run is made once: the tests that read it run one after the other, in one process."""
+    """Mark what needs Slurm's daemons or a browser, and keep together, in one process, what shares something costly."""
     for item in items:
-        if "smoke_run" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("smoke"))
+        uses = item.fixturenames  # type: ignore[attr-defined]
+        if "slurm_packages" in uses:
+            item.add_marker("daemons")
+        if "browser" in uses:
+            item.add_marker("browser")
+        if item.get_closest_marker("daemons"):
+            group = "daemons"  # their clocks run fast: one cluster at a time
+        elif "smoke_run" in uses:
+            group = "smoke"
+        elif item.path.parent.name == "workflow":
+            group = item.path.stem
+        else:
+            continue
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture
@@ -248,7 +260,7 @@ def smoke_run(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> SmokeRu
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     """A headless Chromium; tests that need one are skipped where there is none."""
     if (program := find_chromium()) is None:
-        pytest.skip("no Chromium on this machine (make test installs one where it has root and apt)")
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
     started = Chromium(program, tmp_path_factory.mktemp("chromium"))
     yield started
     started.close()

@@ -128,6 +128,7 @@ def test_a_wrong_setting_is_explained_and_nothing_is_left(slurm_packages: None) 
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
 
 
+@pytest.mark.daemons
 def test_accounts_and_a_fast_clock() -> None:
     need(accounting=True, speed=60)
     with Emulation(accounting=True, accounts=["physics", "biology"], speed=60) as slurm:
@@ -150,6 +151,7 @@ def test_accounts_and_a_fast_clock() -> None:
     assert not any(path.exists() for path in shared)
 
 
+@pytest.mark.daemons
 def test_processes_that_die_with_the_clocks_lock_stop_nobody() -> None:
     need(speed=60)
     with Emulation(speed=60) as slurm:
@@ -244,6 +246,7 @@ def test_a_daemon_that_dies_is_told_and_the_rest_still_ends(
     assert process.returncode == 3 and all_gone(processes)
 
 
+@pytest.mark.daemons
 def test_the_client_inside_a_fast_clock_waits_by_the_true_one(command: Command) -> None:
     need(speed=100)
     code = (

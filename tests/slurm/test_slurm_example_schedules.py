@@ -36,14 +36,14 @@ pytestmark = pytest.mark.timeout(2400)  # the first test has all four schedules 
 
 
 @pytest.fixture(scope="module")
-def two_nodes() -> Iterator[Emulation]:
+def two_nodes(slurm_packages: None) -> Iterator[Emulation]:
     need(accounting=True, speed=SPEED)
     with Emulation(CLUSTER, accounting=True, accounts=["lab"], speed=SPEED, settings=on_slurm.SETTINGS) as slurm:
         yield slurm
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, pd.DataFrame]:
+def runs(slurm_packages: None) -> dict[str, pd.DataFrame]:
     """Panel's figure → its schedule, made as for the report: again where a cluster dies or its accounting loses a start."""
     need(accounting=True, speed=SPEED)
     frame, _ = on_slurm.run_schedules(print, SPEED)

@@ -40,7 +40,7 @@ QUEUE = [job(f"queued{k}", 60.0 + k, 4, 200.0 if limit > 1000 else 190.0, limit)
 
 
 @pytest.fixture(scope="module")
-def packages_there() -> None:
+def packages_there(slurm_packages: None) -> None:
     need(accounting=True, speed=SPEED)
 
 

@@ -6,6 +6,7 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
 from fake_slurm import BAND, assigned
 from slurm_live import all_ours, controller, kill, meanwhile, nobody_is_ours, priorities, stand_in
 from slurm_workload import need, state, submit, wait_behind, wait_for
@@ -106,6 +107,7 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
     assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not assigned(made)
 
 
+@pytest.mark.daemons
 def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
     """slurmdbd and its database end; jobs are ranked all the same, and those submitted meanwhile are accounted later."""
     need(accounting=True)
@@ -128,6 +130,7 @@ def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
         wait_for(lambda: jobs <= {int(j) for j in slurm.run("sacct", "-n", "-X", "-P", "-o", "JobIDRaw").split()}, 60)
 
 
+@pytest.mark.daemons
 def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
     """That of the daemons, the commands and the controller, by two hours, while the controller is at work."""
     need(settable=True)

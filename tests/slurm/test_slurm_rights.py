@@ -37,6 +37,7 @@ def set_level(slurm: Emulation, command: str) -> None:
     wait_for(lambda: bool(of_user.search(slurm.run("scontrol", "show", "assoc_mgr", "flags=users"))))
 
 
+@pytest.mark.daemons
 def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: Path) -> None:
     need(accounting=True)
     if os.geteuid() or shutil.which("setpriv") is None:

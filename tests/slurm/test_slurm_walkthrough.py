@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fake_slurm import BAND
 from slurm_live import priorities
 from slurm_workload import need, submit, wait_behind, wait_for
@@ -62,6 +63,7 @@ def day_after_day(log: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.daemons
 def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None:
     need(accounting=True, speed=SPEED)
     root = make_project().root

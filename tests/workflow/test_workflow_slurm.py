@@ -31,6 +31,7 @@ def slurm() -> Iterator[Emulation]:
         yield emulation
 
 
+@pytest.mark.daemons
 @pytest.mark.timeout(2400)
 def test_the_smoke_run_as_jobs_of_slurm(
     slurm: Emulation, project: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
