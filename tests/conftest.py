@@ -162,6 +162,7 @@ class SmokeRun:
         return [self.results / "cells" / cell.name / name for cell in self.run.config.cells()]
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs Slurm's daemons or a browser, and keep together, in one process, what shares something costly."""
     for item in items:
