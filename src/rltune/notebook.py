@@ -35,7 +35,7 @@ MADE_BY = {
     "*/deployment/*": "deploy",
 }
 """Files of a run → the stage that makes them; the first pattern counts."""
-WIDTH_PX, DPI = 720, 160
+WIDTH_PX, DPI = 720, 130
 """Of a figure in a notebook: as wide as in the report, sharp on a fine screen."""
 
 
@@ -65,12 +65,14 @@ def start(config: str, *inputs: str | list[str]) -> Run:
 def show(figure: Figure, alt: str, at: Any = None) -> None:
     """Display a figure, with words for those who cannot see it; ``at``: a display (IPython's handle) to replace."""
     from IPython.display import Image, display
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     from rltune.report.style import styled
 
     png = BytesIO()
+    figure.set_dpi(DPI)
     with styled():
-        figure.savefig(png, format="png", dpi=DPI)
+        FigureCanvasAgg(figure).print_png(png)  # savefig draws twice
     (at.update if at else display)(Image(png.getvalue(), width=WIDTH_PX, alt=alt))
 
 

@@ -20,7 +20,7 @@ from rltune.simulator.state import MAX_VISIBLE, State
 
 VALUES = 6
 """Estimates and waits that a job is given: evenly spread quantiles of those in the queues."""
-PROBES = (0.25, 0.5, 0.75)
+PROBES = (0.3, 0.7)
 """Which jobs of a queue are changed, one at a time: their places in the order of submission, as shares of its length."""
 
 
