@@ -31,6 +31,8 @@ class CleanTrace:
     """Canonical job table (``rltune.traces.table``)."""
     meta: TraceMeta
     audit: Audit
+    rows: pd.DataFrame
+    """``run_s`` and ``gpus`` of every row read, kept or not."""
 
 
 def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
@@ -54,6 +56,7 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
     except ConfigError as error:
         raise ConfigError(f"config/traces/{name}.yaml: {error}") from None
     rows = _possible(sort_jobs(rows, "submit_unix_s"), audit)
+    read_rows = rows[["run_s", "gpus"]]
     rows = _keep_usable(rows, trace, audit)
     audit.keep(len(rows))
     if rows.empty:
@@ -79,7 +82,7 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
         licence=trace.licence,
         citation=trace.citation,
     )
-    return CleanTrace(validate(jobs, f"trace {name} after cleaning"), meta, audit)
+    return CleanTrace(validate(jobs, f"trace {name} after cleaning"), meta, audit, read_rows)
 
 
 def _possible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:
