@@ -69,7 +69,7 @@ def test_the_smoke_run_leaves_every_file_that_a_notebook_names(notebook: dict[st
     assert [path for path in missing if not path.endswith("/training")] == []
 
 
-@pytest.mark.parametrize("name", ["evaluate", "figures"])
+@pytest.mark.parametrize("name", ["evaluate", "explore", "figures"])
 def test_it_runs_alone_from_its_own_folder(
     name: str, smoke_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
