@@ -45,8 +45,8 @@ notebook: $(READY)  ## one stage again and what depends on it: STAGE=train CELL=
 	@target=$$(python workflow/scripts/stage.py "$(CONFIG)" "$(STAGE)" "$(CELL)$(TRACE)") && \
 	  $(LOCKED) $(SNAKEMAKE) $(if $(filter 1,$(ONLY)),--force $$target,--forcerun $$target) $(ARGS) $(ELSE)
 
-lab: $(READY)  ## JupyterLab on the notebooks
-	@jupyter lab --notebook-dir=. $(ARGS)
+lab: $(READY)  ## JupyterLab on the notebooks, notebooks/index.ipynb first
+	@jupyter lab --notebook-dir=. notebooks/index.ipynb $(ARGS)
 
 test: $(READY)  ## all tests, a whole smoke run of the workflow among them (ARGS="options of pytest")
 	@python -m pytest $(ARGS)

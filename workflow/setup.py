@@ -6,6 +6,7 @@ Runs on a bare Python (3.11 or later) with nothing installed; called by ``make s
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -69,6 +70,10 @@ def main() -> None:
         run(*pip, "--require-hashes", "-r", args.lock)
         run(*pip, "--no-deps", "--no-build-isolation", "-e", ".")
     run(python, "-m", "ipykernel", "install", "--prefix", str(root), "--name", "rltune", "--display-name", "RLTune")
+    kernel = root / "share" / "jupyter" / "kernels" / "rltune" / "kernel.json"
+    spec = json.loads(kernel.read_text())  # what libraries print below Python stays out of the notebooks
+    spec["argv"].append("--IPKernelApp.capture_fd_output=False")
+    kernel.write_text(json.dumps(spec, indent=1))
     print(f"set-up done in {time.monotonic() - started:.0f} s", flush=True)
 
 

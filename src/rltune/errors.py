@@ -6,6 +6,10 @@ from __future__ import annotations
 class RLTuneError(Exception):
     """A mistake in what the user gave (file, value, data); its text is the whole message shown."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What notebooks show in place of a traceback (IPython's protocol)."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class ConfigError(RLTuneError):
     """A value, key or file of the configuration is wrong."""

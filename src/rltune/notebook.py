@@ -1,19 +1,42 @@
-"""What every notebook does: start in the project's folder with its run; keep and show what it made."""
+"""What every notebook does: start in the project's folder with its run; keep and show what it made; say how it goes."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from fnmatch import fnmatch
+from html import escape
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rltune.config import project_root
 from rltune.config.context import Run
+from rltune.errors import DataError
+from rltune.metrics import METRICS
+from rltune.policies import TITLES
+from rltune.report.format import show as shown
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from rltune.agent.trainer import Trainer
     from rltune.report.artefact import Artefact
+
+MADE_BY = {
+    "*/traces/*": "clean",
+    "*/workloads/*/estimate-*": "estimate",
+    "*/workloads/*/baselines-*": "baselines",
+    "*/workloads/*": "fit",
+    "*/cells/*/policy.npz": "train",
+    "*/cells/*/history.csv": "train",
+    "*/cells/*": "evaluate",
+    "*/deployment/*": "deploy",
+}
+"""Files of a run → the stage that makes them; the first pattern counts."""
+WIDTH_PX, DPI = 720, 130
+"""Of a figure in a notebook: as wide as in the report, sharp on a fine screen."""
 
 
 def threads() -> int | None:
@@ -22,17 +45,35 @@ def threads() -> int | None:
     return int(value) if value.isdigit() and int(value) > 0 else None
 
 
-def start(config: str) -> Run:
+def start(config: str, *inputs: str | list[str]) -> Run:
     """Change to the project's root, from which a notebook's paths are given, read the run and print what it is.
 
-    Raises ConfigError when the configuration is wrong.
+    Raises ConfigError when the configuration is wrong, DataError where one of the files ``inputs`` is not there.
     """
     os.chdir(project_root())
     run = Run.open(config)
+    for path in (path for given in inputs for path in ([given] if isinstance(given, str) else given)):
+        if not Path(path).exists():
+            stage = next((f"the stage {made} makes it" for like, made in MADE_BY.items() if fnmatch(path, like)), "")
+            raise DataError(f"{path}: no such file; {stage or 'make it'}: make report CONFIG={config} ARGS={path}")
     traces = [f"{name} ({trace.data} data)" for name, trace in run.traces.items()]
     print(f"{config}: {len(run.config.cells())} cells; {', '.join(traces)}")
     print(f"on {os.cpu_count()} cores, threads for this notebook: {threads() or 'all'}")
     return run
+
+
+def show(figure: Figure, alt: str, at: Any = None) -> None:
+    """Display a figure, with words for those who cannot see it; ``at``: a display (IPython's handle) to replace."""
+    from IPython.display import Image, display
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from rltune.report.style import styled
+
+    png = BytesIO()
+    figure.set_dpi(DPI)
+    with styled():
+        FigureCanvasAgg(figure).print_png(png)  # savefig draws twice
+    (at.update if at else display)(Image(png.getvalue(), width=WIDTH_PX, alt=alt))
 
 
 def keep(folder: str, artefact: Artefact, frame: pd.DataFrame, figure: Figure | str | None = None) -> None:
@@ -45,6 +86,43 @@ def keep(folder: str, artefact: Artefact, frame: pd.DataFrame, figure: Figure | 
     if figure is None:
         display(frame[list(artefact.columns)])
     elif isinstance(figure, str):  # an SVG
-        display(SVG(figure))
+        display(SVG(figure), metadata={"image/svg+xml": {"alt": artefact.alt}})
     else:
-        display(Image(Path(folder) / f"{artefact.id}.png", width=720))
+        display(Image(Path(folder) / f"{artefact.id}.png", width=WIDTH_PX, alt=artefact.alt))
+
+
+def progress(trainer: Trainer, curves: Callable[[pd.DataFrame], Figure]) -> Callable[[dict[str, float]], None]:
+    """What takes each row of a training's history: in JupyterLab a bar with the time left, and ``curves`` of the history
+    after each validation; elsewhere, as under papermill, lines."""
+    from IPython.display import HTML, display
+
+    from rltune.agent.progress import ProgressLogger
+
+    epochs = trainer.preset.epochs
+    if "JPY_SESSION_NAME" not in os.environ:  # which Jupyter's server gives the kernels of its notebooks
+        return ProgressLogger(epochs)
+    bar, picture = display(HTML(""), display_id=True), display(HTML(""), display_id=True)
+
+    def write(line: str) -> None:
+        bar.update(HTML(f'<progress max="{epochs}" value="{trainer.epoch}"></progress> {escape(line)}'))
+        if trainer.validation_due:
+            show(curves(trainer.history), "Training curves so far", picture)
+
+    return ProgressLogger(epochs, write, silence_s=0)
+
+
+def outcome(facts: dict[str, Any]) -> str:
+    """What a training came to, from its policy's facts: `mean wait 812 s against 2,104 s under FIFO (−61 %) and …`."""
+    cell, metric = facts["cell"], METRICS.get(facts["cell"]["metric"])
+    scores = [facts[f"validation_{name}"] for name in ("metric", "base", "random")]
+    if metric:
+        agent, *others = (metric.sign * score for score in scores)
+        texts = [f"{shown(value, metric.format)}{' ' * bool(metric.unit)}{metric.unit}" for value in (agent, *others)]
+        changes = [f" ({shown(agent / other - 1, 'percent')})" if other else "" for other in others]
+    else:  # a mix has no unit: its score is the reward with its sign reversed
+        texts, changes = [shown(-score, "number") for score in scores], ["", ""]
+    learned = "it learned" if facts["learned"] else "it did not learn: it has to beat both, and what it started from"
+    return (
+        f"{metric.noun if metric else 'reward'} {texts[0]} against {texts[1]} under {TITLES.get(cell['policy'])}"
+        f"{changes[0]} and {texts[2]} in random order{changes[1]}; {learned}"
+    )

@@ -5,11 +5,20 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from IPython.display import HTML, Image
+from matplotlib.figure import Figure
+
+from rltune.errors import DataError
+from rltune.notebook import outcome, progress, start
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -56,7 +65,10 @@ def test_form(notebook: dict[str, Any]) -> None:
     for cell in cells(notebook, "code"):
         assert not cell["outputs"] and cell["execution_count"] is None
         assert not source(cell).lstrip().startswith(("%", "!")) and "sys.path" not in source(cell)
-    assert sum(len(source(cell).splitlines()) for cell in cells(notebook, "code")) < 200
+        lines = source(cell).splitlines()
+        assert len(lines) <= 20 or {"parameters", "plumbing"} & {*cell["metadata"].get("tags", [])}, lines[0]
+    assert len(cells(notebook, "code")) <= 12
+    assert sum(len(source(cell).splitlines()) for cell in cells(notebook, "code")) <= 150
 
 
 def test_parameters_are_literals_of_the_smoke_run(notebook: dict[str, Any]) -> None:
@@ -64,9 +76,70 @@ def test_parameters_are_literals_of_the_smoke_run(notebook: dict[str, Any]) -> N
 
 
 def test_the_smoke_run_leaves_every_file_that_a_notebook_names(notebook: dict[str, Any], smoke_run: Any) -> None:
-    named = {name: paths(value) for name, value in parameters(notebook).items()}
-    missing = [path for name, some in named.items() for path in some if not (smoke_run.root / path).exists()]
-    assert [path for path in missing if not path.endswith("/training")] == []
+    named = [path for value in parameters(notebook).values() for path in paths(value)]
+    read = [path for path in named if not path.startswith("results/lab/")]
+    assert [path for path in read if not (smoke_run.root / path).exists()] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_trying_something_does_not_overwrite_a_run(path: Path) -> None:
+    first = cells(json.loads(path.read_text(encoding="utf-8")), "code")[0]
+    written = [line for line in source(first).splitlines() if "written" in line.partition("  # ")[2]]
+    assert [line for line in written if "results/lab/" not in line] == []
+
+
+def test_the_index_has_every_notebook() -> None:
+    index = json.loads((ROOT / "notebooks" / "index.ipynb").read_text(encoding="utf-8"))
+    linked = {name for cell in cells(index, "markdown") for name in re.findall(r"\]\((\w+)\.ipynb\)", source(cell))}
+    assert linked >= {path.stem for path in NOTEBOOKS} - {"index"}
+
+
+def test_a_missing_input_names_its_stage_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "notebooks")
+    path = "results/none/cells/a/policy.npz"
+    with pytest.raises(DataError) as caught:
+        start("config/smoke.yaml", ["config/smoke.yaml"], path)
+    sentence = f"{path}: no such file; the stage train makes it: make report CONFIG=config/smoke.yaml ARGS={path}"
+    assert str(caught.value) == sentence
+    assert caught.value._render_traceback_() == [f"DataError: {sentence}"]
+
+
+FACTS = {"cell": {"metric": "wait", "policy": "fifo"}, "learned": True}
+SCORES = ("validation_metric", "validation_base", "validation_random")
+
+
+@pytest.mark.parametrize(
+    ("metric", "scores", "sentence"),
+    [
+        ("wait", (812, 2104, 0), "mean wait 812 s against 2,104 s under FIFO (−61.4 %) and 0 s in random order"),
+        ("utilisation", (-0.5, -0.4, -0.5), "GPU utilisation 50.0 % against 40.0 % under FIFO (25.0 %) and 50.0 %"),
+        ("0.7*wait+0.3*utilisation", (-0.3, 0, 0.1), "reward 0.300 against 0 under FIFO and −0.100 in random order"),
+    ],
+)
+def test_the_outcome_is_one_sentence(metric: str, scores: tuple[float, ...], sentence: str) -> None:
+    facts = FACTS | {"cell": {"metric": metric, "policy": "fifo"}} | dict(zip(SCORES, scores))
+    assert outcome(facts).replace("\u00a0", " ").startswith(sentence) and outcome(facts).endswith("; it learned")
+    assert "; it did not learn" in outcome(facts | {"learned": False})
+
+
+@pytest.mark.parametrize("lab", [True, False])
+def test_progress_is_a_bar_in_jupyterlab_and_lines_elsewhere(
+    lab: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[Any] = []
+    handle = SimpleNamespace(update=shown.append)
+    monkeypatch.setattr("IPython.display.display", lambda *_, **__: handle)
+    monkeypatch.setenv("JPY_SESSION_NAME", "train.ipynb") if lab else monkeypatch.delenv("JPY_SESSION_NAME", False)
+    preset, history = SimpleNamespace(epochs=2), pd.DataFrame()
+    trainer = SimpleNamespace(preset=preset, epoch=1, validation_due=False, history=history)
+    tell = progress(trainer, lambda history: Figure())
+    tell({"epoch": 1, "reward": 0.5, "validation_rl": np.nan})
+    trainer.epoch, trainer.validation_due = 2, True
+    tell({"epoch": 2, "reward": 0.5, "validation_rl": 1.0, "validation_base": 2.0})
+    bars = [one.data for one in shown if isinstance(one, HTML)]
+    assert [text.split(">")[0] for text in bars] == [f'<progress max="2" value="{n}"' for n in (1, 2) if lab]
+    assert [one.alt for one in shown if isinstance(one, Image)] == ["Training curves so far"] * lab
+    assert capsys.readouterr().out.count("epoch ") == 2 * (not lab)
 
 
 @pytest.mark.parametrize("name", ["evaluate", "explore", "figures"])

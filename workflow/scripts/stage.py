@@ -6,11 +6,14 @@ from pathlib import Path
 from rltune.config.context import Run
 from rltune.errors import RLTuneError
 
+NO_STAGES = ("index", "explore")
+"""Notebooks for readers, which no rule runs."""
+
 
 def target(config: str, stage: str, of: str) -> str:
     """The executed notebook of a stage. Raises SystemExit with what there is where that is not clear."""
     run = Run.open(config)
-    stages = sorted(path.stem for path in Path("notebooks").glob("*.ipynb"))
+    stages = sorted(path.stem for path in Path("notebooks").glob("*.ipynb") if path.stem not in NO_STAGES)
     if stage not in stages:
         sys.exit(f"STAGE: found {stage!r}; expected one of: {', '.join(stages)}")
     traces = list(dict.fromkeys(cell.trace for cell in run.config.cells()))

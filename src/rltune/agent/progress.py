@@ -27,7 +27,6 @@ TAGS = {
 }
 """Columns of the history shown in TensorBoard, and their names there."""
 SILENCE_S = 30.0
-"""Longest time without a line, if epochs are shorter."""
 SOLVER = ("asked", "presolved", "cached", "calls", "infeasible", "limit", "failure", "seconds")
 
 
@@ -74,11 +73,13 @@ class HistoryLog:
 class ProgressLogger:
     """Prints a line about the first epoch, about every validation, and about others after a while without one.
 
-    ``epochs``: in all; ``write``: takes a line.
+    ``epochs``: in all; ``write``: takes a line; ``silence_s``: longest time without a line, if epochs are shorter.
     """
 
-    def __init__(self, epochs: int, write: Callable[[str], None] = partial(print, flush=True)) -> None:
-        self.epochs, self.write = epochs, write
+    def __init__(
+        self, epochs: int, write: Callable[[str], None] = partial(print, flush=True), silence_s: float = SILENCE_S
+    ) -> None:
+        self.epochs, self.write, self.silence_s = epochs, write, silence_s
         self._start = self._last = time.perf_counter()
         self._first: float | None = None
 
@@ -86,7 +87,7 @@ class ProgressLogger:
         """Take a row of the history, epoch by epoch."""
         now, epoch = time.perf_counter(), row["epoch"]
         first, self._first = self._first is None, self._first or epoch
-        if first or not math.isnan(row["validation_rl"]) or now - self._last > SILENCE_S:
+        if first or not math.isnan(row["validation_rl"]) or now - self._last > self.silence_s:
             self._last = now
             self.write(progress_line(row, self.epochs, (now - self._start) / (epoch - self._first + 1)))
 

@@ -120,7 +120,7 @@ def _read(path: Path | str, stage: str) -> pyarrow.Table:
     try:
         return pyarrow.parquet.read_table(path)
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file; the stage {stage} makes it (make notebook STAGE={stage})") from None
+        raise DataError(f"{path}: no such file; the stage {stage} makes it (make report ARGS={path})") from None
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path}: not readable as parquet ({error}); delete it and run the stage {stage}") from None
 

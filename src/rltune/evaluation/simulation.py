@@ -174,8 +174,13 @@ class Result:
     def bars(self) -> pd.DataFrame:
         """Bars of the first window, for a Gantt chart. Raises ConfigError when it has more jobs than can be seen."""
         _check_drawn(int(self.state.n[0]))
-        table, chunks = job_table(self.workload.jobs, self.state), chunk_table(self.state)
-        return bars(table[table["sequence"] == 0], chunks[chunks["sequence"] == 0], self.workload.layout.nodes)
+        return bars_of(self.workload, self.state, 0)
+
+
+def bars_of(workload: Workload, state: State, sequence: int) -> pd.DataFrame:
+    """Bars of one sequence of a state (rltune.simulator.gantt.bars)."""
+    tables = job_table(workload.jobs, state), chunk_table(state)
+    return bars(*(table[table["sequence"] == sequence] for table in tables), workload.layout.nodes)
 
 
 def make_scheduler(config: RunConfig, **names: str | float | None) -> SchedulerConfig:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from rltune.report import style
@@ -33,6 +32,8 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.Dat
 
 @style.styled()
 def _draw(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
+    import seaborn as sns  # a second that other figures need not wait for
+
     figure = Figure(figsize=(style.WIDTH_IN, 3.1))
     axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     for axis, by in zip(axes, ("hour", "weekday")):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from rltune.report import style
@@ -27,6 +26,8 @@ def fig18(
 ) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
     rltune.evaluation.studies.deployment.per_run and paired_runs give them."""
+    import seaborn as sns  # a second that other figures need not wait for
+
     frame = runs[["scheduler", "repetition", *PANELS]].assign(title=runs["scheduler"].map(who), data=facts["data"])
     means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean() / HOUR_S
     with style.styled():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from rltune.report import style
@@ -51,6 +50,8 @@ def _alt(frame: pd.DataFrame) -> str:
 
 @style.styled()
 def _draw(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
+    import seaborn as sns  # a second that other figures need not wait for
+
     cpu = sorted(set(frame.loc[frame["type"] == "CPU", "trace"]))
     figure = Figure(figsize=(style.WIDTH_IN, 4.6))
     axes = figure.subplots(2, 2, sharex="col", sharey=True)

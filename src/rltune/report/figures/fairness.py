@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from rltune.report import style
@@ -37,6 +36,8 @@ def fairness(sizes: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
 
 @style.styled()
 def _draw(frame: pd.DataFrame) -> Figure:
+    import seaborn as sns  # a second that other figures need not wait for
+
     panels = [(workload, measure) for workload in dict.fromkeys(frame["workload"]) for measure in MEASURES]
     figure, axes = style.panels([workload for workload, _ in panels], 2, 2.2)
     for axis, (workload, measure) in zip(axes, panels):

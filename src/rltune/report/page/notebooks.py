@@ -1,4 +1,4 @@
-"""Executed notebooks as HTML pages that need no network."""
+"""Executed notebooks as HTML pages of the report that need no network."""
 
 from __future__ import annotations
 
@@ -7,18 +7,46 @@ from pathlib import Path
 
 from rltune.files import write_text
 
-BARE = {"embed_images": True, "mathjax_url": "", "require_js_url": "", "jquery_url": "", "mermaid_js_url": ""}
+HERE = Path(__file__).parent
+SETTINGS = {
+    "template_name": "lab",  # for its colours of code alone
+    "template_file": str(HERE.parent / "templates" / "notebook.html.j2"),
+    "preprocessors": ["nbconvert.preprocessors.CoalesceStreamsPreprocessor"],
+    "exclude_input_prompt": True,
+    "exclude_output_prompt": True,
+    "exclude_anchor_links": True,
+}
 
 
 def render_all(notebooks: Iterable[str | Path], folder: Path) -> list[str]:
-    """Write each notebook as `<name>.html` to the folder and return the names, in order."""
+    """Write each notebook as `<name>.html` to the folder and return the names, in order.
+
+    Code of cells with the tag `plumbing` is folded, and so are the parameters in git where others were given.
+    """
+    import nbformat
     from nbconvert import HTMLExporter
     from traitlets.config import Config
 
-    exporter = HTMLExporter(config=Config({"HTMLExporter": BARE}))
-    names = []
-    for path in map(Path, notebooks):
-        body, _ = exporter.from_filename(str(path))
-        write_text(folder / f"{path.stem}.html", body.replace('<script src=""></script>', ""))
-        names.append(path.stem)
+    paths = list(map(Path, notebooks))
+    names = [path.stem for path in paths]
+    exporter = HTMLExporter(config=Config({"HTMLExporter": SETTINGS}))
+    look = "".join((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "notebook.css"))
+    for path in paths:
+        notebook = nbformat.read(path, as_version=4)
+        if any("injected-parameters" in cell.metadata.get("tags", []) for cell in notebook.cells):
+            for cell in notebook.cells:
+                if "parameters" in cell.metadata.get("tags", []):
+                    cell.metadata.tags.append("defaults")
+        title = notebook.cells[0].source.partition("\n")[0].lstrip("# ")
+        facts = {"metadata": {"name": path.stem}, "title": title, "look": look, "beside": _beside(path.stem, names)}
+        body, _ = exporter.from_notebook_node(notebook, facts)
+        write_text(folder / f"{path.stem}.html", body)
     return names
+
+
+def _beside(name: str, names: list[str]) -> list[tuple[str, str]]:
+    """(Name, text of the link) of the notebooks about the same cell or its trace; of a chapter, the chapters."""
+    _, _, of = name.partition("-")
+    wanted = {of, of.split("__")[0]}
+    found = [(other, other.partition("-")) for other in names]
+    return [(other, stage) for other, (stage, _, about) in found if about in wanted]

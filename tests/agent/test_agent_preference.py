@@ -1,0 +1,67 @@
+"""Where a policy ranks a job as one thing about it changes: known for policies that look at one thing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from agent_fakes import TOY_JOBS, toy, workload
+
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.preference import longest_queues, preference
+from rltune.environment.features import FEATURE_SETS
+from rltune.simulator.config import SchedulerConfig
+
+LENGTH, FIRST = 60, np.array([0, 120, 300])
+CASE = workload()
+
+
+def policy(column: str) -> TrainedPolicy:
+    """A policy whose logit is −column."""
+    weights = np.array([-1.0 * (str(c) == column) for c in FEATURE_SETS["rich"]], np.float32)
+    return TrainedPolicy((weights[:, None], np.zeros(1, np.float32)), {"features": "rich"})
+
+
+def ranks(column: str, base: str = "fifo") -> pd.DataFrame:
+    table = preference(policy(column), *CASE, FIRST, LENGTH, SchedulerConfig(base))
+    return table.groupby(["feature", "value"]).mean()
+
+
+def rises(values: pd.Series) -> bool:
+    return values.is_monotonic_increasing and values.iloc[0] < values.iloc[-1] - 0.3
+
+
+def test_shortest_first_goes_by_the_estimate_alone() -> None:
+    found = ranks("log_estimate")
+    assert rises(found.loc["estimate_s", "agent"]) and found.loc["wait_s", "agent"].nunique() == 1
+    assert np.allclose(found.loc["gpus", "agent"], found.loc["gpus", "agent"].iloc[0])
+
+
+@pytest.mark.parametrize(("base", "rising", "flat"), [("fifo", "", "estimate_s gpus"), ("sjf", "estimate_s", "wait_s")])
+def test_the_base_policys_ranks_are_its_own(base: str, rising: str, flat: str) -> None:
+    found = ranks("log_estimate", base)["base"]
+    assert all(rises(found.loc[feature]) for feature in rising.split())
+    assert all(found.loc[feature].std() < 0.02 for feature in flat.split())
+    assert base != "fifo" or rises(1 - found.loc["wait_s"]), "who has waited longest is first"
+
+
+def test_smallest_area_first_is_known_by_the_job_size() -> None:
+    found = ranks("job_size")
+    for feature in ("estimate_s", "gpus"):
+        assert rises(found.loc[feature, "saf"])
+        assert np.allclose(found.loc[feature, "agent"], found.loc[feature, "saf"], atol=1e-6)
+
+
+def test_looking_does_not_disturb_the_queue() -> None:
+    seen = [
+        queue[0].queued_jobs(queue[1][0]).tolist()
+        for queue in longest_queues(*CASE, FIRST, LENGTH, SchedulerConfig("sjf"))
+    ]
+    twice = [preference(policy("job_size"), *CASE, FIRST, LENGTH, SchedulerConfig("sjf")) for _ in range(2)]
+    pd.testing.assert_frame_equal(*twice)
+    assert len(seen) == len(FIRST) and all(len(queue) > 2 for queue in seen)
+
+
+def test_where_nobody_waits_there_is_nothing_to_see() -> None:
+    idle = toy(np.ones(TOY_JOBS), np.arange(TOY_JOBS) * 100.0)
+    assert preference(policy("job_size"), *idle, np.array([0]), 20, SchedulerConfig("fifo")).empty
