@@ -142,7 +142,7 @@ def test_progress_is_a_bar_in_jupyterlab_and_lines_elsewhere(
     assert capsys.readouterr().out.count("epoch ") == 2 * (not lab)
 
 
-@pytest.mark.parametrize("name", ["evaluate", "explore", "figures"])
+@pytest.mark.parametrize("name", ["evaluate", "figures"])
 def test_it_runs_alone_from_its_own_folder(
     name: str, smoke_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
