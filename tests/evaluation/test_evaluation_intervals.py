@@ -6,8 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.evaluation.compare import compare, picked_baseline, strong_baseline
-from rltune.evaluation.intervals import block_length, holm, improved
+from rltune.evaluation.compare import (
+    BASE,
+    PICKED,
+    RANDOM,
+    STRONG,
+    against_all,
+    compare,
+    picked_baseline,
+    strong_baseline,
+)
+from rltune.evaluation.intervals import Intervals, block_length, holm, improved
 
 
 def _windows(**schedulers: list[float]) -> pd.DataFrame:
@@ -170,6 +179,18 @@ def test_the_picked_baseline_is_the_best_on_validation_judged_on_test():
     held = _windows(baseline_sjf_none=[5.0], baseline_saf_easy=[4.0]).assign(role="baseline_validation")
     picked = picked_baseline(pd.concat([windows, held]), "wait", 64)
     assert picked == {"role": "baseline", "policy": "saf", "backfill": "easy", "placement": "best_fit"}
+
+
+def test_an_agent_is_compared_with_all_its_opponents():
+    rules = {"baseline_sjf_none": [3.0, 1.0], "baseline_saf_easy": [9.0, 9.0]}
+    ours = {"rltune_fifo_none": [1.0, 3.0], "base_fifo_none": [4.0, 4.0], "random_fifo_none": [2.0, 3.0]}
+    windows = _windows(**ours, **rules)
+    held = _windows(baseline_sjf_none=[5.0], baseline_saf_easy=[4.0]).assign(role="baseline_validation")
+    gains = against_all(pd.concat([windows, held]), ["wait"], Intervals(500))
+    assert list(gains["against"]) == [BASE, RANDOM, STRONG, PICKED]
+    assert list(gains["policy"] + " " + gains["backfill"]) == ["fifo none", "fifo none", "sjf none", "saf easy"]
+    assert gains["improvement"].to_list() == pytest.approx([0.5, 0.2, 0.0, 1 - 4 / 18])
+    assert PICKED not in set(against_all(windows, ["wait"], Intervals(500))["against"]), "no validation windows"
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -81,7 +81,7 @@ def test_the_smoke_run_leaves_every_file_that_a_notebook_names(notebook: dict[st
     assert [path for path in read if not (smoke_run.root / path).exists()] == []
 
 
-@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.stem not in ("clean", "evaluate")], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_trying_something_does_not_overwrite_a_run(path: Path) -> None:
     first = cells(json.loads(path.read_text(encoding="utf-8")), "code")[0]
     written = [line for line in source(first).splitlines() if "written" in line.partition("  # ")[2]]

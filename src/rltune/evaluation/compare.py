@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, SPAN
-from rltune.evaluation.intervals import improved
+from rltune.evaluation.intervals import Intervals, improved
 
 COLUMN = {**METRIC_COLUMN, SPAN: SPAN}
 """Column of the windows that each comparison is of: utilisation over the submission span next to that over the makespan."""
 SIGN = {**METRIC_SIGN, SPAN: METRIC_SIGN["utilisation"]}
+BASE, RANDOM, STRONG, PICKED = "base policy", "random order", "best rule in hindsight", "rule picked on validation"
+"""Whom an agent is compared with."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,23 @@ def compare(
         max(each),
         float(worst / rival.sum()) if total > 0 else float("nan"),
     )
+
+
+def against_all(windows: pd.DataFrame, metrics: Iterable[str], by: Intervals) -> pd.DataFrame:
+    """The agent of a windows.csv against BASE, RANDOM, STRONG and, where there are validation windows, PICKED.
+
+    A row per metric × window length × opponent: against, policy and backfill (the opponent's), the fields of Comparison.
+    """
+    rows = []
+    for metric, n in product(metrics, sorted(windows["sequence_jobs"].unique())):
+        rules = {STRONG: strong_baseline(windows, metric, n), PICKED: picked_baseline(windows, metric, n)}
+        for against, theirs in {BASE: {"role": "base"}, RANDOM: {"role": "random"}, **rules}.items():
+            if theirs is None:
+                continue
+            labels = select(windows, n, theirs)[["policy", "backfill"]].iloc[0]
+            found = compare(windows, metric, n, {"role": "rltune"}, theirs, by.bootstrap, by.confidence, by.seed)
+            rows.append({"against": against, **labels, **asdict(found)})
+    return pd.DataFrame(rows)
 
 
 def _mean(values: np.ndarray) -> float:

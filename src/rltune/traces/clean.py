@@ -31,6 +31,8 @@ class CleanTrace:
     """Canonical job table (``rltune.traces.table``)."""
     meta: TraceMeta
     audit: Audit
+    rows: pd.DataFrame
+    """``run_s`` and ``gpus`` of every row read, kept or not."""
 
 
 def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
@@ -57,6 +59,7 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
     audit.note("run time clamped by the source", rows["run_clamped"].sum())
     audit.note("status unknown", (rows["unusable"].isna() & (rows["status"] == "unknown")).sum())
     rows["status"] = rows["status"].fillna("unknown")  # a source without any, which has none to know
+    read_rows = rows[["run_s", "gpus"]]
     rows = _keep_usable(rows, trace, audit)
     audit.keep(len(rows))
     if rows.empty:
@@ -79,7 +82,7 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
         licence=trace.licence,
         citation=trace.citation,
     )
-    return CleanTrace(validate(jobs, f"trace {name} after cleaning"), meta, audit)
+    return CleanTrace(validate(jobs, f"trace {name} after cleaning"), meta, audit, read_rows)
 
 
 def _possible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow.parquet
 
 from rltune.errors import DataError
-from rltune.traces.raw.archive import decompressed, guarded
+from rltune.traces.raw.archive import decompressed, guarded, is_archive
 from rltune.traces.raw.csv_text import delimiter_of
 from rltune.traces.raw.encoding import Utf8
 from rltune.traces.readers import alibaba2020, alibaba2023, authors, helios, rows, sacct, swf
@@ -85,6 +85,37 @@ def sniff(path: Path) -> Found:
         head = io.BufferedReader(Utf8(file, str(path))).read(1 << 16)
     with _opened(path) as file:
         return _text(head, file, path)
+
+
+def first_records(raw: Path, most: int = 3) -> pd.DataFrame:
+    """The first records of the largest raw file there is (of PAI the tasks, which are its jobs), as they are.
+
+    ``raw``: the file, or the folder of them, also in archives. Raises as :func:`sniff`.
+    """
+    path = max((p for p in (raw, *raw.rglob("*")) if p.is_file()), key=lambda p: ("task" in p.name, p.stat().st_size))
+    if path.suffix == ".parquet":
+        return next(pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=most)).to_pandas()
+    with _beginning(path) as file:
+        head = io.BufferedReader(Utf8(file, str(path))).read(1 << 16)
+    if head.lstrip()[:1] == b"[":
+        return pd.DataFrame(itertools.islice(ijson.items(io.BytesIO(head), "item", use_float=True), most))
+    head = head[: head.rfind(b"\n") + 1]
+    return _text(head, io.BytesIO(head), path).table.head(most)
+
+
+@contextmanager
+def _beginning(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file; of an archive those of the first file in it that is known."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive, archive.open(next(filter(_known, archive.namelist()))) as file:
+            yield file
+        return
+    with _opened(path) as file:
+        if not is_archive(path):
+            yield file
+            return
+        with tarfile.open(fileobj=file, mode="r|*") as archive:
+            yield archive.extractfile(next(entry for entry in archive if entry.isfile() and _known(entry.name)))
 
 
 @contextmanager

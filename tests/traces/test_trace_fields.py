@@ -1,0 +1,72 @@
+"""Raw records as they come, and which field becomes which column."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from rltune.config import load_trace, project_root
+from rltune.config.trace import FORMATS, TraceConfig
+from rltune.traces.columns import COLUMNS
+from rltune.traces.fields import fields
+from rltune.traces.sniff import first_records
+
+JOBS = [{"jobid": f"application_{n}", "submitted_time": "2017-10-01 00:00:00", "attempts": []} for n in range(5)]
+HELIOS = "job_id,gpu_num,state,submit_time,duration,queue\n1,8,COMPLETED,2020-07-01 00:00:00,60,0\n"
+
+
+def _packed(folder: Path, name: str, member: str, text: str) -> Path:
+    plain = folder / "plain"
+    plain.write_text(text)
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(folder / name, "w") as archive:
+            archive.writestr("data/README", "about " * 100)
+            archive.write(plain, member)
+    else:
+        with tarfile.open(folder / name, "w:gz") as archive:
+            archive.add(plain, member)
+    plain.unlink()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "text", "first"),
+    [
+        ("trace-data.tar.gz", "trace-data/cluster_job_log", json.dumps(JOBS), {"jobid": "application_0"}),
+        ("data.zip", "data/Venus/cluster_log.csv", HELIOS, {"gpu_num": 8, "duration": 60}),
+        ("pai_task_table.tar.gz", "pai_task_table.csv", "j,t,2,Terminated,1,9,600,29,50,T4\n", {"plan_gpu": 50}),
+    ],
+)
+def test_first_records_of_archives_are_as_they_come(tmp_path: Path, name, member, text, first) -> None:
+    records = first_records(_packed(tmp_path, name, member, text), 3)
+    assert len(records) == min(3, text.count("jobid") or 1)
+    assert {field: records[field][0] for field in first} == first
+
+
+def test_first_records_of_one_file(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"job_id": [1, 2], "run_s": [3.0, None]})
+    rows.to_parquet(tmp_path / "rows.parquet")
+    pd.testing.assert_frame_equal(first_records(tmp_path / "rows.parquet", 1), rows.head(1))
+    (tmp_path / "jobs.csv").write_text("job,hours\n" + "a,1\n" * 30_000)  # longer than what is read of it
+    assert list(first_records(tmp_path / "jobs.csv")["hours"]) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "trace", ["philly", "venus-rows", "alibaba", "alibaba2023", "hpc2n", "sacct.example", "pai-csv"]
+)
+def test_every_format_says_where_its_columns_come_from(trace: str) -> None:
+    config = load_trace(trace, project_root())
+    found = fields(config, project_root(), ["job_id", "submit_unix_s", "run_s", "gpus"])
+    assert {"submit_s", "gpus"} <= set(found.index) <= set(COLUMNS) | {"start_s", "end_s"}
+    assert found["raw"].str.len().min() > 0 and not found["raw"].str.contains(r"[`\\]").any()
+
+
+def test_the_reference_has_a_column_for_every_other_format() -> None:
+    for name in set(FORMATS) - {"csv", "rows"}:
+        trace = TraceConfig.model_construct(format=name)
+        assert fields(trace, project_root(), []).loc["submit_s", "raw"]
