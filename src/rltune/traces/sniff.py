@@ -98,7 +98,7 @@ def first_records(raw: Path, most: int = 3) -> pd.DataFrame:
     with _beginning(path) as file:
         head = io.BufferedReader(Utf8(file, str(path))).read(1 << 16)
     if head.lstrip()[:1] == b"[":
-        return pd.DataFrame(itertools.islice(ijson.items(io.BytesIO(head), "item", use_float=True), most))
+        return pd.DataFrame(itertools.islice(Utf8(io.BytesIO(head), str(path)).entries(), most))
     head = head[: head.rfind(b"\n") + 1]
     return _text(head, io.BytesIO(head), path).table.head(most)
 
