@@ -37,6 +37,9 @@ def page(tmp_path: Path, figure: Image) -> str:
         new_code_cell("x = 2", metadata={"tags": ["injected-parameters"]}),
         new_code_cell("import os", metadata={"tags": ["plumbing"]}),
         new_code_cell(
+            "calls", metadata={"tags": ["folded"]}, outputs=[new_output("stream", name="stdout", text="28 calls\n")]
+        ),
+        new_code_cell(
             "show(figure)",
             outputs=[
                 new_output("stream", name="stdout", text="one <script>\n"),
@@ -58,7 +61,7 @@ def folded(page: str) -> str:
 
 
 def test_loading_defaults_and_messages_are_folded_and_the_rest_is_not(page: str) -> None:
-    assert all(text in folded(page) for text in ("import os", "# default", "oneDNN"))
+    assert all(text in folded(page) for text in ("import os", "# default", "oneDNN", "28 calls"))
     assert not any(text in folded(page) for text in ("x = 2", "show(figure)", "two"))
 
 

@@ -21,7 +21,8 @@ SETTINGS = {
 def render_all(notebooks: Iterable[str | Path], folder: Path) -> list[str]:
     """Write each notebook as `<name>.html` to the folder and return the names, in order.
 
-    Code of cells with the tag `plumbing` is folded, and so are the parameters in git where others were given.
+    Code of cells with the tag `plumbing` is folded, and so are the parameters in git where others were given; cells with
+    the tag `folded` are, with what they show.
     """
     import nbformat
     from nbconvert import HTMLExporter
