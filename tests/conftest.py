@@ -111,7 +111,7 @@ class Shell:
     def environment(self) -> dict[str, str]:
         """The variables of a shell in which the project's virtual environment is active."""
         return {
-            **{name: value for name, value in os.environ.items() if not name.startswith("RLTUNE_")},
+            **{name: v for name, v in os.environ.items() if not name.startswith(("RLTUNE_", "MAKE", "MFLAGS"))},
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
             "HOME": str(self.home),
         }
@@ -204,8 +204,9 @@ def copy_project(root: Path) -> Path:
     """What a run needs of the checkout, in another folder; the virtual environment is the one that runs the tests."""
     for folder in ("config", "notebooks", "workflow"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    for file in ("Makefile", "environment.yml"):
-        shutil.copy(ROOT / file, root)
+    (root / "docs" / "reference").mkdir(parents=True)
+    for file in ("Makefile", "environment.yml", "docs/reference/traces.md"):
+        shutil.copy(ROOT / file, root / file)
     (root / ".venv").symlink_to(sys.prefix)
     return root
 

@@ -91,7 +91,7 @@ def keep(folder: str, artefact: Artefact, frame: pd.DataFrame, figure: Figure | 
         display(Image(Path(folder) / f"{artefact.id}.png", width=WIDTH_PX, alt=artefact.alt))
 
 
-def progress(trainer: Trainer, curves: Callable[[pd.DataFrame], Figure]) -> Callable[[dict[str, float]], None]:
+def follow(trainer: Trainer, curves: Callable[[pd.DataFrame], Figure]) -> Callable[[dict[str, float]], None]:
     """What takes each row of a training's history: in JupyterLab a bar with the time left, and ``curves`` of the history
     after each validation; elsewhere, as under papermill, lines."""
     from IPython.display import HTML, display

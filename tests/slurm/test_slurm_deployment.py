@@ -164,7 +164,7 @@ def test_the_chapter_with_runs_and_without_slurm(
     run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_runs: bool
 ) -> None:
     """The notebook's own code; its agent was never trained here, so what it learned is given."""
-    monkeypatch.setattr("rltune.notebook.start", lambda config: run)
+    monkeypatch.setattr("rltune.notebook.start", lambda config, *inputs: run)
     monkeypatch.setattr(sys.modules[learned_in.__module__], "learned_in", lambda histories: "yes")
     if not with_runs:
         monkeypatch.setattr(packages, "missing", lambda groups: groups)

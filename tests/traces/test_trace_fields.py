@@ -16,6 +16,7 @@ from rltune.traces.columns import COLUMNS
 from rltune.traces.fields import fields
 from rltune.traces.sniff import first_records
 
+REFERENCE = project_root() / "docs" / "reference" / "traces.md"
 JOBS = [{"jobid": f"application_{n}", "submitted_time": "2017-10-01 00:00:00", "attempts": []} for n in range(5)]
 HELIOS = "job_id,gpu_num,state,submit_time,duration,queue\n1,8,COMPLETED,2020-07-01 00:00:00,60,0\n"
 
@@ -61,7 +62,7 @@ def test_first_records_of_one_file(tmp_path: Path) -> None:
 )
 def test_every_format_says_where_its_columns_come_from(trace: str) -> None:
     config = load_trace(trace, project_root())
-    found = fields(config, project_root(), ["job_id", "submit_unix_s", "run_s", "gpus"])
+    found = fields(config, REFERENCE, ["job_id", "submit_unix_s", "run_s", "gpus"])
     assert {"submit_s", "gpus"} <= set(found.index) <= set(COLUMNS) | {"start_s", "end_s"}
     assert found["raw"].str.len().min() > 0 and not found["raw"].str.contains(r"[`\\]").any()
 
@@ -69,4 +70,4 @@ def test_every_format_says_where_its_columns_come_from(trace: str) -> None:
 def test_the_reference_has_a_column_for_every_other_format() -> None:
     for name in set(FORMATS) - {"csv", "rows"}:
         trace = TraceConfig.model_construct(format=name)
-        assert fields(trace, project_root(), []).loc["submit_s", "raw"]
+        assert fields(trace, REFERENCE, []).loc["submit_s", "raw"]

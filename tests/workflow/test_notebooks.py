@@ -18,7 +18,7 @@ from IPython.display import HTML, Image
 from matplotlib.figure import Figure
 
 from rltune.errors import DataError
-from rltune.notebook import outcome, progress, start
+from rltune.notebook import follow, outcome, start
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -132,7 +132,7 @@ def test_progress_is_a_bar_in_jupyterlab_and_lines_elsewhere(
     monkeypatch.setenv("JPY_SESSION_NAME", "train.ipynb") if lab else monkeypatch.delenv("JPY_SESSION_NAME", False)
     preset, history = SimpleNamespace(epochs=2), pd.DataFrame()
     trainer = SimpleNamespace(preset=preset, epoch=1, validation_due=False, history=history)
-    tell = progress(trainer, lambda history: Figure())
+    tell = follow(trainer, lambda history: Figure())
     tell({"epoch": 1, "reward": 0.5, "validation_rl": np.nan})
     trainer.epoch, trainer.validation_due = 2, True
     tell({"epoch": 2, "reward": 0.5, "validation_rl": 1.0, "validation_base": 2.0})

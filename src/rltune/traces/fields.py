@@ -10,16 +10,14 @@ import pandas as pd
 
 from rltune.config.trace import TraceConfig
 
-REFERENCE = Path("docs") / "reference" / "traces.md"
 
-
-def fields(trace: TraceConfig, root: Path, names: Iterable[str]) -> pd.DataFrame:
+def fields(trace: TraceConfig, reference: str | Path, names: Iterable[str]) -> pd.DataFrame:
     """Columns of the job table that a trace's format fills, by name: raw (field or rule), unit, meaning.
 
-    ``root``: of the project, whose reference has the formats' tables; ``names``: fields of a raw record, which shipped rows
+    ``reference``: the document with the formats' tables, docs/reference/traces.md; ``names``: fields of a raw record, which shipped rows
     have under the columns' own names.
     """
-    columns, sources = _tables((root / REFERENCE).read_text(encoding="utf-8"))
+    columns, sources = _tables(Path(reference).read_text(encoding="utf-8"))
     if trace.format == "rows":
         raw = {name.replace("unix_", ""): name for name in names}
     elif trace.format == "csv":
