@@ -109,9 +109,10 @@ class Shell:
     home: Path
 
     def environment(self) -> dict[str, str]:
-        """The variables of a shell in which the project's virtual environment is active."""
+        """The variables of a shell in which the project's virtual environment is active, without those of this make."""
+        ours = ("RLTUNE_", "MAKE", "MFLAGS", "ARGS")
         return {
-            **{name: v for name, v in os.environ.items() if not name.startswith(("RLTUNE_", "MAKE", "MFLAGS"))},
+            **{name: value for name, value in os.environ.items() if not name.startswith(ours)},
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
             "HOME": str(self.home),
         }
