@@ -55,10 +55,10 @@ check: $(READY)  ## while you write: lint, types, layers, tests of simulator and
 	@RLTUNE_EXAMPLES=25 $(PYTEST) -q tests/simulator tests/policies tests/cluster
 
 test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS="options of pytest")
-	@$(PYTEST) -m "not daemons and not browser" $(ARGS)
+	@$(PYTEST) -m "not daemons" $(ARGS)
 
-test-all: test  ## and the rest: on real Slurm daemons, in a browser, with eight times the random cases
-	@$(PYTEST) -m "daemons or browser"
+test-all: test  ## and the rest: on real Slurm daemons, one after the other, and eight times the random cases
+	@python -m pytest -m daemons
 	@RLTUNE_EXAMPLES=800 $(PYTEST) tests/simulator
 
 bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, decision, quality, … (benchmarks/)

@@ -165,16 +165,12 @@ class SmokeRun:
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Slurm's daemons or a browser, and keep together, in one process, what shares something costly."""
+    """Mark what needs Slurm's daemons; keep together, in one process, what shares something costly."""
     for item in items:
         uses = item.fixturenames  # type: ignore[attr-defined]
         if "slurm_packages" in uses:
             item.add_marker("daemons")
-        if "browser" in uses:
-            item.add_marker("browser")
-        if item.get_closest_marker("daemons"):
-            group = "daemons"  # their clocks run fast: one cluster at a time
-        elif "smoke_run" in uses:
+        if "smoke_run" in uses:
             group = "smoke"
         elif item.path.parent.name == "workflow":
             group = item.path.stem
