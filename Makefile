@@ -57,9 +57,9 @@ check: $(READY)  ## while you write: lint, types, layers, tests of simulator and
 test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS="options of pytest")
 	@$(PYTEST) -m "not daemons" $(ARGS)
 
-test-all: test  ## and the rest: on real Slurm daemons, one after the other, and eight times the random cases
+test-all: test  ## and the rest: on real Slurm daemons, one after the other, and four times the random cases
 	@python -m pytest -m daemons
-	@RLTUNE_EXAMPLES=800 $(PYTEST) tests/simulator
+	@RLTUNE_EXAMPLES=400 $(PYTEST) tests/simulator
 
 bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, decision, quality, … (benchmarks/)
 	@test -f "benchmarks/$(BENCH).py" || { echo "make bench BENCH=name, one of:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 
-# the same cases every time; RLTUNE_EXAMPLES=800, that of `make test-all`, tries more of them
+# the same cases every time; RLTUNE_EXAMPLES=400, that of `make test-all`, tries more of them
 settings.register_profile(
     "proof",
     derandomize=True,
