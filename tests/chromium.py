@@ -85,16 +85,16 @@ class Chromium:
             self._note(message)
 
     def _note(self, message: dict[str, Any]) -> None:
-        method, told = message.get("method"), message.get("params", {})
+        method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
-            details = told["exceptionDetails"]
+            details = params["exceptionDetails"]
             self.said.append(details.get("exception", {}).get("description") or details["text"])
-        elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
-            self.said.append(f"{told['type']}: {[a.get('value') or a.get('description') for a in told['args']]}")
-        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-            self.said.append(f"{told['entry']['level']}: {told['entry']['text']} {told['entry'].get('url', '')}")
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            self.said.append(f"{params['type']}: {[a.get('value') or a.get('description') for a in params['args']]}")
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.said.append(f"{params['entry']['level']}: {params['entry']['text']} {params['entry'].get('url', '')}")
         elif method == "Network.requestWillBeSent":
-            self.asked.append(told["request"]["url"])
+            self.asked.append(params["request"]["url"])
 
     def run(self, expression: str) -> Any:
         """The value of a JavaScript expression; a promise is awaited. Raises RuntimeError on an exception."""
@@ -152,9 +152,9 @@ class Chromium:
 
     def key(self, key: str, text: str = "", code: int = 0, modifiers: int = 0) -> None:
         """One key pressed and released; `modifiers`: 1 Alt, 2 Ctrl, 4 Meta, 8 Shift."""
-        told = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
-        self.call("Input.dispatchKeyEvent", type="keyDown", **told, **({"text": text} if text else {}))
-        self.call("Input.dispatchKeyEvent", type="keyUp", **told)
+        params = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **params, **({"text": text} if text else {}))
+        self.call("Input.dispatchKeyEvent", type="keyUp", **params)
 
     def write(self, text: str) -> None:
         """Text into what has the focus."""

@@ -275,7 +275,7 @@ SHARED = {"type_shares": {"V100": 3.0, "P100": 1.0}}
 )
 def test_a_job_may_be_kept_to_nodes_that_hold_it_on_the_fewest(row: dict, types: set[str]) -> None:
     shapes = [group(2, 4, "P100"), group(2, 2, "K80"), group(1, 1, "M40")]
-    free, kept = (cluster(shapes, fewest_nodes=told) for told in (False, True))
+    free, kept = (cluster(shapes, fewest_nodes=fewest) for fewest in (False, True))
     assert allowed(kept, row) == types <= allowed(free, row)
     assert row != {"gpus": 4} or allowed(free, row) == {"P100", "K80"}
 

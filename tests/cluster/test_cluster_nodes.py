@@ -78,11 +78,11 @@ def test_sinfo(cut: str, tmp_path: Path) -> None:
 
 
 def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
-    cluster, told = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine")
+    cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine")
     first, second = cluster.pools
     assert first.vcs == ["gpu", "long"] and [(g.nodes, g.gpus) for g in first.groups] == [(2, 8)]
     assert second.name == "small" and cluster.gpu_types == "match" and cluster.gpus == 20
-    text = "; ".join(told)
+    text = "; ".join(notes)
     assert "without GPUs: 1" in text and "list was made: 1;" in text and "gpu, long share nodes" in text
 
 
@@ -98,9 +98,9 @@ def test_csv_with_counts(tmp_path: Path) -> None:
     nodes = read_nodes(
         written(tmp_path, "name,gpus,cpus,mem_gb,type,partition,nodes\na,8,64,512,A100,x,3\nb,4,32,,V100,y;z,2\n")
     )
-    cluster, told = as_cluster(nodes, "Mine")
+    cluster, notes = as_cluster(nodes, "Mine")
     assert [(p.name, p.vcs) for p in cluster.pools] == [("x", ["x"]), ("y+z", ["y", "z"])] and cluster.gpus == 32
-    assert cluster.pools[1].groups[0].mem_gb == 256 and any("64 GB a GPU" in line for line in told)
+    assert cluster.pools[1].groups[0].mem_gb == 256 and any("64 GB a GPU" in line for line in notes)
 
 
 def test_a_machine_list_of_others_is_read(tmp_path: Path) -> None:
@@ -112,8 +112,10 @@ def test_a_machine_list_of_others_is_read(tmp_path: Path) -> None:
 
 
 def test_a_cluster_of_processors(tmp_path: Path) -> None:
-    cluster, told = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine", "cpu")
-    assert cluster.slots == "cpu" and cluster.gpus == 64 + 64 + 32 + 128 and any("equal parts" in line for line in told)
+    cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine", "cpu")
+    assert (
+        cluster.slots == "cpu" and cluster.gpus == 64 + 64 + 32 + 128 and any("equal parts" in line for line in notes)
+    )
     assert max(g.gpus for p in cluster.pools for g in p.groups) == 64
 
 

@@ -17,7 +17,7 @@ from rltune.traces.columns import DTYPES, empty_columns
 def group(
     nodes: int, gpus: int, gpu_type: str = "V100", cpus: float | None = None, mem_gb: float | None = None
 ) -> dict[str, Any]:
-    """A node group; 8 CPUs and 32 GB a GPU unless told."""
+    """A node group; 8 CPUs and 32 GB a GPU unless given."""
     return {
         "gpu_type": gpu_type,
         "nodes": nodes,

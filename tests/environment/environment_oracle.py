@@ -17,9 +17,9 @@ from rltune.simulator.config import DOUBLE
 from rltune.simulator.state import State
 
 HOUR_S = 3600
-Told = dict[str, float]
+SeenJob = dict[str, float]
 
-COLUMNS: dict[str, Callable[[Told], list[float]]] = {
+COLUMNS: dict[str, Callable[[SeenJob], list[float]]] = {
     "raw": lambda f: [f[n] for n in ("gpus", "estimate", "submit", "cpus", "memory", "vc", "gpu_type", "wait")],
     "engineered": lambda f: [*_sampled(f), f["can_schedule_now"], f["sampled_ways"], f["scattered"]],
     "engineered7": lambda f: [*_sampled(f), f["sampled_ways"], f["scattered"]],
@@ -58,20 +58,20 @@ COLUMNS: dict[str, Callable[[Told], list[float]]] = {
     ],
     "every": lambda f: [f[n] for n in FEATURES],
 }
-"""Columns of each set, as told of one job; and of all features there are."""
+"""Columns of each set, as seen of one job; and of all features there are."""
 
 
-def _sampled(f: Told) -> list[float]:
+def _sampled(f: SeenJob) -> list[float]:
     switched = [2 * f["job_size"], f["log_wait"]] if f["cff"] > 0.5 else [f["log_estimate"], 2 * f["urgency"]]
     return [f["log_gpus"], *switched, f["dsr"], f["future_availability"]]
 
 
-def critic(f: Told) -> list[float]:
+def critic(f: SeenJob) -> list[float]:
     """The critic's columns."""
     return [f["submit"], f["estimate"], f["gpus"], f["can_schedule_now"], f["wait"]]
 
 
-def told(jobs: Jobs, layout: Layout, state: State, s: int) -> list[Told]:
+def seen_of(jobs: Jobs, layout: Layout, state: State, s: int) -> list[SeenJob]:
     """Every feature of every visible job of the queue that sequence ``s`` asks about, in the order of the queue."""
     nodes, now, first = layout.nodes, state.now[s], state.first[s]
     left, run = state.free.row[s]["gpus"], state.run[s]

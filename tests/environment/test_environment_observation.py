@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from agent_fakes import CLUSTER, workload
-from environment_oracle import COLUMNS, critic, told
+from environment_oracle import COLUMNS, critic, seen_of
 from workload_cases import cluster, compiled, group, random_case
 
 from rltune.cluster.fit import Jobs
@@ -126,7 +126,7 @@ def test_observations_equal_the_oracle_on_random_states(name: str, monkeypatch: 
             offsets = seen["raw"].offsets
             for a, s in enumerate(asking):
                 mine = slice(offsets[a], offsets[a + 1])
-                facts = told(jobs, layout, run.state, s)
+                facts = seen_of(jobs, layout, run.state, s)
                 for features, it in seen.items():
                     expected = np.array([COLUMNS[features](f) for f in facts])
                     np.testing.assert_allclose(it.rows[mine], expected, rtol=3e-6, atol=2e-7, err_msg=features)
@@ -143,7 +143,7 @@ def test_observations_equal_the_oracle_on_random_states(name: str, monkeypatch: 
 
 def test_the_oracle_knows_every_feature() -> None:
     jobs, layout, state = two_jobs_ask()
-    facts = told(jobs, layout, state, 0)
+    facts = seen_of(jobs, layout, state, 0)
     assert set(facts[0]) == set(FEATURES) and set(COLUMNS) == {*FEATURE_SETS, "every"}
     for name, values in static_features(jobs, layout).items():
         assert values[1:] == pytest.approx([f[name] for f in facts])

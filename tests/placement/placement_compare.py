@@ -88,7 +88,7 @@ class Compare:
         values = oracle.values()
         met = oracle.together and any(m in oracle.wide for m, _ in allocation)
         split = bool(allocation) and oracle.kind != NOW
-        told = {
+        outcomes = {
             "asked": True,
             f"asked {oracle.kind}": True,
             "presolved": n > 0,
@@ -101,7 +101,7 @@ class Compare:
             "split not the first there is": split and sorted(allocation) not in [sorted(w) for w in values][:1],
             "next jobs": len(instance.rank) > 1,
         }
-        self.count.update({name: 1 for name, so in told.items() if so})
+        self.count.update({name: 1 for name, so in outcomes.items() if so})
 
 
 def small_cases(seeds: range, nodes: int, n: int) -> Iterator[tuple[int, Jobs, Layout]]:

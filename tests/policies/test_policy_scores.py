@@ -41,7 +41,7 @@ def job(
     partition: float = 1.0,
     qos: float = 0.0,
 ) -> Facts:
-    """What a policy is told, with the types the engine has."""
+    """What a policy knows, with the types the engine has."""
     return Facts(submit_s, estimate_s, gpus, wait_s, fair_share, gpu_share, partition, qos)
 
 
@@ -56,7 +56,7 @@ def test_the_registry_is_complete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "told", "score"),
+    ("policy", "known", "score"),
     [
         ("fifo", job(123.0, 50.0, 4, 7.0), 123.0),
         ("sjf", job(123.0, 50.0, 4, 7.0), 50.0),
@@ -81,39 +81,39 @@ def test_the_registry_is_complete() -> None:
         ("multifactor", job(0.0, 9 * DAY, 4, 0.0, 0.5, 0.5, 0.0, 0.0), -500),
     ],
 )
-def test_known_scores(policy: str, told: Facts, score: float) -> None:
-    assert SCORES[policy](told) == pytest.approx(score)
-    assert compiled_score(IDS[policy], told) == pytest.approx(score)
+def test_known_scores(policy: str, known: Facts, score: float) -> None:
+    assert SCORES[policy](known) == pytest.approx(score)
+    assert compiled_score(IDS[policy], known) == pytest.approx(score)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(JOB)
-def test_compiled_equals_plain(told: Facts) -> None:
+def test_compiled_equals_plain(known: Facts) -> None:
     for policy, number in IDS.items():
-        value = compiled_score(number, told)
-        assert value == SCORES[policy](told)
+        value = compiled_score(number, known)
+        assert value == SCORES[policy](known)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(JOB, st.floats(1.01, 100))
-def test_what_moves_a_job_forward_or_back(told: Facts, factor: float) -> None:
-    longer = told._replace(estimate_s=told.estimate_s * factor)
-    older = told._replace(wait_s=told.wait_s * factor)
-    larger = told._replace(gpus=told.gpus + 1, gpu_share=min(1.0, told.gpu_share * factor))
-    fairer, agreed = told._replace(fair_share=min(1.0, told.fair_share * factor)), told._replace(qos=1.0)
-    ranked = told._replace(partition=min(1.0, told.partition * factor))
+def test_what_moves_a_job_forward_or_back(known: Facts, factor: float) -> None:
+    longer = known._replace(estimate_s=known.estimate_s * factor)
+    older = known._replace(wait_s=known.wait_s * factor)
+    larger = known._replace(gpus=known.gpus + 1, gpu_share=min(1.0, known.gpu_share * factor))
+    fairer, agreed = known._replace(fair_share=min(1.0, known.fair_share * factor)), known._replace(qos=1.0)
+    ranked = known._replace(partition=min(1.0, known.partition * factor))
     score = SCORES
     for policy in ("sjf", "saf", "f1", "wfp3", "unicep", "multifactor"):
-        assert score[policy](longer) >= score[policy](told)
+        assert score[policy](longer) >= score[policy](known)
     for policy in ("wfp3", "unicep", "multifactor", "multifactor_size"):
-        assert score[policy](older) <= score[policy](told)
+        assert score[policy](older) <= score[policy](known)
     for policy in ("saf", "smallest", "f1", "unicep"):
-        assert score[policy](larger) >= score[policy](told)
+        assert score[policy](larger) >= score[policy](known)
     for policy in ("wfp3", "multifactor_size"):
-        assert score[policy](larger) <= score[policy](told)
+        assert score[policy](larger) <= score[policy](known)
     for policy in ("multifactor", "multifactor_size"):
-        assert all(score[policy](better) <= score[policy](told) for better in (fairer, agreed, ranked))
-        assert -5000 <= score[policy](told) <= 0
+        assert all(score[policy](better) <= score[policy](known) for better in (fairer, agreed, ranked))
+        assert -5000 <= score[policy](known) <= 0
 
 
 @pytest.mark.parametrize("policy", list(IDS))

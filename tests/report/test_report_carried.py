@@ -104,9 +104,9 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
 def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix: pd.DataFrame) -> None:
     cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
     artefact, _ = tables.transfer(cpu, ran.away(matrix), PAPER, JUDGE)
-    told = " ".join(artefact.notes)
-    assert "of 8 such pairs against the base policy there: better in 8." in told
-    assert PAPER.without_figures["cpu-transfer"].title in told
+    notes = " ".join(artefact.notes)
+    assert "of 8 such pairs against the base policy there: better in 8." in notes
+    assert PAPER.without_figures["cpu-transfer"].title in notes
     assert artefact.paper_ref == "Section 2"
 
 

@@ -61,8 +61,8 @@ def taken(measured: pd.DataFrame, cycle_s: float, **facts: object) -> pd.DataFra
         "policy": policy,
     }
     said |= facts
-    told = runs.assign(speed=200.0, true_s=60.0, drift_s=0.4, **said)
-    return machinery(measured, cycles, told)
+    conducted = runs.assign(speed=200.0, true_s=60.0, drift_s=0.4, **said)
+    return machinery(measured, cycles, conducted)
 
 
 def numbers(measured: pd.DataFrame, took: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:

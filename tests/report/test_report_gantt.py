@@ -54,7 +54,7 @@ def boxes(figure: Figure, panel: int = 0) -> list[tuple[float, ...]]:
     return [(*map(float, p.get_xy()), p.get_width(), p.get_height()) for p in bars_of(figure, panel)]
 
 
-def told(figure: Figure) -> str:
+def subtitle_of(figure: Figure) -> str:
     """What stands above the chart."""
     return figure.axes[0].get_title(loc="left")
 
@@ -69,7 +69,9 @@ def test_jobs_lie_on_their_gpus_for_as_long_as_they_ran() -> None:
     assert bars_of(figure, 1)[0].get_hatch()
     assert [t.get_text() for t in strip.get_yticklabels()] == ["job 2", "job 3", "job 4"]
     assert figure.get_suptitle() == "Five jobs"
-    assert told(figure) == "makespan 220 s · total wait 200 s · 5 jobs, 3 of them had to wait · 8 GPUs on 2 nodes"
+    assert (
+        subtitle_of(figure) == "makespan 220 s · total wait 200 s · 5 jobs, 3 of them had to wait · 8 GPUs on 2 nodes"
+    )
     for axis in figure.axes:
         assert axis.lines[0].get_color() == VERMILION and list(axis.lines[0].get_xdata()) == [220, 220]
 
@@ -97,7 +99,7 @@ def test_many_waiting_jobs_are_a_queue_whose_area_is_their_wait() -> None:
 
 def test_without_waits_there_is_no_strip() -> None:
     figure = gantt(SMALL.assign(submit_s=SMALL["start_s"]), [4, 4])
-    assert len(figure.axes) == 1 and "total wait 0 s" in told(figure) and figure.axes[0].get_xlabel()
+    assert len(figure.axes) == 1 and "total wait 0 s" in subtitle_of(figure) and figure.axes[0].get_xlabel()
 
 
 @pytest.mark.parametrize("sizes", [[4, 4], SIZES, [2] * 16 + [8] * 20], ids=["few nodes", "many", "small and large"])
@@ -138,14 +140,14 @@ def test_a_job_has_one_colour_everywhere_in_whatever_order_jobs_start_and_none_t
 def test_an_earlier_end_of_the_drawing_leaves_the_numbers_as_they_are() -> None:
     figure = gantt(SMALL, [4, 4], until_s=90)
     assert figure.axes[0].get_xlim() == (0, 90) and len(boxes(figure)) == 3, "the others start later"
-    assert "makespan 220 s · total wait 200 s" in told(figure)
+    assert "makespan 220 s · total wait 200 s" in subtitle_of(figure)
     assert "makespan: beyond the edge" in [t.get_text() for t in figure.legends[0].get_texts()]
     assert gantt(SMALL, [4, 4], until_s=1e9).axes[0].lines[0].get_xdata()[0] == 220
 
 
 def test_waits_of_less_than_the_least_are_not_drawn() -> None:
     figure = gantt(SMALL, [4, 4], least_wait_s=60.0)
-    assert "5 jobs, 2 of them had to wait" in told(figure) and len(figure.axes[1].get_yticklabels()) == 2
+    assert "5 jobs, 2 of them had to wait" in subtitle_of(figure) and len(figure.axes[1].get_yticklabels()) == 2
 
 
 def test_the_same_bytes_each_time_and_the_input_untouched(tmp_path: Path) -> None:

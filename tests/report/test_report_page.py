@@ -171,14 +171,14 @@ def test_where_zero_is_covered_no_difference_is_said_to_be_shown(made: Made) -> 
     rows = made.there["fig12-numbers"].frame
     rows = rows[rows["sequence_jobs"] == 256]
     for shown, words in (("open", "no difference shown"), ("better", "better"), ("worse", "worse")):
-        told = sum((rows[column] == shown).sum() for column in ("shows", "shows_random", "shows_strong"))
+        counted = sum((rows[column] == shown).sum() for column in ("shows", "shows_random", "shows_strong"))
         assert (
             len(
                 re.findall(
                     rf'class="mark {shown}">[^/]+</data>[^/]+</span> <span class="badge {shown}">{words}<', made.html
                 )
             )
-            == told
+            == counted
         )
     assert (rows["shows"] == "open").any() and (rows["shows"] == "better").any()
 
@@ -202,8 +202,8 @@ def test_every_claim_is_the_row_of_the_table_it_names(made: Made) -> None:
     for _, claim in mine.iterrows():
         source = made.there[claim["artefact"]].frame.loc[int(claim["row"])]
         assert any(isinstance(v, float) and v == pytest.approx(claim["ours"]) for v in source), claim["claim"]
-    told = claims(made.there)
-    assert len({c["text"] for c in told}) == mine["key"].nunique() and len(told) >= mine["key"].nunique()
+    found = claims(made.there)
+    assert len({c["text"] for c in found}) == mine["key"].nunique() and len(found) >= mine["key"].nunique()
     assert len(untested(made.there)) == (frame["verdict"] == ABSENT).sum()
 
 
@@ -234,14 +234,14 @@ def test_deviations_link_to_what_the_page_has(page: Page, made: Made) -> None:
 
 
 def test_provenance_is_complete(made: Made) -> None:
-    for told in (
+    for text in (
         "generated trace Philly",
         "matplotlib",
         "Processor",
         "fit/philly__philly-192",
         "policy: [fifo, sjf, f1, wfp3]",
     ):
-        assert told in made.html, told
+        assert text in made.html, text
     assert "unknown (no git here)" in made.html or "not a git repository" in made.html
 
 
@@ -249,9 +249,9 @@ def test_an_empty_run_names_what_is_missing(empty: Project) -> None:
     text = empty.build().read_text(encoding="utf-8")
     page = Page(text)
     assert page.faults == []
-    told = next(x for t, a, x in page.all("section", id="missing"))
+    section = next(x for t, a, x in page.all("section", id="missing"))
     for name, title in artefacts.expected(empty.run.config).items():
-        assert f"{title} ({name})" in told
+        assert f"{title} ({name})" in section
     assert "No comparison has been written yet" in text
 
 

@@ -22,8 +22,8 @@ def test_every_artefact_that_prints_figures_is_there_with_numbers() -> None:
 
 def test_every_table_and_figure_of_the_paper_is_named_once() -> None:
     refs = [a.where for a in (*PAPER.artefacts.values(), *PAPER.without_figures.values())]
-    told = " ".join(refs).replace("Figures 18 and 19", "Figure 18 Figure 19").split()
-    numbers = {(kind, int(n)) for kind, n in zip(told, told[1:]) if kind in ("Table", "Figure") and n.isdigit()}
+    words = " ".join(refs).replace("Figures 18 and 19", "Figure 18 Figure 19").split()
+    numbers = {(kind, int(n)) for kind, n in zip(words, words[1:]) if kind in ("Table", "Figure") and n.isdigit()}
     assert numbers == {("Table", n) for n in range(1, 10)} | {("Figure", n) for n in range(1, 20)}
     assert len(refs) == len(set(refs))
 

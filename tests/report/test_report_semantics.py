@@ -31,10 +31,10 @@ def test_a_share_by_the_agents_own_rule_is_told_where_its_seeds_chose_one_rule(m
     frame = summaries.rule_steps(ladders(), JUDGE)
     mine = frame["who"] == "agent"
     had = "FIFO in step e, with RLTune’s own backfill rule, has 73.8 % (73.8 to 73.8 %) of that gain"
-    for chosen, told in (("easy", had), ("none or easy", "")):
+    for chosen, remark in (("easy", had), ("none or easy", "")):
         artefact, _ = tables.scheduling_rules(frame.assign(backfill=frame["backfill"].mask(mine, chosen)), 0.95)
         note = artefact.notes[0].replace("\u00a0", " ")
-        assert told in note and ("own backfill rule" in note) is bool(told) and "Without any learning" in note
+        assert remark in note and ("own backfill rule" in note) is bool(remark) and "Without any learning" in note
 
 
 def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:

@@ -64,12 +64,12 @@ def test_table5_has_every_policy_of_the_configuration_and_the_users_own() -> Non
     finally:
         del OWN["of_mine"]
     assert list(frame["policy"]) == [*get_args(Policy), "of_mine"]
-    told = frame.set_index("policy")
-    assert told.loc["f1", "characteristics"] == "submission, estimated run time, GPUs"
-    assert told.loc["wfp3", "ranked"] == "at every decision" and told.loc["f1", "ranked"] == "once"
-    assert list(told.index[told["in_table5"]]) == ["fifo", "sjf", "f1", "wfp3", "unicep"]
-    assert told.loc["fifo", "role"] == "base policy, baseline" and told.loc["multifactor_size", "role"] == ""
-    assert "user’s own" in told.loc["of_mine", "source"] and told.loc["of_mine", "characteristics"] == ""
+    by_key = frame.set_index("policy")
+    assert by_key.loc["f1", "characteristics"] == "submission, estimated run time, GPUs"
+    assert by_key.loc["wfp3", "ranked"] == "at every decision" and by_key.loc["f1", "ranked"] == "once"
+    assert list(by_key.index[by_key["in_table5"]]) == ["fifo", "sjf", "f1", "wfp3", "unicep"]
+    assert by_key.loc["fifo", "role"] == "base policy, baseline" and by_key.loc["multifactor_size", "role"] == ""
+    assert "user’s own" in by_key.loc["of_mine", "source"] and by_key.loc["of_mine", "characteristics"] == ""
     assert {letter for of in policies["letters"] for letter in of.split(", ") if letter} <= set(system.SYMBOLS)
 
 
@@ -126,16 +126,16 @@ def test_the_schedules_say_what_was_computed(made: Callable[[], Schedules]) -> N
 def test_the_numbers_of_the_schedules() -> None:
     found = on_slurm()
     artefact, frame = numbers(found.facts, found.source, PAPER)
-    told = frame.set_index("figure")
-    assert told["makespan_s_change"].isna().tolist() == [True, False, True, False]
+    by_key = frame.set_index("figure")
+    assert by_key["makespan_s_change"].isna().tolist() == [True, False, True, False]
     for after, before in (("fig2", "fig1"), ("fig4", "fig3")):
         for column in ("makespan_s", "total_wait_s", "utilisation"):
-            expected = told.loc[after, column] / told.loc[before, column] - 1
-            assert told.loc[after, f"{column}_change"] == pytest.approx(expected)
-        assert told.loc[after, "paper_says"] == PAPER.without_figures[after].says != ""
-    np.testing.assert_allclose(told["wait_min"] * 7, told["total_wait_min"])
-    np.testing.assert_allclose(told["makespan_off"], 0.02)
-    np.testing.assert_allclose(told["start_off_min"], [0.02 * m for m in (120, 110, 100, 90)])
+            expected = by_key.loc[after, column] / by_key.loc[before, column] - 1
+            assert by_key.loc[after, f"{column}_change"] == pytest.approx(expected)
+        assert by_key.loc[after, "paper_says"] == PAPER.without_figures[after].says != ""
+    np.testing.assert_allclose(by_key["wait_min"] * 7, by_key["total_wait_min"])
+    np.testing.assert_allclose(by_key["makespan_off"], 0.02)
+    np.testing.assert_allclose(by_key["start_off_min"], [0.02 * m for m in (120, 110, 100, 90)])
     over_s = 0.02 * 60 * np.mean([run for _, run, _ in JOBS])
-    np.testing.assert_allclose(told["over_s"], over_s)
+    np.testing.assert_allclose(by_key["over_s"], over_s)
     assert f"{over_s:.1f} s longer" in " ".join(artefact.notes) and f"{over_s / 0.6:.1f} ms" in " ".join(artefact.notes)

@@ -74,7 +74,7 @@ def groups(worse: bool = False) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def told(
+def advised(
     factors: dict[str, float],
     ran: pd.DataFrame = RAN,
     worse: bool = False,
@@ -118,20 +118,20 @@ def told(
     ids=["keep", "rule", "not worth it", "worse", "qssf", "rltune"],
 )
 def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str, of_rltune: str) -> None:
-    said = told(factors)
+    said = advised(factors)
     assert said["Recommendation"].startswith(recommended), said
     assert of_rltune in said["RLTune"] and "training took 120 s" in said["RLTune"], said
     assert ("not recommended" in said["RLTune"]) == (not recommended.startswith("Use RLTune"))
 
 
 def test_too_few_days_and_no_waits_say_nothing_of_rltune() -> None:
-    few, none = told({"rltune": 0.1}, blocks=4), told({"rltune": 0.1}, wait_s=10.0)
+    few, none = advised({"rltune": 0.1}, blocks=4), advised({"rltune": 0.1}, wait_s=10.0)
     assert (
         few["Recommendation"].startswith("Too few days for a verdict: the last part has 4 days of arrivals")
         and "RLTune" not in few
     )
     assert "This log is 41 days long; about 90 days would be enough" in few["Recommendation"]
-    assert "1 block of 6.00 h of" in told({}, blocks=1, facts={"block_h": 6.0})["Recommendation"]
+    assert "1 block of 6.00 h of" in advised({}, blocks=1, facts={"block_h": 6.0})["Recommendation"]
     assert "below the 60.0 s" in none["Recommendation"] and "RLTune" not in none
 
 
@@ -151,13 +151,13 @@ def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
 
 def test_backfilling_is_switched_on_where_there_is_none() -> None:
     ran = RAN.assign(backfill=RAN["backfill"].where(RAN["scheduler"] != CURRENT, "none"))
-    assert told({"saf-easy": 0.7}, ran)["Recommendation"].startswith("Enable EASY backfilling, with the order SAF: ")
+    assert advised({"saf-easy": 0.7}, ran)["Recommendation"].startswith("Enable EASY backfilling, with the order SAF: ")
     assert names(ran)["current"] == "Current: Slurm multifactor without backfilling"
 
 
 def test_it_says_who_would_wait_longer() -> None:
-    assert told({"saf-easy": 0.7})["Who would wait longer"].startswith("No group")
-    said = told({"saf-easy": 0.7}, worse=True)["Who would wait longer"]
+    assert advised({"saf-easy": 0.7})["Who would wait longer"].startswith("No group")
+    said = advised({"saf-easy": 0.7}, worse=True)["Who would wait longer"]
     assert said.startswith(
         "Significantly longer than under the current policy: jobs of over 8 GPUs, 3,600 s instead of 0 s"
     ), said
@@ -165,29 +165,29 @@ def test_it_says_who_would_wait_longer() -> None:
 
 def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
     """A network that only repeats the better way gets no credit for it, and the way is recommended without it."""
-    said = told({"saf-easy": 0.9, "qssf": 0.9, "configuration": 0.5, "rltune": 0.5})
+    said = advised({"saf-easy": 0.9, "qssf": 0.9, "configuration": 0.5, "rltune": 0.5})
     assert said["Recommendation"].startswith(
         "Use RLTune’s configuration, no network: SAF + conservative, best_fit, requested, as calibrated"
     )
     assert "adds nothing measurable over RLTune’s configuration, no network" in said["What it learned"]
     assert "not recommended" in said["RLTune"] and "kept nothing" not in said["What it learned"]
-    worth = told({"configuration": 0.9, "rltune": 0.5}, facts={"idle": 1})["What it learned"]
+    worth = advised({"configuration": 0.9, "rltune": 0.5}, facts={"idle": 1})["What it learned"]
     assert worth.startswith("The network helps") and "In 1 of 2 trainings the agent kept nothing" in worth
     rules = RAN[RAN["kind"] != "configuration"]
-    same = told({"saf-easy": 0.7, "rltune": 0.9}, rules, facts={"configuration": "saf-easy"})["What it learned"]
+    same = advised({"saf-easy": 0.7, "rltune": 0.9}, rules, facts={"configuration": "saf-easy"})["What it learned"]
     assert (
         same.startswith("The network does harm") and "SAF + EASY, which is its configuration without a network" in same
     )
 
 
 def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
-    near, orders, hours = (told({"saf-easy": 0.7}, **how) for how in ({}, {"shuffled": True}, {"recorded": 0.3}))
+    near, orders, hours = (advised({"saf-easy": 0.7}, **how) for how in ({}, {"shuffled": True}, {"recorded": 0.3}))
     warning = "Do not act on this before whatif.current and the node list are corrected"
     assert "far from the log" not in near["Recommendation"]
     assert "different jobs wait (rank correlation" in orders["Recommendation"] and warning in orders["Recommendation"]
     assert "far off" in orders["Simulated and recorded"], "hours alone are as recorded"
     assert "it has 3.33 times the hours" in hours["Recommendation"] and warning in hours["Recommendation"]
-    full = told({"saf-easy": 0.7}, facts={"offered": 1.3})
+    full = advised({"saf-easy": 0.7}, facts={"offered": 1.3})
     assert "asked for 1.30 times the capacity" in full["Recommendation"]
 
 
@@ -203,7 +203,7 @@ def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
     ],
 )
 def test_it_says_how_far_the_simulation_is_from_the_log(recorded: float, word: str) -> None:
-    assert word in told({}, recorded=recorded)["Simulated and recorded"]
+    assert word in advised({}, recorded=recorded)["Simulated and recorded"]
 
 
 def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> No
         numbers,
         who,
         tables.whatif_steps(compared, RAN, FACTS, 0.95, 0.05),
-        tables.whatif_recommendation(list(told({"saf-easy": 0.7}).items()), FACTS),
+        tables.whatif_recommendation(list(advised({"saf-easy": 0.7}).items()), FACTS),
         figures.whatif(numbers[1], FACTS, 0.95),
         figures.whatif_groups(who[1], FACTS),
         figures.whatif_days(days.assign(at=at), RAN, FACTS),

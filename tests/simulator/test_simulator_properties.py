@@ -101,7 +101,7 @@ def test_servers_that_are_alike_follow_the_recursion_of_kiefer_and_wolfowitz(
         one_node = False
     submit = np.cumsum([step for step, _, _ in steps]).astype(float)
     config = cluster([group(1, servers) if one_node else group(servers, 1)])
-    jobs, layout = simple(config, *((at, run_s, 1, told) for at, (_, run_s, told) in zip(submit, steps)))
+    jobs, layout = simple(config, *((at, run_s, 1, estimate_s) for at, (_, run_s, estimate_s) in zip(submit, steps)))
     free_at, expected = [0.0] * servers, []
     for at, (_, run_s, _) in zip(submit, steps):
         expected.append(max(float(at), heapq.heappop(free_at)))

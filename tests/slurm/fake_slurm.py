@@ -22,9 +22,9 @@ NOW_S = 1_700_000_000.0
 BAND = BandConfig()
 
 
-def job(number: int, **told: Any) -> SlurmJob:
-    """A waiting job of one GPU; ``told`` changes fields."""
-    gpus = told.get("gpus", 1)
+def job(number: int, **given: Any) -> SlurmJob:
+    """A waiting job of one GPU; ``given`` changes fields."""
+    gpus = given.get("gpus", 1)
     base: dict[str, Any] = {
         "user": "ada",
         "account": "lab",
@@ -39,18 +39,18 @@ def job(number: int, **told: Any) -> SlurmJob:
         "gpus": gpus,
         "priority": 5000 - number,
         "shared": "OK",
-        "gpus_by_type": {told.get("gpu_type") or "": gpus} if gpus else {},
+        "gpus_by_type": {given.get("gpu_type") or "": gpus} if gpus else {},
     }
-    return SlurmJob(number, **{**base, **told})
+    return SlurmJob(number, **{**base, **given})
 
 
-def running(number: int, node: str, **told: Any) -> SlurmJob:
+def running(number: int, node: str, **given: Any) -> SlurmJob:
     """A job that runs on one node."""
-    return job(number, **{"state": "RUNNING", "reason": "None", "start_s": NOW_S - 500, "node_names": (node,), **told})
+    return job(number, **{"state": "RUNNING", "reason": "None", "start_s": NOW_S - 500, "node_names": (node,), **given})
 
 
-def node(name: str, kind: str = "p100", gpus: int = 4, used: int = 0, **told: Any) -> SlurmNode:
-    """A node of 32 CPUs; ``told`` changes fields."""
+def node(name: str, kind: str = "p100", gpus: int = 4, used: int = 0, **given: Any) -> SlurmNode:
+    """A node of 32 CPUs; ``given`` changes fields."""
     base: dict[str, Any] = {
         "name": name,
         "state": frozenset({"MIXED" if used else "IDLE"}),
@@ -62,7 +62,7 @@ def node(name: str, kind: str = "p100", gpus: int = 4, used: int = 0, **told: An
         "gpus_alloc": {kind: used},
         "partitions": ("gpu",),
     }
-    return SlurmNode(**{**base, **told})
+    return SlurmNode(**{**base, **given})
 
 
 @dataclass
@@ -90,7 +90,7 @@ class FakeSlurm:
     """What was asked of the queue, one by one."""
 
     def __post_init__(self) -> None:
-        self.computed = {number: told.priority for number, told in self.queue.items()}
+        self.computed = {number: one.priority for number, one in self.queue.items()}
 
     def _answer(self, to: str = "") -> None:
         if self.silent:
@@ -99,7 +99,7 @@ class FakeSlurm:
 
     def jobs(self) -> Parsed[SlurmJob]:
         self._answer("jobs")
-        return Parsed(tuple(told for number, told in self.queue.items() if number not in self.hidden), self.faults)
+        return Parsed(tuple(one for number, one in self.queue.items() if number not in self.hidden), self.faults)
 
     def nodes(self) -> Parsed[SlurmNode]:
         self._answer()
@@ -111,10 +111,10 @@ class FakeSlurm:
         return [self._apply(change) for change in changes]
 
     def _apply(self, change: Change) -> Outcome:
-        told = self.queue.get(change.job)
-        if told is None or told.state != "PENDING":
+        one = self.queue.get(change.job)
+        if one is None or one.state != "PENDING":
             return Outcome(change.job, False, "Job/step already completing or completed")
-        if change.priority is not None and told.priority == 0:
+        if change.priority is not None and one.priority == 0:
             return Outcome(change.job, False, "Job is in held state")
         self.writes.append(change)
         if change.priority is not None:
@@ -143,15 +143,15 @@ class FakeSlurm:
     def states(self, ids: Iterable[int]) -> dict[int, JobState]:
         self._answer("states")
         there = {number: self.queue[number] for number in ids if number in self.queue}
-        return {number: JobState(told.state, told.priority) for number, told in there.items()}
+        return {number: JobState(one.state, one.priority) for number, one in there.items()}
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         self._answer("unknown")
         return frozenset(ids) - self.queue.keys()
 
-    def change(self, number: int, **told: Any) -> None:
+    def change(self, number: int, **given: Any) -> None:
         """Something about a job becomes another."""
-        self.queue[number] = replace(self.queue[number], **told)
+        self.queue[number] = replace(self.queue[number], **given)
 
     def hold(self, number: int) -> None:
         """A user holds a waiting job."""
@@ -167,8 +167,8 @@ class FakeSlurm:
 
     def add(self, *jobs: SlurmJob) -> None:
         """More jobs come."""
-        self.queue |= {told.id: told for told in jobs}
-        self.computed |= {told.id: told.priority for told in jobs}
+        self.queue |= {one.id: one for one in jobs}
+        self.computed |= {one.id: one.priority for one in jobs}
 
     def has_all_back(self) -> bool:
         """Whether every waiting job has the priority that Slurm computed."""
@@ -185,10 +185,10 @@ def write_policy(path: Path, features: str = "engineered", seed: int = 1, **fact
     return path
 
 
-def make_config(**told: Any) -> SlurmConfig:
+def make_config(**given: Any) -> SlurmConfig:
     """A configuration for partition gpu."""
     base = {"policy": "policy.npz", "eligible": {"partitions": ["gpu"]}, "interval_s": 0.01, "timeout_s": 5.0}
-    return SlurmConfig.model_validate({**base, **told})
+    return SlurmConfig.model_validate({**base, **given})
 
 
 def controller(
@@ -197,7 +197,7 @@ def controller(
     live: bool = True,
     state: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
-    **told: Any,
+    **given: Any,
 ) -> Controller:
     """A controller of a fake Slurm, its clock at NOW_S; what it says is in ``.said``, and goes to ``say``."""
     folder.mkdir(exist_ok=True)
@@ -206,7 +206,7 @@ def controller(
         write_policy(policy)
     said: list[str] = []
     made = Controller(
-        make_config(**told),
+        make_config(**given),
         slurm,
         StateDirectory(state or folder),
         policy,
@@ -218,10 +218,10 @@ def controller(
     return made
 
 
-def ranked(folder: Path, cycles: int = 2, n: int = 6, **told: Any) -> tuple[FakeSlurm, Controller]:
+def ranked(folder: Path, cycles: int = 2, n: int = 6, **given: Any) -> tuple[FakeSlurm, Controller]:
     """(A busy cluster, a live controller that has ranked its waiting jobs: 10 to 15 of six)."""
     slurm = busy(n)
-    made = controller(slurm, folder, **told)
+    made = controller(slurm, folder, **given)
     for _ in range(cycles):
         made.cycle()
     return slurm, made
@@ -242,15 +242,15 @@ def busy(n: int = 6) -> FakeSlurm:
     """Jobs that wait for a full cluster, but for one GPU."""
     jobs = [running(1, "p100-1", gpus=4), running(2, "p100-2", gpus=3)]
     jobs += [job(10 + k, gpus=1 + k % 2, reason="Resources" if k == 0 else "Priority") for k in range(n)]
-    return FakeSlurm({told.id: told for told in jobs}, five_nodes(4, 3, 2, 2, 1))
+    return FakeSlurm({one.id: one for one in jobs}, five_nodes(4, 3, 2, 2, 1))
 
 
 def priorities(slurm: FakeSlurm) -> dict[int, int]:
     """Waiting job → its priority."""
-    return {number: told.priority for number, told in slurm.queue.items() if told.state == "PENDING"}
+    return {number: one.priority for number, one in slurm.queue.items() if one.state == "PENDING"}
 
 
 def beside_one(shared: str) -> FakeSlurm:
     """A job of two GPUs; p100-1 has two free beside another such job, p100-2 is idle."""
     jobs = [running(1, "p100-1", gpus=2), job(10, gpus=2, gpu_type="p100", shared=shared)]
-    return FakeSlurm({told.id: told for told in jobs}, five_nodes(2, 0, 2, 2, 1))
+    return FakeSlurm({one.id: one for one in jobs}, five_nodes(2, 0, 2, 2, 1))

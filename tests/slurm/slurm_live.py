@@ -20,11 +20,11 @@ from rltune.slurm.emulate import Emulation
 
 
 def controller(
-    slurm: Emulation, folder: Path, client: Client | None = None, state: Path | None = None, **told: object
+    slurm: Emulation, folder: Path, client: Client | None = None, state: Path | None = None, **given: object
 ) -> Controller:
     """A live controller; what it says is in ``.said``."""
-    told = {"eligible": {"partitions": ["all"]}, **told}
-    made = fake_slurm.controller(client or slurm.client(), folder, state=state, **told)
+    given = {"eligible": {"partitions": ["all"]}, **given}
+    made = fake_slurm.controller(client or slurm.client(), folder, state=state, **given)
     made.clock = time.time
     return made
 

@@ -78,8 +78,10 @@ def test_each_change_has_its_outcome(commands: Commands) -> None:
 
 def test_many_changes_go_in_batches_each_with_the_time_limit_to_itself(commands: Commands) -> None:
     scontrol(commands)
-    told = commands.client().update([Change(10 + k, 1) if k % BATCH else Change(7, 1) for k in range(2 * BATCH + 1)])
-    assert [k for k, outcome in enumerate(told) if not outcome.ok] == [0, BATCH, 2 * BATCH]
+    outcomes = commands.client().update(
+        [Change(10 + k, 1) if k % BATCH else Change(7, 1) for k in range(2 * BATCH + 1)]
+    )
+    assert [k for k, outcome in enumerate(outcomes) if not outcome.ok] == [0, BATCH, 2 * BATCH]
     assert commands.called("scontrol") == 3
 
 
@@ -105,7 +107,7 @@ def test_only_numbers_are_sent_and_asked(commands: Commands, wrong: object) -> N
 
 
 @pytest.mark.parametrize(
-    ("told", "what"),
+    ("given", "what"),
     [((wrong, 1), f"job: found {wrong!r}, ") for wrong in ("5; rm -rf /", 1.5, None, True, 0, -5, 2**32 - 2)]
     + [
         ((5, wrong), f"priority of job 5: found {wrong!r}, ")
@@ -113,9 +115,9 @@ def test_only_numbers_are_sent_and_asked(commands: Commands, wrong: object) -> N
     ]
     + [((5,), "job 5: found no change")],
 )
-def test_a_change_that_slurm_does_not_take_cannot_be_made(told: tuple, what: str) -> None:
+def test_a_change_that_slurm_does_not_take_cannot_be_made(given: tuple, what: str) -> None:
     with pytest.raises(ValueError) as error:
-        Change(*told)
+        Change(*given)
     assert str(error.value).startswith(what) and "expected" in str(error.value)
     assert Change(2**32 - 3, 0).job == Change(1, 2**32 - 3).priority
 

@@ -142,8 +142,8 @@ def test_accounts_and_a_fast_clock() -> None:
         assert client.update([Change(held, 5)])[0].message  # held
         slurm.run("scancel", str(job))
         wait_for(lambda: "CANCELLED" in slurm.run("sacct", "-n", "-X", "-j", str(job), "-o", "State"))
-        before, told, after = slurm.now(), float(slurm.run("date", "+%s.%N")), slurm.now()
-        assert before - 60 < told < after + 60  # a true second: its start was read by such a command, too
+        before, true_s, after = slurm.now(), float(slurm.run("date", "+%s.%N")), slurm.now()
+        assert before - 60 < true_s < after + 60  # a true second: its start was read by such a command, too
         assert slurm.now() - own > 50 * (time.monotonic() - started) > time.time() - begin
         number = slurm.env["FAKETIME_SHARED"].rpartition("_")[2]  # another cluster may be at work, too
         shared = list(Path("/dev/shm").glob(f"*faketime*_{number}"))
@@ -234,14 +234,14 @@ def test_signals_end_command_and_cluster(
 def test_a_daemon_that_dies_is_told_and_the_rest_still_ends(
     slurm_packages: None, command: Command, tmp_path: Path
 ) -> None:
-    told = tmp_path / "told"
-    process = command("--", "sh", "-c", f"echo $SLURM_CONF; until [ -e {told} ]; do sleep 0.1; done; exit 3")
+    go = tmp_path / "go"
+    process = command("--", "sh", "-c", f"echo $SLURM_CONF; until [ -e {go} ]; do sleep 0.1; done; exit 3")
     process.stdout.readline()
     processes = below(process.pid)[1:]
     next(p for p in processes if p.name() == "slurmctld").kill()
     while "slurmctld has ended with status -9" not in (line := process.stderr.readline()):
         assert line, "the command ended without a word of it"
-    told.touch()
+    go.touch()
     process.communicate(timeout=120)
     assert process.returncode == 3 and all_gone(processes)
 

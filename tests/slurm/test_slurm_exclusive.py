@@ -41,8 +41,8 @@ def of_two(slurm: Emulation, *options: str) -> tuple[int, int]:
     return submit(slurm, "--gres=gpu:p100:2", "--time=600", *options), first
 
 
-def ranking(slurm: Emulation, folder: Path, **told: object) -> Controller:
-    return controller(slurm, folder, **{"exclusive": "model", "interference_slowdown": 2.0, **told})
+def ranking(slurm: Emulation, folder: Path, **given: object) -> Controller:
+    return controller(slurm, folder, **{"exclusive": "model", "interference_slowdown": 2.0, **given})
 
 
 def test_whole_nodes_are_given_and_taken_back(idle: Emulation, tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ def test_small_nodes_are_taken_first() -> None:
     cluster, folders = load_cluster("deployment", project_root()), configure.Folders(Path("/x"), Path("/x"))
     nodes = configure.nodes_of(cluster, list(range(10)))
     plain, small = (
-        configure.slurm_conf(cluster, nodes, folders, "root", 1, small_first=told) for told in (False, True)
+        configure.slurm_conf(cluster, nodes, folders, "root", 1, small_first=first) for first in (False, True)
     )
     assert " Weight=" not in plain
     weights = dict(re.findall(r"^NodeName=(\S+) .* Weight=(\d+)$", small, re.MULTILINE))

@@ -38,9 +38,9 @@ def test_changes_are_there_before_they_are_sent_and_that_nobody_knows_what_becam
         made.cycle()
     assert {line["job"] for line in before if line["event"] == "change"} == set(range(10, 16))
     assert {line["rank"] for line in before} == set(range(1, 7)) and {line["of"] for line in before} == {6}
-    (told,) = lines(tmp_path)[len(before) :]
-    assert (told["event"], told["jobs"]) == ("unknown", list(range(10, 16)))
-    assert told["why"] == "scontrol: no answer within 30 s"
+    (line,) = lines(tmp_path)[len(before) :]
+    assert (line["event"], line["jobs"]) == ("unknown", list(range(10, 16)))
+    assert line["why"] == "scontrol: no answer within 30 s"
 
 
 def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
@@ -88,12 +88,12 @@ def test_why_a_job_is_left_is_told_once_and_when_it_changes(tmp_path: Path, live
     made = controller(slurm, tmp_path, live=live)
     for _ in range(3):
         made.cycle()
-    told = [(98, "requests no GPU"), (99, "depends on other jobs")]
-    assert whys(tmp_path, "left") == told
+    left = [(98, "requests no GPU"), (99, "depends on other jobs")]
+    assert whys(tmp_path, "left") == left
     slurm.hold(99)
     made.cycle()
     made.cycle()
-    assert whys(tmp_path, "left") == [*told, (99, "held")]
+    assert whys(tmp_path, "left") == [*left, (99, "held")]
 
 
 def test_a_dry_run_tells_a_change_again_where_it_is_another_one(tmp_path: Path) -> None:

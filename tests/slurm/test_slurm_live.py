@@ -109,16 +109,16 @@ class Command:
     def __init__(self, slurm: Emulation, folder: Path) -> None:
         write_policy(folder / "policy.npz")
         self.path, self.state = folder / "mine.yaml", folder / "state"
-        told = {"policy": str(folder / "policy.npz"), "eligible": {"partitions": ["all"]}, "interval_s": 1.0}
-        told |= {"state_directory": str(self.state), "slurm_conf": str(slurm.conf)}
-        self.path.write_text(yaml.safe_dump(told))
+        settings = {"policy": str(folder / "policy.npz"), "eligible": {"partitions": ["all"]}, "interval_s": 1.0}
+        settings |= {"state_directory": str(self.state), "slurm_conf": str(slurm.conf)}
+        self.path.write_text(yaml.safe_dump(settings))
         self.env = {**os.environ, **slurm.env, "RLTUNE_ROOT": str(ROOT)}
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
         """Begin a command."""
         return rltune(*argv, "--config", self.path, env=self.env, stderr=subprocess.STDOUT)
 
-    def told(self, *argv: str) -> str:
+    def output(self, *argv: str) -> str:
         """What a command says that ends well."""
         run = self.start(*argv)
         text = run.communicate(timeout=300)[0]
@@ -130,8 +130,8 @@ def test_the_command_is_told_to_stop(slurm: Emulation, waiting: list[int], tmp_p
     own, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
     wait_for(lambda: all_ours(slurm), 300)
-    told = command.told("status")
-    assert "is running" in told and "12 jobs" in told
+    printed = command.output("status")
+    assert "is running" in printed and "12 jobs" in printed
     run.terminate()
     assert "SIGTERM" in run.communicate(timeout=120)[0] and run.returncode == 0
     wait_for(lambda: priorities(slurm) == own)
@@ -151,13 +151,13 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     slurm.run("scontrol", "hold", str(waiting[1]))
     del own[waiting[0]]
     own[waiting[1]] = 0
-    told = command.told("run", "--live", "--once")
-    assert "going on with" in told and "13 ranked" in told
+    printed = command.output("run", "--live", "--once")
+    assert "going on with" in printed and "13 ranked" in printed
     ranked = priorities(slurm)
     assert ranked.pop(waiting[1]) == 0 and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
     assert ranked.keys() == {*waiting[2:], *more}
     assert "rltune_live 0.0" in (command.state / "metrics.prom").read_text()
-    assert "released 13 jobs" in command.told("release")
+    assert "released 13 jobs" in command.output("release")
     wait_for(lambda: priorities(slurm) == own)
     assert not StateDirectory(command.state).ownership().assigned
 

@@ -38,7 +38,7 @@ def test_the_cluster_is_seen_as_it_is() -> None:
     view = observe(slurm.queue.values(), slurm.machines, make_config(), NOW_S)
     assert view is not None and view.nodes == ("p100-1", "p100-2", "k80-1", "m40-1")
     assert view.found.free["gpus"].tolist() == [0, 1, 0, 0] and view.layout.types == ("p100", "k80", "m40")
-    assert view.running == (1, 2) and [told.id for told in view.ranked] == list(range(10, 16))
+    assert view.running == (1, 2) and [one.id for one in view.ranked] == list(range(10, 16))
     assert view.found.chunks.tolist() == [(0, 4), (1, 3)] and view.found.free["cpu"][1] == 29_000
     assert view.found.start_s.tolist() == [view.found.now_s - 500] * 2
     assert view.jobs.estimate_s.tolist() == [3600.0] * 8
@@ -55,7 +55,7 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
     ]
     view = observe(jobs, five_nodes(1, 3), make_config(default_time_limit_s=777.0), NOW_S)
     assert view is not None and view.found.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
-    assert view.left == {11: "no pool could hold it now"} and [told.id for told in view.ranked] == [10, 12]
+    assert view.left == {11: "no pool could hold it now"} and [one.id for one in view.ranked] == [10, 12]
     assert view.jobs.estimate_s[-1] == 777.0
     at = view.nodes.index("p100-2")
     assert view.found.free["gpus"][at] == 0
@@ -106,6 +106,6 @@ def test_jobs_that_others_hold_the_room_of_do_not_stop_it(tmp_path: Path) -> Non
         job(12, gpus=4),
         running(4, "p100-2", gpus=4, start_s=None),
     ]
-    made = controller(FakeSlurm({told.id: told for told in jobs}, nodes), tmp_path)
+    made = controller(FakeSlurm({one.id: one for one in jobs}, nodes), tmp_path)
     assert made.cycle().ranked == 2 and made.view is not None
     assert "in use by jobs without GPUs" in made.view.left[10]

@@ -162,7 +162,7 @@ def test_a_job_that_was_held_and_released_by_its_user_is_ranked_again(tmp_path: 
 
 
 def test_a_job_that_never_had_the_controllers_priority_is_nobody_elses(tmp_path: Path) -> None:
-    """The list was written, and Slurm's controller ended before it had saved what it was told."""
+    """The list was written, and Slurm's controller ended before it had saved what it was asked for."""
     slurm, made = ranked(tmp_path, cycles=0)
     own = dict(slurm.queue)
     made.cycle()
@@ -171,7 +171,7 @@ def test_a_job_that_never_had_the_controllers_priority_is_nobody_elses(tmp_path:
 
 
 def test_a_job_released_when_it_left_the_scope_is_ranked_when_it_comes_again(tmp_path: Path) -> None:
-    """Also where nobody was told that Slurm did release it."""
+    """Also where nobody heard that Slurm did release it."""
     slurm, made = ranked(tmp_path)
 
     def times_out() -> None:
@@ -190,7 +190,7 @@ def test_a_job_released_when_it_left_the_scope_is_ranked_when_it_comes_again(tmp
 
 @pytest.mark.parametrize("case", ["late", "previous", "other band"])
 def test_another_priority_than_the_last_that_was_sent_is_still_the_controllers(tmp_path: Path, case: str) -> None:
-    """Nobody heard what became of two changes, and the first arrives; killed before Slurm was told; another `band`."""
+    """Nobody heard what became of two changes, and the first arrives; killed before Slurm heard of it; another `band`."""
     slurm, made = ranked(tmp_path, cycles=1)
     given, before = assigned(made), slurm.queue[12].priority
     if case == "other band":

@@ -143,12 +143,12 @@ def test_lists_of_nodes() -> None:
 
 @pytest.mark.parametrize("bits", [16, 32, 64])
 def test_what_slurm_writes_for_nothing_and_without_end_goes_by_the_width_of_the_field(bits: int) -> None:
-    nothing, without_end, told = 2**bits - 2, 2**bits - 1, {"set": True, "infinite": False, "number": 7}
+    nothing, without_end, seven = 2**bits - 2, 2**bits - 1, {"set": True, "infinite": False, "number": 7}
     assert number(nothing, "n", bits) is None and number(without_end, "n", bits) == float("inf")
-    assert number(told, "n", bits) == number("7", "n", bits) == number(7, "n", bits) == 7
-    assert number(told | {"number": min(nothing, 2**32 - 2)}, "n", bits), "this dialect says itself what is not set"
-    assert number(told | {"set": False}, "n", bits) is None
-    assert number(told | {"set": False, "infinite": True}, "n", bits) == float("inf")
+    assert number(seven, "n", bits) == number("7", "n", bits) == number(7, "n", bits) == 7
+    assert number(seven | {"number": min(nothing, 2**32 - 2)}, "n", bits), "this dialect says itself what is not set"
+    assert number(seven | {"set": False}, "n", bits) is None
+    assert number(seven | {"set": False, "infinite": True}, "n", bits) == float("inf")
 
 
 @pytest.mark.parametrize("value", [65534, 65535])

@@ -30,7 +30,7 @@ def as_user(slurm: Emulation, folder: Path) -> Client:
 
 
 def set_level(slurm: Emulation, command: str) -> None:
-    """Run sacctmgr, and wait until slurmctld has been told."""
+    """Run sacctmgr, and wait until slurmctld knows."""
     slurm.run(*shlex.split(command.replace("sacctmgr", "sacctmgr -i")))
     level = command.rpartition("=")[2]
     of_user = re.compile(rf"UserName={USER}\(\d+\)[^\n]*AdminLevel={level}\b")
@@ -42,15 +42,15 @@ def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: P
     need(accounting=True)
     if os.geteuid() or shutil.which("setpriv") is None:
         pytest.skip("to run commands as another user takes root, and setpriv")
-    told = re.search(r"`(sacctmgr modify user )rltune( set adminlevel=Operator)`", GUIDE.read_text())
-    assert told, f"{GUIDE} does not say any more how a user is made an operator"
+    documented = re.search(r"`(sacctmgr modify user )rltune( set adminlevel=Operator)`", GUIDE.read_text())
+    assert documented, f"{GUIDE} does not say any more how a user is made an operator"
     with Emulation(accounting=True, accounts=["lab"]) as slurm:
         waiting = wait_behind(slurm)
         made = controller(slurm, tmp_path, as_user(slurm, tmp_path / "bin"))
         set_level(slurm, f"sacctmgr add user {USER} account=lab adminlevel=None")
         done = made.cycle()
         assert (done.ranked, done.changed, done.refused) == (12, 0, 12) and nobody_is_ours(slurm)
-        set_level(slurm, f"{told[1]}{USER}{told[2]}")
+        set_level(slurm, f"{documented[1]}{USER}{documented[2]}")
         done = made.cycle()
         assert (done.ranked, done.changed, done.refused) == (12, 12, 0)
         assert priorities(slurm).keys() == set(waiting) and all_ours(slurm)

@@ -146,7 +146,7 @@ def test_the_watchdog_makes_it_release_all_and_stay_stopped(tmp_path: Path, live
     def say(line: str) -> None:
         now_s[0] += 3 * 3600.0
         highest.append(max(priorities(slurm).values()))
-        if sum("comparisons in a row" in told for told in made.said) == 2:
+        if sum("comparisons in a row" in line for line in made.said) == 2:
             service.stop.set()
 
     made = controller(slurm, tmp_path, live, say=say, **FIFO)

@@ -20,8 +20,8 @@ from rltune.slurm.watchdog import Shadow, Watchdog
 STEP_S = 30.0
 
 
-def config(eligible: dict | None = None, **told: object) -> SlurmConfig:
-    rules = {"policy": "fifo", "min_jobs": 5, "every_s": STEP_S, "patience": 3, **told}
+def config(eligible: dict | None = None, **given: object) -> SlurmConfig:
+    rules = {"policy": "fifo", "min_jobs": 5, "every_s": STEP_S, "patience": 3, **given}
     return make_config(watchdog=rules, eligible={"partitions": ["gpu"], **(eligible or {})})
 
 
@@ -37,12 +37,12 @@ def arrivals(rng: np.random.Generator, n: int) -> list[SlurmJob]:
 
 def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> list[SlurmJob]:
     """What Slurm tells at an instant of jobs that start and end so; where they run does not matter to a first cycle."""
-    told = []
+    jobs_then = []
     for one, start, end in zip(jobs, start_s, end_s, strict=True):
         if one.submit_s <= now_s < end:
             goes = {"state": "RUNNING", "start_s": start, "node_names": ("p100-1",)}
-            told.append(replace(one, **goes) if start <= now_s else one)
-    return told
+            jobs_then.append(replace(one, **goes) if start <= now_s else one)
+    return jobs_then
 
 
 def played(

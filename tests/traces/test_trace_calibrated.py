@@ -61,8 +61,10 @@ def test_what_jobs_like_it_ran_is_learned() -> None:
     late = slice(4000, None)
     assert set(made["source"][late]) == {HISTORY}
     assert rms(made["calibrated_s"], jobs, late) < 0.6 * rms(given, jobs, late)
-    near, told = (accuracy(np.asarray(e)[late], jobs["run_s"].to_numpy()[late]) for e in (made["calibrated_s"], given))
-    assert near["spearman"] > told["spearman"]
+    near, uncalibrated = (
+        accuracy(np.asarray(e)[late], jobs["run_s"].to_numpy()[late]) for e in (made["calibrated_s"], given)
+    )
+    assert near["spearman"] > uncalibrated["spearman"]
     error = np.log(made["calibrated_s"] / jobs["run_s"])
     assert (error / made["spread"])[late].std() == pytest.approx(1, abs=0.1)
 

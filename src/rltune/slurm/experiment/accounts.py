@@ -81,11 +81,11 @@ def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bo
 def _row(job: Submission, account: dict[str, str], began_s: float) -> dict:
     """One row of the frame. Raises Fault where a value cannot be read."""
     nodes = () if account["NodeList"] == "None assigned" else expand(account["NodeList"], "NodeList")
-    told = Row(account)
-    submit_s = told.required(told.moment("Submit"), "Submit", "seconds since 1970")
+    given = Row(account)
+    submit_s = given.required(given.moment("Submit"), "Submit", "seconds since 1970")
     return {
         "job": job.name,
-        "slurm_id": told.count("JobIDRaw"),
+        "slurm_id": given.count("JobIDRaw"),
         "account": account["Account"],
         "asked_gpus": job.gpus,
         "gpus": sum(gpus(account["AllocTRES"], "AllocTRES").values()),
@@ -93,8 +93,8 @@ def _row(job: Submission, account: dict[str, str], began_s: float) -> dict:
         "node_list": ",".join(nodes),
         "at_s": job.at_s,
         "submit_s": submit_s - began_s,
-        "start_s": (told.moment("Start") or np.nan) - began_s,
-        "end_s": (told.moment("End") or np.nan) - began_s,
+        "start_s": (given.moment("Start") or np.nan) - began_s,
+        "end_s": (given.moment("End") or np.nan) - began_s,
         "run_s": job.run_s,
         "limit_s": 60.0 * job.limit_min,
         "state": account["State"].split(" ")[0],
