@@ -24,6 +24,7 @@ def page(made: Made) -> Path:
 def opened(browser: Chromium, page: Path) -> Chromium:
     browser.said.clear()
     browser.open(page.as_uri())
+    browser.run("document.querySelectorAll('main details').forEach((e) => { e.open = true; })")
     return browser
 
 
@@ -165,6 +166,19 @@ def test_the_contents_follow_and_lead(opened: Chromium) -> None:
     opened.wait_for("document.querySelector('.contents details').open")
     opened.click(".contents a[href='#provenance']")
     opened.wait_for("!document.querySelector('.contents details').open && location.hash === '#provenance'")
+
+
+def test_a_link_opens_what_is_folded_and_paper_has_all(browser: Chromium, page: Path) -> None:
+    browser.open(page.as_uri())
+    seen = "document.querySelector('#fig11').checkVisibility()"
+    assert not browser.run(seen) and browser.run("document.querySelector('#fig12-numbers').checkVisibility()")
+    browser.click(".contents a[href='#chapter-waits']")
+    browser.wait_for("document.querySelector(`.contents a[href='#fig11']`).checkVisibility()")
+    browser.click(".contents a[href='#fig11']")
+    browser.wait_for(seen)
+    assert visible(browser, "#fig11 h3")
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert browser.run("document.querySelectorAll('main details:not([open])').length") == 0
 
 
 def test_on_paper_there_is_no_navigation_and_nothing_is_cut(opened: Chromium) -> None:

@@ -195,6 +195,34 @@ def test_the_answers_are_first_and_count_every_study(page: Page, made: Made) -> 
     assert f"Does a simple heuristic do as well?{word}." in " ".join(answers.split()).replace("? ", "?")
 
 
+def test_the_gain_on_each_trace_is_said_with_intervals(page: Page, made: Made) -> None:
+    answers = next(x for _, a, x in page.all("dl") if a.get("class") == "answers")
+    said = " ".join(answers.split("What it gains")[1].split("Do the paper")[0].split())
+    frame = best_measured(made.there["fig12-numbers"].frame)
+    assert all(f"{title} " in said for title in frame["trace_title"].unique())
+    row = frame.iloc[0]
+    assert f"{abs(row['improvement']):.1%}".replace("%", " %") in said.replace("\u00a0", " ")
+    assert "in random order" in said and "the strongest heuristic in hindsight" in said
+
+
+def test_of_each_chapter_all_but_the_leading_table_or_figure_is_folded(made: Made) -> None:
+    for chapter, items in contents.chapters(made.there):
+        section = made.html.split(f'<section id="chapter-{chapter.id}"')[1].split("</section>")[0]
+        shown, *folded = section.split('<details class="more">')
+        assert shown.count("<article") == min(len(items), 1) and len(folded) == (len(items) > 1)
+        assert all(saved.artefact.title in folded[0].split("</summary>")[0] for saved in items[1:])
+
+
+def test_a_note_that_many_tables_share_is_printed_once(page: Page, made: Made) -> None:
+    shared = contents.shared_notes(made.there)
+    assert shared and len(shared) == len(page.all("li", id="*"))
+    items = [" ".join(text.split()) for _, _, text in page.all("li")]
+    for i, note in enumerate(shared):
+        carriers = [saved for saved in made.there.values() if note in saved.artefact.notes]
+        assert len(carriers) >= 3 and items.count(" ".join(note.split())) == 1
+        assert len(page.all("a", href=f"#note-{i + 1}")) == len(carriers)
+
+
 def test_every_claim_is_the_row_of_the_table_it_names(made: Made) -> None:
     frame = made.there["claims"].frame
     mine = frame[frame["row"].notna()]

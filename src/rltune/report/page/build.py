@@ -35,9 +35,10 @@ def build(
     """Write the page to ``out`` and return its path.
 
     ``folder``: of the artefacts; ``notebooks``: names of the pages in the folder `notebooks` next to the page;
-    ``benchmarks``: folder of the workflow's measurements; ``root``: the project's, found from the working folder. The page shows those of the run's artefacts that are there and
-    names those that are not; what an earlier configuration left in the folder is not shown. Raises DataError where an
-    artefact is broken, ConfigError where the configuration or the paper's numbers are.
+    ``benchmarks``: folder of the workflow's measurements; ``root``: the project's, found from the working folder. The
+    page shows those of the run's artefacts that are there and names those that are not; what an earlier configuration
+    left in the folder is not shown. Raises DataError where an artefact is broken, ConfigError where the configuration or
+    the paper's numbers are.
     """
     wanted = artefacts.expected(run.config)
     there = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
@@ -78,6 +79,7 @@ def render(run: Run, there: dict[str, Saved], notebooks: list[str], benchmarks: 
             chapters_here=[s.id for s, _ in (*sections, *aside)],
             summary_artefacts=[there[n] for n in main if n in there],
             missing=contents.missing(run.config, there),
+            shared_notes=contents.shared_notes(there),
             coverage=contents.coverage(paper, there),
             methods=methods(run),
             deviations=load_deviations(root),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from rltune.config.run import RunConfig
@@ -78,6 +79,12 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
         if why := artefacts.why_not(config, entry.id):
             found.append(Missing(entry.id, entry.title, f"{ABSENT}: {why}"))
     return found
+
+
+def shared_notes(there: dict[str, Saved]) -> list[str]:
+    """Notes that at least three tables and figures have, which the page prints once; the most common first."""
+    counts = Counter(note for saved in there.values() for note in saved.artefact.notes)
+    return [note for note, n in counts.most_common() if n >= 3]
 
 
 def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[Covered]:

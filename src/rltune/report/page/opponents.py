@@ -10,6 +10,7 @@ from markupsafe import Markup
 from rltune.report.common import policy_title
 from rltune.report.page.marks import OUTCOME, count
 from rltune.report.studies import Study
+from rltune.report.style import scheduler_title
 
 OPPONENTS = {
     "Its base policy": ("improvement", "low", "high", "shows", "base_mean"),
@@ -34,6 +35,11 @@ class Line:
     learned: str
     """A remark on the agent's learning; "" where it learned."""
 
+    @property
+    def scheduler(self) -> str:
+        """The base policy with its backfilling."""
+        return scheduler_title(self.row["policy"], self.row["backfill"])
+
 
 @dataclass(frozen=True)
 class Group:
@@ -46,6 +52,11 @@ class Group:
     summary: Markup
     """The results in one sentence."""
     lines: list[Line]
+
+    @property
+    def headlines(self) -> list[Line]:
+        """The first agent, and the first that was trained with `tuned`, which is to show what RLTune reaches."""
+        return self.lines[:1] + [line for line in self.lines[1:] if line.row["preset"] == "tuned"][:1]
 
 
 def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:

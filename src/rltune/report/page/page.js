@@ -36,6 +36,7 @@
   };
   addEventListener("hashchange", reveal);
   reveal();
+  addEventListener("beforeprint", () => { for (const box of all("main details")) box.open = true; });
 
   // contents: mark what is being read, and open its chapter
   const links = new Map(all("a", contents).map((a) => [a.getAttribute("href").slice(1), a]));
