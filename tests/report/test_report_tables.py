@@ -14,7 +14,7 @@ from report_fakes import Made
 from rltune.errors import DataError
 from rltune.evaluation.intervals import Intervals
 from rltune.report import figures, read, tables
-from rltune.report.common import where
+from rltune.report.common import distinct_names, where
 from rltune.report.paper import load_paper
 from rltune.report.studies import WAIT
 
@@ -31,6 +31,19 @@ def test_the_strongest_heuristic_is_the_best_of_all_that_ran(made: Made) -> None
         assert row["strong_mean"] == pytest.approx(rivals.min())
     says = where(frame, trace="pai", policy="sjf")["paper_says"]
     assert set(says) == {"only a small change"}
+
+
+@pytest.mark.parametrize(
+    ("presets", "expected"),
+    [
+        (("tuned", "quick", "quick"), ["SAF, tuned", "SAF, quick", "FIFO"]),
+        (("quick",) * 3, ["SAF, best_fit, rich", "SAF, lookahead, rich", "SAF, lookahead, raw"]),
+    ],
+)
+def test_names_say_only_what_tells_rows_apart(made: Made, presets: tuple[str, ...], expected: list[str]) -> None:
+    features, placement = ["rich", "rich", "raw"], ["best_fit", "lookahead", "lookahead"]
+    rows = made.cells.iloc[[0, 0, 0]].assign(preset=presets, placement=placement, features=features)
+    assert distinct_names(rows, [name.split(",")[0] for name in expected]) == expected
 
 
 def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made: Made) -> None:

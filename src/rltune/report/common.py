@@ -175,7 +175,8 @@ def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:
 
 
 def distinct_names(rows: pd.DataFrame, names: Sequence[str], without: Iterable[str] = ("seed",)) -> list[str]:
-    """A name a row; behind those that rows of several settings share stand the values of what these differ in.
+    """A name a row; behind those that rows of several settings share stands what tells these apart: the last setting
+    that does so alone, the training preset first of all, else every one in which they differ.
 
     ``without``: settings that need not be distinguished.
     """
@@ -183,7 +184,10 @@ def distinct_names(rows: pd.DataFrame, names: Sequence[str], without: Iterable[s
     rows = rows.reset_index(drop=True)
     found = pd.Series(list(names), dtype=object)
     for _, same in rows.groupby(found, sort=False):
-        for column in varying(same, among):
+        differ = varying(same, among)
+        settings = len(same[differ].drop_duplicates())
+        alone = [column for column in differ if same[column].nunique() == settings]
+        for column in alone[-1:] or differ:
             found[same.index] += ", " + same[column].astype(str)
     return found.tolist()
 
