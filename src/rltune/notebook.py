@@ -84,11 +84,27 @@ def keep(folder: str, artefact: Artefact, frame: pd.DataFrame, figure: Figure | 
 
     save(Path(folder), artefact, frame, figure)
     if figure is None:
-        display(frame[list(artefact.columns)])
+        table(artefact, frame)
     elif isinstance(figure, str):  # an SVG
         display(SVG(figure), metadata={"image/svg+xml": {"alt": artefact.alt}})
     else:
         display(Image(Path(folder) / f"{artefact.id}.png", width=WIDTH_PX, alt=artefact.alt))
+
+
+def table(artefact: Artefact, frame: pd.DataFrame) -> None:
+    """Show a table as the report does, under its caption, its notes folded."""
+    from IPython.display import HTML, display
+
+    from rltune.report.page.tables import render
+
+    notes = "".join(f"<li>{escape(note)}</li>" for note in artefact.notes)
+    folded = f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else ""
+    display(HTML(f"<p>{escape(artefact.caption)}</p>{render(artefact, frame) or 'No rows.'}{folded}"))
+
+
+def in_lab() -> bool:
+    """Whether this is JupyterLab, whose server tells the kernels of its notebooks so, and not papermill."""
+    return "JPY_SESSION_NAME" in os.environ
 
 
 def follow(trainer: Trainer, curves: Callable[[pd.DataFrame], Figure]) -> Callable[[dict[str, float]], None]:
@@ -99,7 +115,7 @@ def follow(trainer: Trainer, curves: Callable[[pd.DataFrame], Figure]) -> Callab
     from rltune.agent.progress import ProgressLogger
 
     epochs = trainer.preset.epochs
-    if "JPY_SESSION_NAME" not in os.environ:  # which Jupyter's server gives the kernels of its notebooks
+    if not in_lab():
         return ProgressLogger(epochs)
     bar, picture = display(HTML(""), display_id=True), display(HTML(""), display_id=True)
 

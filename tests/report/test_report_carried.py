@@ -97,7 +97,7 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
         assert frame[column].to_numpy() == pytest.approx(value)
     assert set(frame["shows"]) == {"better"} and set(frame["windows"]) == {24}
     fifo = frame[frame["policy"] == "fifo"]
-    assert fifo["random"].to_numpy() == pytest.approx(1 - 4 / 3)
+    assert fifo["over_random"].to_numpy() == pytest.approx(1 - 0.9 / (4 / 3))
     assert "This run has no such agent." in " ".join(made.there["transfer"].artefact.notes)
 
 
