@@ -163,20 +163,15 @@ class SmokeRun:
         return [self.results / "cells" / cell.name / name for cell in self.run.config.cells()]
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what needs Slurm's daemons; keep together, in one process, what shares something costly."""
-    for item in items:
-        uses = item.fixturenames  # type: ignore[attr-defined]
-        if "slurm_packages" in uses:
-            item.add_marker("daemons")
-        if "smoke_run" in uses:
-            group = "smoke"
-        elif item.path.parent.name == "workflow":
-            group = item.path.stem
-        else:
-            continue
-        item.add_marker(pytest.mark.xdist_group(group))
+    uses = item.fixturenames  # type: ignore[attr-defined]
+    if "slurm_packages" in uses:
+        item.add_marker("daemons")
+    if "smoke_run" in uses:
+        item.add_marker(pytest.mark.xdist_group("smoke"))
+    elif item.path.parent.name == "workflow":
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture
