@@ -9,16 +9,20 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from chromium import Chromium
+from xdist.scheduler import LoadScopeScheduling
 
 from rltune.config.context import Run
 from rltune.report.pdf import find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 
+USE_THE_SMOKE_RUN = ("test_determinism.py", "test_notebooks.py", "test_workflow_smoke.py", "test_workflow_slurm.py")
+"""Files of tests whose tests share one run of the whole workflow."""
 MAKE = ("make", "--no-print-directory", "--old-file", ".venv/.ready")
 """Make that takes the virtual environment as it is."""
 
@@ -164,14 +168,30 @@ class SmokeRun:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what needs Slurm's daemons; keep together, in one process, what shares something costly."""
-    uses = item.fixturenames  # type: ignore[attr-defined]
-    if "slurm_packages" in uses:
+    """Mark what needs Slurm's daemons."""
+    if "slurm_packages" in item.fixturenames:  # type: ignore[attr-defined]
         item.add_marker("daemons")
-    if "smoke_run" in uses:
-        item.add_marker(pytest.mark.xdist_group("smoke"))
-    elif item.path.parent.name == "workflow":
-        item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no process waits for it in the end."""
+    items.sort(key=lambda item: item.path.parent.name != "workflow")
+
+
+class Together(LoadScopeScheduling):
+    """Tests go to whichever process is free, but those that share something costly stay in one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folder, _, file = nodeid.partition("::")[0].rpartition("/")
+        if not folder.endswith("workflow"):
+            return nodeid
+        return "smoke" if file in USE_THE_SMOKE_RUN else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together:
+    """xdist's own groups (--dist loadgroup) do nothing under pytest 9.2: it keeps ids elsewhere."""
+    return Together(config, log)
 
 
 @pytest.fixture
