@@ -93,7 +93,7 @@ def panels(
     figure = Figure(figsize=(WIDTH_IN, above_in + each_in * down))
     axes = figure.subplots(down, across, squeeze=False, **share).ravel()
     for axis, title in zip(axes, titles):
-        axis.set_title("\n".join(fill(line, 90 // across, break_on_hyphens=False) for line in title.split("\n")))
+        axis.set_title("\n".join(fill(line, 66 // across, break_on_hyphens=False) for line in title.split("\n")))
     for axis in axes[len(titles) :]:
         axis.remove()
     for axis in axes[max(0, len(titles) - across) : len(titles)]:
