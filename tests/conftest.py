@@ -21,7 +21,7 @@ from rltune.report.pdf import find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 
-USE_THE_SMOKE_RUN = ("test_determinism.py", "test_notebooks.py", "test_workflow_smoke.py", "test_workflow_slurm.py")
+USE_THE_SMOKE_RUN = ("test_determinism.py", "test_notebooks.py", "test_workflow_smoke.py")
 """Files of tests whose tests share one run of the whole workflow."""
 MAKE = ("make", "--no-print-directory", "--old-file", ".venv/.ready")
 """Make that takes the virtual environment as it is."""
@@ -168,9 +168,12 @@ class SmokeRun:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what needs Slurm's daemons."""
-    if "slurm_packages" in item.fixturenames:  # type: ignore[attr-defined]
+    """Mark what needs Slurm's daemons; refuse what would make a second run of the whole workflow."""
+    uses = item.fixturenames  # type: ignore[attr-defined]
+    if "slurm_packages" in uses:
         item.add_marker("daemons")
+    if "smoke_run" in uses and item.path.name not in USE_THE_SMOKE_RUN:
+        raise pytest.UsageError(f"{item.nodeid} uses smoke_run: name its file in USE_THE_SMOKE_RUN (tests/conftest.py)")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -191,6 +194,7 @@ class Together(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together:
     """xdist's own groups (--dist loadgroup) do nothing under pytest 9.2: it keeps ids elsewhere."""
+    config.option.loadscopereorder = False  # they come in the order that they were sorted into
     return Together(config, log)
 
 

@@ -66,15 +66,8 @@ def main() -> None:
         run(uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", args.lock)
         run(uv, "pip", "install", "--quiet", "--python", python, "--no-deps", "--no-build-isolation", "-e", ".")
     else:
-        pip = (
-            python,
-            "-m",
-            "pip",
-            "--disable-pip-version-check",
-            "install",
-            "--quiet",
-            "--no-compile",
-        )  # faster; Python compiles what it imports
+        # Python compiles what it imports; compiling all of it first would take longer
+        pip = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile")
         run(*pip, "--require-hashes", "-r", args.lock)
         run(*pip, "--no-deps", "--no-build-isolation", "-e", ".")
     run(python, "-m", "ipykernel", "install", "--prefix", str(root), "--name", "rltune", "--display-name", "RLTune")

@@ -99,7 +99,8 @@ def table(artefact: Artefact, frame: pd.DataFrame) -> None:
 
     notes = "".join(f"<li>{escape(note)}</li>" for note in artefact.notes)
     folded = f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else ""
-    display(HTML(f"<p>{escape(artefact.caption)}</p>{render(artefact, frame) or 'No rows.'}{folded}"))
+    drawn = render(artefact, frame).replace('href="#', 'href="../index.html#')  # other tables are on the report's page
+    display(HTML(f"<p>{escape(artefact.caption)}</p>{drawn or 'No rows.'}{folded}"))
 
 
 def in_lab() -> bool:

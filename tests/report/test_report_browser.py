@@ -177,8 +177,22 @@ def test_a_link_opens_what_is_folded_and_paper_has_all(browser: Chromium, page: 
     browser.click(".contents a[href='#fig11']")
     browser.wait_for(seen)
     assert visible(browser, "#fig11 h3")
+    closed = "document.querySelectorAll('main details:not([open])').length"
+    before = browser.run(closed)
     browser.run("dispatchEvent(new Event('beforeprint'))")
-    assert browser.run("document.querySelectorAll('main details:not([open])').length") == 0
+    assert before and browser.run(closed) == 0
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    assert browser.run(closed) == before
+
+
+def test_search_unfolds_what_it_finds(browser: Chromium, page: Path) -> None:
+    browser.open(page.as_uri())
+    browser.key("/", "/", 191)
+    browser.write("moving-block bootstrap: ")
+    browser.wait_for("document.querySelector('mark')")
+    assert not browser.run("document.querySelector('mark').checkVisibility()")
+    browser.key("Enter", "\r", 13)
+    assert visible(browser, "mark.here")
 
 
 def test_on_paper_there_is_no_navigation_and_nothing_is_cut(opened: Chromium) -> None:

@@ -70,7 +70,7 @@ def test_it_leads_to_the_report_and_to_its_neighbours(page: str) -> None:
     assert re.findall(r'<a [^>]*href="([^"]+)"', page) == [
         "../index.html",
         *(f"{name}.html" for name in names),
-        "../index.html#methods",
+        "../index.html#rows",
     ]
 
 

@@ -19,9 +19,10 @@ from rltune.report import artefacts
 from rltune.report.artefact import Saved, load_artefacts
 from rltune.report.common import best_measured
 from rltune.report.deviations import load_deviations
-from rltune.report.page import contents, provenance
+from rltune.report.page import contents, marks, opponents, provenance
 from rltune.report.page.build import render
 from rltune.report.page.claims import claims, untested
+from rltune.report.studies import WAIT
 from rltune.report.verdict import ABSENT
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}
@@ -200,9 +201,23 @@ def test_the_gain_on_each_trace_is_said_with_intervals(page: Page, made: Made) -
     said = " ".join(answers.split("What it gains")[1].split("Do the paper")[0].split())
     frame = best_measured(made.there["fig12-numbers"].frame)
     assert all(f"{title} " in said for title in frame["trace_title"].unique())
-    row = frame.iloc[0]
-    assert f"{abs(row['improvement']):.1%}".replace("%", " %") in said.replace("\u00a0", " ")
+    said = said.replace("\u00a0", " ")
+    firsts = frame.drop_duplicates("trace_title")
+    for _, row in firsts.iterrows():
+        for value, low, high, shows, _ in opponents.OPPONENTS.values():
+            ends = [f"{100 * abs(row[end]):.1f} %" for end in (value, low, high)]
+            assert all(end in said for end in ends) and marks.OUTCOME[row[shows]] in said
+    assert said.count("learned nothing") == firsts["learned"].str.startswith("no").sum()
     assert "in random order" in said and "the strongest heuristic in hindsight" in said
+
+
+def test_the_fully_trained_agent_has_a_headline_too() -> None:
+    def presets(*names: str) -> list[str]:
+        lines = [opponents.Line(WAIT, i, pd.Series({"preset": name}), "", "", "") for i, name in enumerate(names)]
+        return [f"{line.index} {line.row['preset']}" for line in opponents.Group("", "", "", "", lines).headlines]
+
+    assert presets("quick", "quick", "tuned", "tuned") == ["0 quick", "2 tuned"]
+    assert presets("tuned", "quick", "tuned") == ["0 tuned"] and presets("quick") == ["0 quick"]
 
 
 def test_of_each_chapter_all_but_the_leading_table_or_figure_is_folded(made: Made) -> None:

@@ -11,14 +11,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import ipywidgets
 import numpy as np
 import pandas as pd
 import pytest
 from IPython.display import HTML, Image
 from matplotlib.figure import Figure
 
+from rltune.config.cells import BACKFILLS, PLACEMENTS
 from rltune.errors import DataError
 from rltune.notebook import follow, keep, outcome, start
+from rltune.policies import TITLES
 from rltune.report.artefact import Artefact, Column
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,6 +159,19 @@ def test_progress_is_a_bar_in_jupyterlab_and_lines_elsewhere(
     assert [text.split(">")[0] for text in bars] == [f'<progress max="2" value="{n}"' for n in (1, 2) if lab]
     assert [one.alt for one in shown if isinstance(one, Image)] == ["Training curves so far"] * lab
     assert capsys.readouterr().out.count("epoch ") == 2 * (not lab)
+
+
+def test_the_menus_of_explore_offer_the_clusters_of_a_trace_and_can_be_made_again() -> None:
+    explore = json.loads((ROOT / "notebooks" / "explore.ipynb").read_text(encoding="utf-8"))
+    first, (static, menus) = parameters(explore), cells(explore, "code")[-2:]
+    asked: list[dict[str, Any]] = []
+    names = {"widgets": ipywidgets, "TITLES": TITLES, "BACKFILLS": BACKFILLS, "PLACEMENTS": PLACEMENTS}
+    scope = {**first, **names, "explore": lambda **choice: asked.append(choice), "in_lab": lambda: True}
+    for cell in (static, menus, menus):
+        exec(source(cell), scope)
+    scope["traces"].value = "venus-rows"
+    assert scope["clusters"].options == tuple(first["workloads"]["venus-rows"])
+    assert asked[0]["trace"] == "philly-rows" and asked[-1]["cluster"] == first["workloads"]["venus-rows"][0]
 
 
 @pytest.mark.parametrize("name", ["evaluate", "figures"])

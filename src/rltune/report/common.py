@@ -175,8 +175,8 @@ def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:
 
 
 def distinct_names(rows: pd.DataFrame, names: Sequence[str], without: Iterable[str] = ("seed",)) -> list[str]:
-    """A name a row; behind those that rows of several settings share stands what tells these apart: the last setting
-    that does so alone, the training preset first of all, else every one in which they differ.
+    """A name a row; behind those that rows of several settings share stands what tells these apart: one setting that
+    suffices, preferably the preset, else every one in which they differ.
 
     ``without``: settings that need not be distinguished.
     """

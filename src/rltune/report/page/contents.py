@@ -81,10 +81,14 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
     return found
 
 
+OF_ONE_TABLE = ("All rows:", "Not shown here")
+"""Beginnings of notes that say something of their own table alone, even where others have the same words."""
+
+
 def shared_notes(there: dict[str, Saved]) -> list[str]:
     """Notes that at least three tables and figures have, which the page prints once; the most common first."""
-    counts = Counter(note for saved in there.values() for note in saved.artefact.notes)
-    return [note for note, n in counts.most_common() if n >= 3]
+    notes = (note for saved in there.values() for note in saved.artefact.notes if not note.startswith(OF_ONE_TABLE))
+    return [note for note, n in Counter(notes).most_common() if n >= 3]
 
 
 def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[Covered]:

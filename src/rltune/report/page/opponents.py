@@ -56,7 +56,8 @@ class Group:
     @property
     def headlines(self) -> list[Line]:
         """The first agent, and the first that was trained with `tuned`, which is to show what RLTune reaches."""
-        return self.lines[:1] + [line for line in self.lines[1:] if line.row["preset"] == "tuned"][:1]
+        tuned = [line for line in self.lines if line.row["preset"] == "tuned"][:1]
+        return self.lines[:1] + [line for line in tuned if line is not self.lines[0]]
 
 
 def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:

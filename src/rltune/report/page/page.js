@@ -36,7 +36,12 @@
   };
   addEventListener("hashchange", reveal);
   reveal();
-  addEventListener("beforeprint", () => { for (const box of all("main details")) box.open = true; });
+  let folded = []; // on paper all is open
+  addEventListener("beforeprint", () => {
+    folded = all("main details:not([open])");
+    for (const box of folded) box.open = true;
+  });
+  addEventListener("afterprint", () => { for (const box of folded) box.open = false; });
 
   // contents: mark what is being read, and open its chapter
   const links = new Map(all("a", contents).map((a) => [a.getAttribute("href").slice(1), a]));
