@@ -86,7 +86,7 @@ def across_traces(
                 rows = _windows(workload, contender, first, length)
                 where = {**dict(zip(HOME, home, strict=True)), **rules}
                 frames.append(rows.assign(**where, role=role, policy=policy, cell=cell))
-            progress(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home[0]} on {home[1]}")
+            progress(f"{home[0]} on {home[1]}: agents {len(group)}, windows {len(first)} of {length} jobs")
     return pd.concat(frames, ignore_index=True)
 
 
@@ -119,7 +119,7 @@ def under_noise(
                 rows = _windows(blurred, contender, first, length)
                 frames.append(rows.assign(**where, sigma=sigma, cell=cell, policy=policy, backfill=backfill))
         home = where["trace"]
-        progress(f"{len(group)} agents on {len(first)} windows of {length} jobs of {home}, {len(SIGMAS)} estimates")
+        progress(f"{home}: agents {len(group)}, windows {len(first)} of {length} jobs, estimates {len(SIGMAS)}")
     return pd.concat(frames, ignore_index=True)
 
 
