@@ -49,7 +49,7 @@ def test_every_axis_tells_cells_apart() -> None:
         assert len({getattr(c, what) for c in [CELL, *others]}) == len(AXES) + 1
 
 
-def test_but_changes_only_what_it_is_told() -> None:
+def test_but_changes_only_what_is_given() -> None:
     other = CELL.but(policy="sjf", seed=3)
     assert (other.policy, other.seed) == ("sjf", 3) and CELL.policy == "fifo"
     assert other.but(policy="fifo", seed=1) == CELL
@@ -128,7 +128,7 @@ def test_every_locality_goes_with_every_placement() -> None:
     assert {(c.placement, c.locality) for c in config.cells()} == set(itertools.product(placements, LOCALITIES))
 
 
-def test_other_placements_to_judge_in_are_strict_unless_told() -> None:
+def test_other_placements_to_judge_in_are_strict_by_default() -> None:
     also = [{"placement": "algorithm1"}, {"placement": "lookahead", "locality": "soonest_end"}]
     config = run({"policy": ["fifo"]}, evaluation={"also": also})
     assert [(j.placement, j.locality) for j in config.evaluation.also] == [

@@ -106,7 +106,7 @@ def test_a_trace_that_contradicts_itself(text: str, words: str, mistake: Mistake
     assert "mine.yaml" in message and words in message
 
 
-def test_pools_and_their_virtual_clusters_are_told_apart(mistake: Mistake) -> None:
+def test_pools_and_their_virtual_clusters_are_distinguished(mistake: Mistake) -> None:
     twice = CLUSTER + CLUSTER.split("pools:\n")[1]
     assert "found twice: all" in mistake(twice, ClusterConfig)
     shared = twice.replace("name: all", "name: a\n    vcs: [x]", 1).replace("name: all", "name: b\n    vcs: [y, x]")

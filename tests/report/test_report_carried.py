@@ -101,7 +101,7 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
     assert "This run has no such agent." in " ".join(made.there["transfer"].artefact.notes)
 
 
-def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_told(made: Made, matrix: pd.DataFrame) -> None:
+def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_reported(made: Made, matrix: pd.DataFrame) -> None:
     cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
     artefact, _ = tables.transfer(cpu, ran.away(matrix), PAPER, JUDGE)
     notes = " ".join(artefact.notes)

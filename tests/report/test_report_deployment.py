@@ -130,7 +130,7 @@ def test_jobs_that_did_not_run_under_both_are_left_out_and_counted() -> None:
     assert frame.set_index("measure").loc["wait", "gain"] == pytest.approx(0.3)
 
 
-def test_who_pays_is_told_in_words() -> None:
+def test_who_pays_is_said_in_words() -> None:
     """Jobs of one GPU wait half as long, those of two twice as long: the sign and the words follow the numbers."""
     measured = jobs({"slurm": 1.0, "rltune": 1.0})
     ours = measured["scheduler"] == "rltune"
@@ -173,7 +173,7 @@ def test_every_run_tells_who_waits_and_what_is_missing(there: dict) -> None:
     assert {"wait_max_h", "wait_1_gpus_h", "wait_2_gpus_h"} <= set(there["deployment-runs"].artefact.columns)
 
 
-def test_what_the_machinery_took_and_what_was_begun_anew_is_told(there: dict) -> None:
+def test_what_the_machinery_took_and_what_was_begun_anew_is_reported(there: dict) -> None:
     saved = there["deployment-machinery"]
     assert "Slurm 1 was restarted, and the earlier attempt does not count: slurmctld ended." in saved.artefact.notes
     assert any("200 times as fast" in note for note in saved.artefact.notes)
@@ -184,7 +184,7 @@ def test_what_the_machinery_took_and_what_was_begun_anew_is_told(there: dict) ->
     assert list(rltune["failed"]) == [0, 0, 1] and set(rltune["cycle_s"]) == {20.0}
 
 
-def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_told() -> None:
+def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_reported() -> None:
     measured = jobs({"slurm": 1.0, "rltune": 0.7})
     mixed = taken(
         measured,
@@ -211,7 +211,7 @@ def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_told() ->
     assert list(frame["tries_shown"]) == ["1", "unknown", "1", "1", "1", "3"] and frame["code_short"][2] == "unknown"
 
 
-def test_the_simulators_error_and_what_it_predicts_are_told(there: dict) -> None:
+def test_the_simulators_error_and_what_it_predicts_are_reported(there: dict) -> None:
     frame = there["deployment-fidelity"].frame
     assert np.allclose(frame["wait_s_easy_error"], -0.1) and np.allclose(frame["rank_easy"], 1.0) and len(frame) == 9
     rows = there["deployment-predicted"].frame.set_index(["ours", "theirs", "measure"])

@@ -27,7 +27,7 @@ def test_each_step_beside_the_one_before_and_its_share_of_the_gain(made: Made) -
     assert "SAF in step f waits 1,638 s" in note
 
 
-def test_a_share_by_the_agents_own_rule_is_told_where_its_seeds_chose_one_rule(made: Made) -> None:
+def test_a_share_by_the_agents_own_rule_is_given_where_its_seeds_chose_one_rule(made: Made) -> None:
     frame = summaries.rule_steps(ladders(), JUDGE)
     mine = frame["who"] == "agent"
     had = "FIFO in step e, with RLTune’s own backfill rule, has 73.8 % (73.8 to 73.8 %) of that gain"

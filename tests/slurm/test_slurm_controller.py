@@ -140,7 +140,7 @@ def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: d
     assert slurm.queue[10].shared == shared
 
 
-def test_where_slurm_ranks_every_job_above_the_band_that_is_told(tmp_path: Path) -> None:
+def test_where_slurm_ranks_every_job_above_the_band_that_is_reported(tmp_path: Path) -> None:
     """Not so where just some are, which come first."""
     basic, slurm = 4_294_901_759, busy(2)
     slurm.change(10, priority=basic)

@@ -231,7 +231,7 @@ def test_signals_end_command_and_cluster(
         wait_for(lambda: not conf.parent.exists())
 
 
-def test_a_daemon_that_dies_is_told_and_the_rest_still_ends(
+def test_a_daemon_that_dies_is_reported_and_the_rest_still_ends(
     slurm_packages: None, command: Command, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"

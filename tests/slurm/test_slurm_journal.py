@@ -82,7 +82,7 @@ def test_whole_nodes_that_are_taken_back_and_jobs_that_are_forgotten(tmp_path: P
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_why_a_job_is_left_is_told_once_and_when_it_changes(tmp_path: Path, live: bool) -> None:
+def test_why_a_job_is_left_is_reported_once_and_when_it_changes(tmp_path: Path, live: bool) -> None:
     slurm = busy()
     slurm.add(job(99, dependency="afterok:1"), job(98, gpus=0))
     made = controller(slurm, tmp_path, live=live)

@@ -126,7 +126,7 @@ class Command:
         return text
 
 
-def test_the_command_is_told_to_stop(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_the_command_is_asked_to_stop(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     own, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
     wait_for(lambda: all_ours(slurm), 300)

@@ -192,7 +192,7 @@ def test_slurm_says_it_cannot_answer() -> None:
         jobs_from_json(json.dumps({"errors": [error], "jobs": []}))
 
 
-def test_several_nodes_in_a_row_cannot_be_told_apart_once_some_are_in_use() -> None:
+def test_several_nodes_in_a_row_cannot_be_distinguished_once_some_are_in_use() -> None:
     answer = answer_of("v0.0.41", "sinfo.json")
     used, free = answer["sinfo"][0], answer["sinfo"][4]
     for row in (used, free):

@@ -100,7 +100,7 @@ def test_an_unforeseen_error_releases_all_and_shows_itself_or_the_status_says_th
         assert slurm.has_all_back()
 
 
-def test_told_to_stop_before_the_first_cycle_it_writes_nothing(tmp_path: Path) -> None:
+def test_asked_to_stop_before_the_first_cycle_it_writes_nothing(tmp_path: Path) -> None:
     slurm = busy()
     service = Service(controller(slurm, tmp_path))
     service.stop.set()
@@ -208,7 +208,7 @@ def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:
     assert "no controller runs" in made.directory.describe()
 
 
-def test_what_a_policy_was_trained_for_is_told_before_the_first_cycle(tmp_path: Path) -> None:
+def test_what_a_policy_was_trained_for_is_reported_before_the_first_cycle(tmp_path: Path) -> None:
     cell = {"trace": "philly", "cluster": "philly-192", "estimate": "lognormal-1"}
     write_policy(tmp_path / "policy.npz", cell=cell, learned=False)
     made = controller(busy(), tmp_path, live=False)

@@ -87,7 +87,7 @@ def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) ->
 
 
 @pytest.mark.parametrize(("most", "backfill"), [(150, "conservative"), (149, "easy")])
-def test_unless_told_otherwise_it_is_slurms_own_order_with_reservations(
+def test_by_default_it_is_slurms_own_order_with_reservations(
     most: int, backfill: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For every job, up to a number of jobs."""

@@ -22,7 +22,7 @@ def write(folder: Path, *lines: str) -> None:
     (folder / "qssf.csv").write_text("\n".join(["job_id,priority,seconds", *lines]) + "\n")
 
 
-def test_gpu_time_over_gpus_is_a_run_time_and_the_rest_is_told(tmp_path: Path) -> None:
+def test_gpu_time_over_gpus_is_a_run_time_and_the_rest_is_reported(tmp_path: Path) -> None:
     jobs = generated(300)
     named = jobs.iloc[10:20]
     write(tmp_path, *(f"{job},{100 * i + 7},1" for i, job in enumerate(named["job_id"])), "stranger,5,1")

@@ -153,7 +153,7 @@ def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, trace: Callable
     ids=["other bytes", "cut", "pointer", "page"],
 )
 @pytest.mark.parametrize("where", ["cache", "folder"])
-def test_a_wrong_file_by_hand_is_told_and_left_alone(
+def test_a_wrong_file_by_hand_is_reported_and_left_alone(
     where: str, what: bytes, said: str, tmp_path: Path, trace: Callable, source: Path, monkeypatch
 ) -> None:
     folder = tmp_path / "raw" / "d" if where == "cache" else tmp_path / "by hand"

@@ -73,7 +73,7 @@ def test_another_sign_between_the_fields_makes_no_difference(sign: str, tmp_path
     assert ours.equals(theirs) and list(theirs["status"]) == ["passed", "killed", "failed"]
 
 
-def test_bare_commas_inside_and_between_fields_cannot_be_told_apart(tmp_path: Path) -> None:
+def test_bare_commas_inside_and_between_fields_cannot_be_distinguished(tmp_path: Path) -> None:
     path = tmp_path / "jobs.txt"
     path.write_text(SACCT.replace("|", ","))
     with pytest.raises(DataError, match="has commas itself; give --parsable2"):

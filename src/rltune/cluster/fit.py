@@ -138,12 +138,12 @@ def fit(
         raise DataError(
             f"{name or cluster.title}: no job of the trace fits the cluster ({len(jobs)} read); left out: "
             + "; ".join(f"{n} {reason}" for reason, n in audit.left_out.items())
-            + _types_told(jobs, layout, kinds)
+            + _types_in_words(jobs, layout, kinds)
         )
     return fitted, audit
 
 
-def _types_told(jobs: pd.DataFrame, layout: Layout, kinds: np.ndarray) -> str:
+def _types_in_words(jobs: pd.DataFrame, layout: Layout, kinds: np.ndarray) -> str:
     """Which GPU types the jobs ask for that the cluster does not have, as a sentence."""
     asked = sorted(set(jobs.loc[~kinds.any(axis=1), "gpu_type"].dropna()))
     if not asked:

@@ -144,8 +144,8 @@ def conduct(
 def _drift_s(slurm: Emulation) -> float:
     """How far the cluster's clock is behind, from a command that reads it; the middle of the command's run counts."""
     before_s = slurm.now()
-    told_s = float(slurm.run("date", "+%s.%N"))
-    return (before_s + slurm.now()) / 2 - told_s
+    date_s = float(slurm.run("date", "+%s.%N"))
+    return (before_s + slurm.now()) / 2 - date_s
 
 
 @contextmanager
