@@ -109,7 +109,7 @@ def test_the_controller_on_a_head_node(installed: Installed, tmp_path: Path) -> 
     config.write_text(
         f"policy: {tmp_path}/policy.npz\neligible: {{partitions: [all]}}\nstate_directory: {tmp_path}/state\n"
     )
-    assert " ranked, " in run("rltune", "slurm", "run", "--config", config, "--once")
+    assert " ranked=" in run("rltune", "slurm", "run", "--config", config, "--once")
 
 
 def test_training_has_tensorflow_and_no_jupyter(installed: Installed) -> None:

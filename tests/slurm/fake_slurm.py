@@ -80,6 +80,9 @@ class FakeSlurm:
     """Called after each batch of releases."""
     refuses: dict[int, str] = field(default_factory=dict)
     """Jobs whose release is refused, with Slurm's words."""
+    ended_s: float = 0.0
+    """How long jobs that have ended may be requeued."""
+    batch: int = 500
     hidden: set[int] = field(default_factory=set)
     """Jobs that are there, and that the queue's listing lacks."""
     computed: dict[int, int] = field(default_factory=dict)
@@ -144,6 +147,10 @@ class FakeSlurm:
         self._answer("states")
         there = {number: self.queue[number] for number in ids if number in self.queue}
         return {number: JobState(one.state, one.priority) for number, one in there.items()}
+
+    def requeue_s(self) -> float:
+        self._answer()
+        return self.ended_s
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         self._answer("unknown")
@@ -212,7 +219,8 @@ def controller(
         policy,
         live,
         lambda: NOW_S,
-        lambda line: (said.append(line), say(line)),
+        lambda line, level=0: (said.append(line), say(line)),
+        pause=lambda seconds: None,
     )
     made.said = said  # type: ignore[attr-defined]
     return made

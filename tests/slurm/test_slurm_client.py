@@ -13,7 +13,7 @@ import pytest
 from fake_slurm import assigned, controller
 
 from rltune.errors import SlurmError, SlurmUnavailable
-from rltune.slurm.client import BATCH, PAUSES_S, Client
+from rltune.slurm.client import FIRST_BATCH, LARGEST_BATCH, PAUSES_S, Client
 from rltune.slurm.ownership import Assignment, Ownership
 from rltune.slurm.records import Change, JobState, Outcome
 
@@ -77,12 +77,58 @@ def test_each_change_has_its_outcome(commands: Commands) -> None:
 
 
 def test_many_changes_go_in_batches_each_with_the_time_limit_to_itself(commands: Commands) -> None:
+    """A small one first, to see how fast Slurm is."""
     scontrol(commands)
-    outcomes = commands.client().update(
-        [Change(10 + k, 1) if k % BATCH else Change(7, 1) for k in range(2 * BATCH + 1)]
-    )
-    assert [k for k, outcome in enumerate(outcomes) if not outcome.ok] == [0, BATCH, 2 * BATCH]
+    wrong = {0, FIRST_BATCH, FIRST_BATCH + LARGEST_BATCH}
+    outcomes = commands.client().update([Change(7 if k in wrong else 10 + k, 1) for k in range(max(wrong) + 1)])
+    assert {k for k, outcome in enumerate(outcomes) if not outcome.ok} == wrong
     assert commands.called("scontrol") == 3
+
+
+SLOW = """
+for line in sys.stdin.read().splitlines():
+    words = line.split()
+    if words[0] == 'update':
+        time.sleep({each_s})
+        open({made!r}, 'a').write(words[1].removeprefix('jobid=') + chr(10))
+    else:
+        print('invalid keyword:', line, file=err, flush=True)
+"""
+
+
+def test_batches_are_as_long_as_a_slow_slurm_lets_them_be(commands: Commands) -> None:
+    """Fifty changes of 0.1 s take longer than the limit of 2 s: what was answered by then counts, and the rest follows."""
+    made = commands.folder / "made"
+    commands.make("scontrol", SLOW.format(each_s=0.1, made=str(made)))
+    client = commands.client(2.0)
+    assert client.update([Change(100 + k, 1) for k in range(60)]) == [Outcome(100 + k, True) for k in range(60)]
+    assert 1 <= client.batch <= 8 and {int(job) for job in made.read_text().split()} == set(range(100, 160))
+
+
+def test_what_a_slurm_that_falls_silent_has_answered_counts(commands: Commands) -> None:
+    commands.make(
+        "scontrol",
+        """
+for k, line in enumerate(sys.stdin.read().splitlines()):
+    if k == 6 or os.path.exists('silent'):
+        open('silent', 'w').close()
+        print('Unable to contact slurm controller (connect failure)', file=err)
+        break
+    if not line.startswith('update'):
+        print('invalid keyword:', line, file=err)
+""".replace("'silent'", repr(str(commands.folder / "silent"))),
+    )
+    outcomes = commands.client().update([Change(100 + k, 1) for k in range(5)])
+    assert [outcome.ok for outcome in outcomes] == [True] * 3 + [False] * 2
+    assert [outcome.unknown for outcome in outcomes] == [False] * 3 + [True] * 2 and "Unable" in outcomes[4].message
+    with pytest.raises(SlurmUnavailable, match="Unable to contact"):
+        commands.client().update([Change(100, 1)])
+
+
+@pytest.mark.parametrize(("age", "expected"), [("300 sec", 420.0), ("0 sec", 7 * 86400.0)])
+def test_how_long_ended_jobs_may_be_requeued_is_slurms_minjobage(commands: Commands, age: str, expected: float) -> None:
+    commands.make("scontrol", f"print('MessageTimeout = 10 sec\\nMinJobAge               = {age}')")
+    assert commands.client().requeue_s() == expected
 
 
 def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,14 +247,14 @@ for job in wanted:
 """
 
 
-@pytest.mark.parametrize("batch", [BATCH, 1])
+@pytest.mark.parametrize("batch", [LARGEST_BATCH, 1])
 def test_how_jobs_stand_that_are_asked_for_by_id(
     commands: Commands, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
     """Of an array its waiting rest, else a task that is not over; whatever variables the user has set."""
     commands.make("squeue", STATES)
     client = commands.client(SQUEUE_FORMAT="%j", SQUEUE_STATES="RUNNING")
-    monkeypatch.setattr("rltune.slurm.client.BATCH", batch)
+    monkeypatch.setattr("rltune.slurm.client.LARGEST_BATCH", batch)
     assert client.states([60, 5, 6, 7, 50, 61, 70]) == {
         5: JobState("PENDING", 1_000_007),
         6: JobState("CANCELLED", 12),
@@ -218,7 +264,7 @@ def test_how_jobs_stand_that_are_asked_for_by_id(
     }
     assert client.states([7]) == {} and client.states([]) == {}
     assert len(client.states([5, *range(1000, 1000 + 2 * batch)])) == 1
-    assert commands.called("squeue") == (5 if batch == BATCH else 11)
+    assert commands.called("squeue") == (5 if batch == LARGEST_BATCH else 11)
 
 
 @pytest.mark.parametrize("said", ["5|5|PENDING|10000", "5|5|PEND", "x|x|PENDING|xxxxxxx|.", "slurm_load_jobs error"])

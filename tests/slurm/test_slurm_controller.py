@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fake_slurm import (
     BAND,
+    NOW_S,
     FakeSlurm,
     assigned,
     beside_one,
@@ -24,7 +26,6 @@ from fake_slurm import (
 from rltune.config.load import project_root, read_block
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import RLTuneError
-from rltune.slurm.controller import Stop
 from rltune.slurm.ownership import Assignment
 from rltune.slurm.records import Parsed, SlurmNode
 from rltune.slurm.service import GAVE_UP, Service, describe
@@ -44,7 +45,7 @@ def test_a_dry_run_writes_nothing_but_says_what_it_would(tmp_path: Path) -> None
     done = made.cycle()
     assert done.ranked == done.changed == len(done.planned) == 6 and not slurm.writes and not assigned(made)
     said = describe(done, live=False)
-    assert "would change 6" in said and all(line in said for line in done.planned)
+    assert "would_change=6" in said and all(line in said for line in done.planned)
     assert said.endswith("left to Slurm, depends on other jobs: 99")
 
 
@@ -66,8 +67,23 @@ def test_what_leaves_the_scope_is_released_and_what_ends_is_forgotten(tmp_path: 
     made.cycle()
     assert slurm.released == [10] and slurm.queue[10].priority == slurm.computed[10]
     made.cycle()
-    assert set(assigned(made)) == {11, 14, 15}, "11 runs, and may be requeued"
+    assert set(assigned(made)) == {10, 11, 14, 15}, "11 runs, and may be requeued; the release of 10 may come undone"
+    made.cycle()
+    assert set(assigned(made)) == {11, 14, 15}
     assert slurm.queue[12].held, "a user's hold is the user's"
+
+
+def test_jobs_that_have_waited_too_long_for_their_size_go_first(tmp_path: Path) -> None:
+    """11 and 13 have two GPUs, 12 one; since when a job could have started counts, and the longest wait is first."""
+    day_s = 86400.0
+    slurm = busy()
+    slurm.change(11, submit_s=NOW_S - 3.1 * day_s)
+    slurm.change(12, submit_s=NOW_S - 1.1 * day_s)
+    slurm.change(13, submit_s=NOW_S - 2.9 * day_s)
+    slurm.change(14, submit_s=NOW_S - 9.0 * day_s, eligible_s=NOW_S - 60.0)
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    assert sorted(range(10, 16), key=lambda n: -priorities(slurm)[n])[:2] == [11, 12]
 
 
 def test_a_job_that_starts_between_reading_and_writing_is_a_refusal(tmp_path: Path) -> None:
@@ -156,25 +172,72 @@ def test_where_slurm_ranks_every_job_above_the_band_that_is_reported(tmp_path: P
 
 
 def test_a_band_that_slurms_own_priorities_reach_is_refused(tmp_path: Path) -> None:
-    slurm = FakeSlurm({10: job(10, priority=1_500_000)}, five_nodes(4, 4, 2, 2, 1))
+    users = ("ada", "ada", "grace")
+    jobs = {10 + k: job(10 + k, priority=1_500_000, user=user) for k, user in enumerate(users)}
+    slurm = FakeSlurm(jobs, five_nodes(4, 4, 2, 2, 1))
     with pytest.raises(RLTuneError, match="1,000,000 to 2,000,000 that no controller"):
         Service(controller(slurm, tmp_path), once=True).run()
     high = controller(slurm, tmp_path, eligible={"partitions": ["gpu"], "priority_below": 50_000})
     assert high.cycle().ranked == 0 and not slurm.writes, "a high priority of Slurm's own is not the controller's"
 
 
-def test_somebody_else_in_the_band_ends_it(tmp_path: Path) -> None:
-    """For example a second controller with another list, which began when nothing waited."""
-    slurm, _ = ranked(tmp_path / "a", cycles=1)
+def test_jobs_that_others_put_into_the_band_do_not_stop_it(tmp_path: Path) -> None:
+    """Users can lower the priorities of their own jobs: eligible ones are ranked, the others left, and both reported once."""
+    slurm, made = ranked(tmp_path)
+    slurm.add(job(40, priority=BAND.low + 3), job(41, priority=BAND.low + 4, qos="sla"))
+    made.config = make_config(eligible={"partitions": ["gpu"], "exclude_qos": ["sla"]})
+    for _ in range(3):
+        assert made.cycle().ranked == 7
+    assert 40 in assigned(made) and slurm.queue[41].priority == BAND.low + 4
+    assert len(made.said) == 1 and "2 waiting jobs (for example job 40)" in made.said[0] and "; 1 are" in made.said[0]
+    again = controller(slurm, tmp_path, eligible={"partitions": ["gpu"], "exclude_qos": ["sla"]})
+    assert Service(again, once=True).run() == 0, "nor does it keep one from starting"
+
+
+def test_a_second_controller_with_the_same_band_stops_it(tmp_path: Path) -> None:
+    """It has another list and began when nothing waited; only an operator can raise priorities."""
+    slurm, made = ranked(tmp_path / "a")
     given = dict(slurm.queue)
-    with pytest.raises(Stop, match=r"6 waiting jobs .for example job 10.* is a second one running"):
-        controller(slurm, tmp_path / "b").cycle()
-    assert slurm.queue == given and controller(slurm, tmp_path / "c", live=False).cycle().ranked == 6
-    slurm.add(job(40, priority=BAND.low + 3))
-    with pytest.raises(RLTuneError, match="1 waiting jobs"):
-        Service(controller(slurm, tmp_path / "a")).run()
-    slurm.change(40, priority=77)
-    # from the end of the first cycle on
-    made = controller(slurm, tmp_path / "a", say=lambda line: slurm.add(job(41, priority=BAND.low + 3)))
-    assert Service(made).run() == GAVE_UP and slurm.queue[41].priority == BAND.low + 3
-    assert all(slurm.queue[n].priority == slurm.computed[n] for n in range(10, 16))
+    assert controller(slurm, tmp_path / "c", live=False).cycle().ranked == 6 and slurm.queue == given
+    with pytest.raises(RLTuneError, match=r"6 waiting jobs .* no controller of this directory"):
+        for number in (10, 11):
+            slurm.change(number, user="grace")
+        Service(controller(slurm, tmp_path / "b")).run()
+
+    def other(line: str) -> None:
+        if line.startswith("cycle"):
+            for number in (10, 11, 12):
+                slurm.change(number, priority=min(slurm.queue[number].priority + 77, BAND.high))
+
+    made = controller(slurm, tmp_path / "a", say=other)
+    assert Service(made).run() == GAVE_UP and slurm.has_all_back()
+    assert sum("is a second controller running?" in line for line in made.said) == 3, "reported, found again, released"
+
+
+def test_one_with_another_band_is_noticed(tmp_path: Path) -> None:
+    slurm, made = ranked(tmp_path)
+    for number in range(10, 16):
+        slurm.change(number, priority=5_000_000 - number)
+    for _ in range(3):
+        assert made.cycle().ranked == 0
+    assert len(made.said) == 1 and "another controller with another band" in made.said[0]
+
+
+def test_an_ended_job_that_is_requeued_is_known(tmp_path: Path) -> None:
+    """As long as Slurm knows it, its owner may put it back into the queue; it has the priority that it was given then."""
+    slurm, made = ranked(tmp_path)
+    slurm.ended_s = made._requeue_s = 420.0
+    ended = slurm.queue.pop(10)
+    for _ in range(5):
+        made.cycle()
+    assert assigned(made)[10].ended_s
+    slurm.add(replace(ended, reason="Dependency", dependency="afterok:1"))
+    slurm.computed[10] = 4990
+    made.cycle()
+    assert slurm.queue[10].priority == 4990 and not made.said
+    del slurm.queue[10]
+    for later in (0.0, 0.0, 0.0, 400.0, 421.0):
+        made.clock = lambda later=later: NOW_S + later
+        made.steady = None
+        made.cycle()
+    assert 10 not in assigned(made)

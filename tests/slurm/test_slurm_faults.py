@@ -94,7 +94,7 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
     said: list[str] = []
     service, kept = Service(made, between_tries_s=0.0), set()
 
-    def say(line: str) -> None:
+    def say(line: str, level: int = 0) -> None:
         said.append(line)
         kept.add(len(assigned(made)))
         if len(said) == 26:
@@ -102,7 +102,7 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
 
     made.say = say
     assert service.run() == DONE, said
-    failed, ranked = (sum(word in line for line in said) for word in ("cycle failed", "12 ranked"))
+    failed, ranked = (sum(word in line for line in said) for word in ("cycle failed", "ranked=12"))
     assert failed >= 12 and ranked >= 6 and kept <= {0, 12}
     assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not assigned(made)
 
@@ -141,7 +141,7 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
         made.clock, made.steady = slurm.now, time.monotonic
         service = Service(made, between_tries_s=0.0)
 
-        def say(line: str) -> None:
+        def say(line: str, level: int = 0) -> None:
             seen.append((line, min(priorities(slurm).values())))
             match len(seen):
                 case 2:
@@ -156,8 +156,8 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
         made.say = say
         assert service.run() == DONE
         lines = [line for line, _ in seen]
-        assert "12 ranked" in lines[1] and "jumped by +7200 s" in lines[2] and "12 ranked" in lines[3]
-        assert "13 ranked" in lines[5] and "jumped by -7200 s" in lines[7] and "cycle failed" not in lines[8]
+        assert "ranked=12" in lines[1] and "jumped by +7200 s" in lines[2] and "ranked=12" in lines[3]
+        assert "ranked=13" in lines[5] and "jumped by -7200 s" in lines[7] and "cycle failed" not in lines[8]
         assert all(least >= BAND.low for _, least in seen[:8])
         assert made.view is not None and made.view.left == {later[0]: "begins later"}, "to Slurm, too, until then"
         assert priorities(slurm).keys() == {*waiting, *later} and nobody_is_ours(slurm) and not assigned(made)

@@ -10,7 +10,6 @@ import pytest
 from fake_slurm import beside_one, busy, controller, job, ranked
 
 from rltune.errors import SlurmUnavailable
-from rltune.slurm import release as releasing
 from rltune.slurm.state_directory import StateDirectory
 
 
@@ -55,11 +54,9 @@ def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
     assert whys(tmp_path, "released") == [(12, "depends on other jobs")]
 
 
-def test_released_is_what_was_released_where_slurm_falls_silent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(releasing, "BATCH", 1)
+def test_released_is_what_was_released_where_slurm_falls_silent(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=1)
+    slurm.batch = 1
     for number in (12, 13):
         slurm.change(number, dependency="afterok:1")
     slurm.after_release = lambda: setattr(slurm, "silent", True)

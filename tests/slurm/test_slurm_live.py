@@ -152,7 +152,7 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     del own[waiting[0]]
     own[waiting[1]] = 0
     printed = command.output("run", "--live", "--once")
-    assert "going on with" in printed and "13 ranked" in printed
+    assert "going on with" in printed and "ranked=13" in printed
     ranked = priorities(slurm)
     assert ranked.pop(waiting[1]) == 0 and all(BAND.low <= priority <= BAND.high for priority in ranked.values())
     assert ranked.keys() == {*waiting[2:], *more}

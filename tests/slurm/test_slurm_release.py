@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import typer
-from fake_slurm import BAND, assigned, busy, controller, job, ranked
+from fake_slurm import BAND, assigned, busy, controller, job, priorities, ranked
 
 from rltune.cli import slurm as command
 from rltune.errors import SlurmUnavailable
-from rltune.slurm import release as releasing
 from rltune.slurm.ownership import Assignment, Ownership
+from rltune.slurm.release import SAVED_S
 
 REASONS = {"held": "held", "set": "somebody has set its priority"}
 
@@ -28,11 +29,9 @@ def somebody(slurm: object, number: int, then: str) -> None:
 
 @pytest.mark.parametrize("when", ["just before", "between two batches"])
 @pytest.mark.parametrize("then", ["held", "set", "started"])
-def test_what_happens_to_a_job_while_others_are_released(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str, when: str
-) -> None:
-    monkeypatch.setattr(releasing, "BATCH", 2)
+def test_what_happens_to_a_job_while_others_are_released(tmp_path: Path, then: str, when: str) -> None:
     slurm, made = ranked(tmp_path)
+    slurm.batch = 2
     if when == "just before":
         somebody(slurm, 14, then)
     else:
@@ -58,13 +57,13 @@ def test_what_happens_to_a_job_just_before_it_is_released_in_a_cycle_stays(tmp_p
     assert made.cycle().left[13] == REASONS[then]
 
 
-def test_the_queue_is_read_no_oftener_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_queue_is_read_no_oftener_than_needed(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path)
     assert slurm.asked == ["jobs"] * 2, "once a cycle"
-    monkeypatch.setattr(releasing, "BATCH", 2)
+    slurm.batch = 2
     slurm.asked.clear()
     made.release_all("test")
-    assert slurm.asked == ["jobs", "states", "states"], "and of the second and third batch just its jobs"
+    assert slurm.asked == ["jobs", "states", "states", "jobs", "jobs"], "of the second and third batch just its jobs"
 
 
 def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path: Path) -> None:
@@ -95,10 +94,10 @@ def test_an_answer_that_lacks_jobs_while_all_is_released(tmp_path: Path) -> None
     assert made.release_all("test") == (6, []) and slurm.has_all_back() and not assigned(made)
 
 
-def test_slurm_falls_silent_between_two_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_falls_silent_between_two_batches(tmp_path: Path) -> None:
     """What it has released by then is not taken for somebody else's doing."""
-    monkeypatch.setattr(releasing, "BATCH", 2)
     slurm, made = ranked(tmp_path)
+    slurm.batch = 2
     slurm.after_release = lambda: setattr(slurm, "silent", True)
     with pytest.raises(SlurmUnavailable):
         made.release_all("test")
@@ -125,7 +124,7 @@ def release(made: object, band: bool, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def test_release_without_a_list_says_what_is_in_the_band_of_the_ranked_partitions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert release(controller(busy(), tmp_path), False, monkeypatch) == 0, "nothing is in the band"
     slurm, _ = ranked(tmp_path, cycles=1)
@@ -133,9 +132,41 @@ def test_release_without_a_list_says_what_is_in_the_band_of_the_ranked_partition
     slurm.computed[71] = 4000
     (tmp_path / "assigned.json").unlink()
     for _ in range(2):
-        assert release(controller(slurm, tmp_path), False, monkeypatch) == 3
-        said = capsys.readouterr().out
-        assert "no such list, and 7 waiting jobs" in said and "`rltune slurm release --band`" in said
+        made = controller(slurm, tmp_path)
+        assert release(made, False, monkeypatch) == 3
+        assert "7 waiting jobs (for example job 10)" in made.said[-1] and "release --band`" in made.said[-1]
     assert not slurm.released
     assert release(controller(slurm, tmp_path), True, monkeypatch) == 0 and set(slurm.released) == {*range(10, 16), 71}
     assert slurm.queue[70].priority == BAND.low + 1 and release(controller(slurm, tmp_path), False, monkeypatch) == 0
+
+
+def test_release_with_a_list_looks_for_the_band_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm, _ = ranked(tmp_path)
+    slurm.add(job(70, priority=BAND.low + 1))
+    assert release(controller(slurm, tmp_path), False, monkeypatch) == 3 and set(slurm.released) == {*range(10, 16)}
+
+
+@pytest.mark.parametrize("undone", ["lost", "late"])
+def test_a_release_that_comes_undone_is_made_again(tmp_path: Path, undone: str) -> None:
+    """slurmctld is killed before it has saved it, or a change that was sent long ago arrives after it."""
+    slurm, made = ranked(tmp_path)
+    before, times = priorities(slurm)[12], []
+
+    def pause(seconds: float) -> None:
+        times.append(seconds)
+        if len(times) == 1:
+            slurm.change(12, priority=before)
+
+    if undone == "late":
+        made.directory.write(Ownership(assigned(made) | {12: replace(assigned(made)[12], previous=before)}))
+        slurm.change(12, priority=before + 1)
+    made.pause = pause
+    assert made.release_all("test") == (6, []) and slurm.has_all_back() and not assigned(made)
+    assert times == [SAVED_S, SAVED_S], "after each release, until slurmctld has saved it"
+
+
+def test_jobs_that_slurm_itself_puts_into_the_band_are_released_once(tmp_path: Path) -> None:
+    """Its own priorities reach into the band, as with priority/basic when it counts down from the least it knows."""
+    slurm, made = ranked(tmp_path)
+    slurm.computed = {number: BAND.low + 7 for number in slurm.computed}
+    assert made.release_all("test") == (6, []) and slurm.released == list(range(10, 16)) and not made.others

@@ -104,21 +104,27 @@ def test_by_default_it_is_slurms_own_order_with_reservations(
     assert waits.jobs == len(jobs) and waits.simulated_s == pytest.approx(waits.realised_s)
 
 
-@pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True)])
+@pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True), ("starved", True)])
 def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: bool) -> None:
     rules, jobs = config(), arrivals(np.random.default_rng(3), 60)
+    rules = rules.model_copy(update={"max_wait_h": {2: 24.0, 8: 24.0}})
     first = begun(jobs, rules)
     start_s, end_s = played(jobs, first, "fifo", rules)
     if policy == "worst":  # everybody waits three times as long
         longer_s = 2 * (start_s - [one.submit_s for one in jobs])
+        start_s, end_s = start_s + longer_s, end_s + longer_s
+    elif policy == "starved":  # the large jobs wait two and a half times as long, the others not at all
+        longer_s = (start_s - [one.submit_s for one in jobs]) * [1.5 if one.gpus == 4 else -1.0 for one in jobs]
         start_s, end_s = start_s + longer_s, end_s + longer_s
     watchdog, said = Watchdog(rules), ""
     for now_s, there, waiting in steps(jobs, start_s, end_s):
         said = said or watchdog.cycle(replace(first, now_s=now_s, ranked=tuple(waiting)), there)
     assert bool(said) == says
     if says:
-        assert "longer in 3 comparisons in a row" in said and watchdog.last is not None
-        assert watchdog.last.realised_s > 1.2 * watchdog.last.simulated_s
+        assert "in 3 comparisons in a row" in said and watchdog.last is not None
+        assert (watchdog.last.realised_s > 1.2 * watchdog.last.simulated_s) == (policy == "worst")
+        assert ("mean wait" in said) == (policy == "worst") and "largest wait of jobs of up to 8 GPUs" in said
+        assert policy == "worst" or "up to 2 GPUs" not in said
 
 
 def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:

@@ -32,7 +32,7 @@ def test_what_is_taken_away_while_it_runs_makes_it_release_all(tmp_path: Path, w
     slurm, state = busy(), tmp_path / "state"
 
     def say(line: str) -> None:
-        if "6 ranked" in line:
+        if "ranked=6" in line:
             TAKEN[what](state)
             if stopped_first:
                 service.stop.set()
@@ -57,13 +57,13 @@ def test_a_second_controller_on_a_new_lock_is_noticed(tmp_path: Path) -> None:
 
 def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert StateDirectory(tmp_path / "none").ownership() == Ownership() and not (tmp_path / "none").exists()
-    written = Ownership({7: Assignment(5, 6, True, 1, True), 12: Assignment(9)}, {3: 1})
+    written = Ownership({7: Assignment(5, 6, True, 1, True), 8: Assignment(4, ended_s=1e9), 12: Assignment(9)}, {3: 1})
     StateDirectory(tmp_path).write(written)
     assert StateDirectory(tmp_path).ownership() == written
     described = StateDirectory(tmp_path).describe()
     assert "2 jobs have been assigned" in described and "priorities of 1 jobs" in described
-    (tmp_path / "assigned.json").write_text('{"format": 3, "jobs": {}}')
-    with pytest.raises(DataError, match="format 3, expected 2"):
+    (tmp_path / "assigned.json").write_text('{"format": 2, "jobs": {}}')
+    with pytest.raises(DataError, match="format 2, expected 3"):
         StateDirectory(tmp_path).ownership()
 
 

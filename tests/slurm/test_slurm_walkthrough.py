@@ -108,7 +108,7 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
         )
         own = priorities(slurm)
         said = rltune("slurm", "run", "--config", mine, "--once")
-        assert "12 ranked" in said and "would change 12" in said and priorities(slurm) == own
+        assert "ranked=12" in said and "would_change=12" in said and priorities(slurm) == own
         planned = {int(job): int(value) for job, value in re.findall(r"job (\d+), priority (\d+)", said)}
         assert "changed 12" in rltune("slurm", "run", "--config", mine, "--once", "--live")
         written = priorities(slurm)

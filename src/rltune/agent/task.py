@@ -66,6 +66,9 @@ class TrainingTask:
     ) -> None:
         self.cell, self.preset, self.lookahead, self.simulation = cell, preset, lookahead, simulation
         self.jobs, self.layout, self.split = workload.jobs, workload.layout, workload.split
+        last_s = float(self.jobs.submit_s[self.split.train[1] - 1])
+        self.jobs_until = (pd.Timestamp(workload.meta.t0) + pd.Timedelta(seconds=last_s)).isoformat(timespec="seconds")
+        """When the last job of the training part was submitted."""
         self.scheduler = SchedulerConfig.of(cell, simulation)
         self.length = preset.sequence_jobs
         self.validation = spread(disjoint_windows(*self.split.validation, self.length), preset.validation_windows)
@@ -99,6 +102,7 @@ class TrainingTask:
         return {
             "agent": agent,
             "cell": asdict(self.cell),
+            "jobs_until": self.jobs_until,
             "features": features,
             "shapes": shapes_of(features, agent),
             "preset": self.preset.model_dump(),

@@ -32,13 +32,18 @@ def run(
 ) -> None:
     """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until a signal to stop; release them then.
 
-    Exit status: 0 stopped; 1 too many cycles failed; 3 jobs may still have priorities of the controller's; 4 stopped by the
-    watchdog, or because policy or list of assigned jobs cannot be used: look before it runs again. Jobs are released except
-    with status 3 and with --once.
+    Exit status: 0 stopped; 1 too many cycles failed; 2 the configuration is wrong; 3 jobs may still have priorities of the
+    controller's; 4 policy or list of assigned jobs cannot be used, or somebody else writes priorities of the band. Jobs are
+    released except with status 3 and with --once.
     """
     from rltune.slurm.service import Service
 
-    raise typer.Exit(Service(_controller(config, live), once, speed).run())
+    try:
+        controller = _controller(config, live)
+    except ConfigError as error:
+        print(f"rltune: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    raise typer.Exit(Service(controller, once, speed).run())
 
 
 @slurm_app.command()
@@ -54,24 +59,16 @@ def release(
         bool, typer.Option("--band", help="Also jobs with a priority in the band that no list has.")
     ] = False,
 ) -> None:
-    """Release every assigned job to Slurm: after a crash, or to be sure.
+    """Release every assigned job to Slurm: after a crash, or to be sure. It looks again until Slurm has saved its state.
 
-    Exit status 3 where one is refused, or where there is no list of assigned jobs and some wait with priorities of the band.
+    Exit status 0: no job waits with a priority of the band any more; 3: some do.
     """
     controller = _controller(config, True)
-    path, limits = controller.directory.assigned_path, controller.config.band
     with controller.directory.lock():
-        listed = path.is_file()
         _, refused = controller.release_all("rltune slurm release", band)
-        others = frozenset() if listed or band else controller.from_before()[1]
     for outcome in refused:
         print(f"job {outcome.job}: {outcome.message}")
-    if others:
-        print(
-            f"{path}: no such list, and {len(others)} waiting jobs have priorities of {limits.low:,} to {limits.high:,} "
-            f"(for example job {min(others)}); `rltune slurm release --band` releases these"
-        )
-    raise typer.Exit(3 if refused or others else 0)
+    raise typer.Exit(3 if refused or controller.others else 0)
 
 
 @slurm_app.command()

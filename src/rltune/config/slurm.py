@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -71,6 +71,9 @@ class WatchdogConfig(Block):
     """Minimum number of jobs for a comparison."""
     tolerance: float = Field(0.2, gt=0)
     """Fraction by which the mean wait may exceed that of the simulation."""
+    tail_tolerance: float = Field(1.0, gt=0)
+    """Fraction by which the 95th and 99th percentile of the wait and the largest wait may exceed those of the simulation, each
+    by size of the jobs (`max_wait_h`)."""
     patience: int = Field(6, ge=1)
     """Consecutive comparisons that have to exceed the tolerance."""
 
@@ -84,6 +87,12 @@ class SlurmConfig(Block):
     """Which waiting jobs are ranked."""
     band: BandConfig = BandConfig()
     """Priorities that are written."""
+    max_wait_h: dict[Annotated[int, Field(ge=1)], Annotated[float, Field(gt=0)]] = Field(
+        {1: 24.0, 8: 72.0, 1024: 168.0}, min_length=1
+    )
+    """Hours after which a job goes before all others that are ranked, by its size: most GPUs → hours; larger jobs have the
+    hours of the largest size. A written priority does not age. The defaults end at 168 h, the wait (PriorityMaxAge) from which
+    a job's age counts fully in Slurm's own priority; small jobs, which any order can start soon, get less."""
     interval_s: float = Field(60.0, gt=0)
     """Seconds from the start of one cycle to the start of the next (paper §5.6: one minute)."""
     slurm_conf: str | None = None
@@ -110,6 +119,12 @@ class SlurmConfig(Block):
     max_failures: int = Field(5, ge=1)
     """Consecutive failed cycles after which every job is released."""
     max_policy_age_days: float | None = Field(None, gt=0)
-    """Age of the policy's file above which every job is released; null: no limit."""
+    """Days since the submission of the last job that the policy was trained on above which every job is released; null: no
+    limit."""
     watchdog: WatchdogConfig | None = WatchdogConfig()
-    """When to stop because jobs wait longer than without the controller; null: never."""
+    """When to pause for a day because jobs wait longer than without the controller; null: never."""
+
+    def size_of(self, gpus: int) -> int:
+        """The size class of a job: the least size of `max_wait_h` that it does not exceed, or the largest."""
+        sizes = sorted(self.max_wait_h)
+        return next((size for size in sizes if gpus <= size), sizes[-1])

@@ -111,7 +111,8 @@ class Journal:
         lines: list[Line] = []
         for outcome in outcomes:
             if not outcome.ok:
-                lines.append({**_line(view, "refused", outcome.job), "what": what, "why": outcome.message})
+                word = "unknown" if outcome.unknown else "refused"
+                lines.append({**_line(view, word, outcome.job), "what": what, "why": outcome.message})
             elif event:
                 why = {"why": reasons[outcome.job]} if outcome.job in reasons else {}
                 lines.append({**_line(view, event, outcome.job), **why})
@@ -131,9 +132,9 @@ class Writer:
     journal: Journal
     note: Callable[[Callable[[], None]], None]
 
-    def write(self, plan: Plan) -> tuple[int, int, int]:
+    def write(self, plan: Plan) -> tuple[int, int, int, bool]:
         """Write the list of assigned jobs, then the plan to the journal, then to Slurm, then the outcomes; how many jobs
-        were changed, how many released, and how many of either Slurm refused.
+        were changed, how many released, how many of either Slurm refused, and whether it answered all.
 
         Raises RLTuneError where Slurm does not answer, OSError where the disk is full: before Slurm gets anything, where
         the disk has to come first.
@@ -152,10 +153,11 @@ class Writer:
             job: replace(given, exclusive=False) if job in unflagged else given
             for job, given in {**new.assigned, **{job: old[job] for job in untried if job in old}}.items()
         }
-        after = {job: given for job, given in after.items() if job not in released or given.exclusive}
-        directory.write(Ownership(after, new.overridden))
+        directory.write(Ownership(after, new.overridden))  # released ones too: it drops them once two answers agree
         changed = sum(o.ok for o in outcomes[: len(plan.changes)])
-        return changed, len(released), sum(not o.ok for o in (*outcomes, *released_now))
+        every = (*outcomes, *released_now)
+        refused = sum(not outcome.ok and not outcome.unknown for outcome in every)
+        return changed, len(released), refused, not any(outcome.unknown for outcome in every)
 
     def _update(self, plan: Plan, unflag: Sequence[Change]) -> list[Outcome]:
         """Change jobs, the ranked ones first."""

@@ -36,8 +36,19 @@ VERSION = re.compile(r"\d+\.\d\S*$", re.ASCII)
 STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
 NOT_NOW = "not available right now"
 """scontrol of a job that slurmdbd does not know yet, just after sbatch."""
-BATCH = 500
-"""Most changes that one scontrol is given: each batch has the time limit to itself, and a long queue takes several."""
+FIRST_BATCH, LARGEST_BATCH = 50, 500
+"""Changes that one scontrol is given before any was timed, and at most: each batch has the time limit to itself."""
+PART_OF_LIMIT = 1 / 3
+"""Part of the time limit that a batch is expected to take, by the time that the changes before it took."""
+LIMITS = 10
+"""Time limits after which no further batch is sent: what is left follows in the next cycle."""
+TIMED_OUT = -1
+"""In place of the exit status of a command that was killed at the time limit."""
+MIN_JOB_AGE = re.compile(r"^MinJobAge\s*=\s*(\d+)", re.MULTILINE)
+PURGE_S = 120.0
+"""Longest time that slurmctld takes to drop a job whose MinJobAge is over: it looks once a minute."""
+FOREVER_S = 7 * 86400.0
+"""How long ended jobs are followed where MinJobAge is 0, with which Slurm never drops them."""
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 3.0)
 """Pauses between tries of changes that are not possible yet."""
 UNKNOWN = re.compile(r"invalid job id", re.IGNORECASE)
@@ -80,6 +91,7 @@ class Client:
             self.env["SLURM_CONF"] = str(Path(config).resolve())
         self.timeout_s = timeout_s
         self._speed = own_speed()  # waits here are by this process's clock
+        self._change_s: float | None = None  # what the last changes took, each
 
     def version(self) -> str:
         """Slurm's version, such as 22.05.8, as its commands report it (without the controller)."""
@@ -99,9 +111,10 @@ class Client:
         return answers.nodes_from_json(self._run(["sinfo", "--all", "-N", "--json"]).stdout)
 
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Change waiting jobs, all in one scontrol where they are not many; one outcome a change, in their order.
+        """Change waiting jobs; one outcome a change, in their order.
 
-        A job that has started, ended or gone in the meantime is an outcome, not an error.
+        A job that has started, ended or gone in the meantime is an outcome, not an error; so is a change that nothing was
+        heard of any more after others had been answered.
         """
         return self._order([(change.job, _update_line(change)) for change in changes])
 
@@ -116,15 +129,24 @@ class Client:
         """
         wanted = sorted(set(ids))
         found: dict[int, JobState] = {}
-        for k in range(0, len(wanted), BATCH):
-            found |= self._states(wanted[k : k + BATCH])
+        for k in range(0, len(wanted), LARGEST_BATCH):
+            found |= self._states(wanted[k : k + LARGEST_BATCH])
         return found
+
+    def requeue_s(self) -> float:
+        """How long a job that has ended may be put back into the queue: Slurm's MinJobAge and some time, s."""
+        found = MIN_JOB_AGE.search(self._run(["scontrol", "show", "config"]).stdout)
+        if found is None:
+            raise SlurmError("scontrol show config: found no MinJobAge")
+        return int(found[1]) + PURGE_S if int(found[1]) else FOREVER_S
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         """Those of these jobs that Slurm says it does not know; an empty answer does not say so."""
         orders = [(job, f"show job {job:d}") for job in ids]
-        said = zip(orders, self._send(orders), strict=True)
-        return frozenset(job for (job, _), text in said if UNKNOWN.search(text))
+        said, error = self._send(orders)
+        if error is not None:
+            raise error
+        return frozenset(job for (job, _), text in zip(orders, said, strict=True) if UNKNOWN.search(text))
 
     def _states(self, wanted: list[int]) -> dict[int, JobState]:
         """States of one batch; of several ids Slurm passes over those it does not know."""
@@ -147,25 +169,49 @@ class Client:
         there = own | tasks | {job: state for job, state in own.items() if state.state not in ENDED_STATES}
         return {job: there[job] for job in wanted if job in there}  # an array's answer has tasks of other batches
 
+    @property
+    def batch(self) -> int:
+        """Changes that Slurm is likely to make well within the time limit."""
+        if self._change_s is None:
+            return FIRST_BATCH
+        most = PART_OF_LIMIT * self.timeout_s * self._speed / max(self._change_s, 1e-6)
+        return int(min(max(most, 1), LARGEST_BATCH))
+
     def _order(self, orders: list[tuple[int, str]]) -> list[Outcome]:
         """Send orders, and again those that are not possible yet; an outcome each, in their order."""
-        said = self._send(orders)
+        said, error = self._send(orders)
+        if error is not None and not said:
+            raise error
         for pause in PAUSES_S:
             again = [k for k, text in enumerate(said) if NOT_NOW in text]
-            if not again:
+            if not again or error is not None:
                 break
             time.sleep(pause * self._speed)
-            for k, text in zip(again, self._send([orders[k] for k in again]), strict=True):
+            more, error = self._send([orders[k] for k in again])
+            for k, text in zip(again, more):
                 said[k] = text
-        return [Outcome(job, not text, text) for (job, _), text in zip(orders, said, strict=True)]
+        known = [Outcome(job, not text, text) for (job, _), text in zip(orders, said)]
+        return known + [Outcome(job, False, str(error), unknown=True) for job, _ in orders[len(said) :]]
 
-    def _send(self, orders: list[tuple[int, str]]) -> list[str]:
-        """What scontrol answers to each order, one scontrol a batch; empty where it succeeded."""
-        return [text for k in range(0, len(orders), BATCH) for text in self._send_batch(orders[k : k + BATCH])]
+    def _send(self, orders: list[tuple[int, str]]) -> tuple[list[str], SlurmError | None]:
+        """(What scontrol answers to each order, empty where it succeeded; why the others have no answer)."""
+        said: list[str] = []
+        until_s = time.monotonic() + LIMITS * self.timeout_s * self._speed
+        while len(said) < len(orders):
+            if time.monotonic() > until_s:
+                made = f"{len(said)} of {len(orders)} changes in {LIMITS * self.timeout_s:g} s"
+                return said, SlurmUnavailable(f"scontrol: Slurm is slow, {made}")
+            try:
+                said += self._send_batch(orders[len(said) : len(said) + self.batch])
+            except SlurmError as error:
+                return said, error
+        return said, None
 
     def _send_batch(self, orders: list[tuple[int, str]]) -> list[str]:
+        """What one scontrol answers to orders, or to the first of them if then its time was up, or Slurm fell silent."""
         lines = "".join(f"{order}\n{MARK}{k}\n" for k, (_, order) in enumerate(orders))
-        done = self._run(["scontrol"], lines, check=False)
+        started = time.monotonic()
+        done = self._run(["scontrol"], lines, check=False, partial=True)
         said: list[str] = []
         before: list[str] = []
         for line in done.stderr.splitlines():
@@ -175,18 +221,28 @@ class Client:
             elif int(mark[1]) == len(said):
                 said.append("; ".join(dict.fromkeys(filter(None, before))))
                 before = []
-        if silent := next((text for text in [*said, *before] if SILENCE.search(text)), ""):
-            made = sum(not text for text in said)
-            raise SlurmUnavailable(f"scontrol: {silent}; {made} of {len(orders)} changes made")
-        if len(said) != len(orders):
-            raise SlurmError(
-                f"scontrol: answered {len(said)} of {len(orders)} changes, then {' '.join(before)[-300:]!r}; "
-                "the outcomes of the others are unknown"
-            )
-        return said
+        self._change_s = (time.monotonic() - started) / max(len(said), 1)
+        silent = next((k for k, text in enumerate([*said, *before]) if SILENCE.search(text)), None)
+        if silent is not None and not said[:silent]:
+            raise SlurmUnavailable(f"scontrol: {[*said, *before][silent]}")
+        if silent is None and len(said) < len(orders):
+            if done.returncode != TIMED_OUT:
+                raise SlurmError(
+                    f"scontrol: answered {len(said)} of {len(orders)} changes, then {' '.join(before)[-300:]!r}; "
+                    "the outcomes of the others are unknown"
+                )
+            if not said:
+                raise self._late("scontrol")
+        return said[:silent]
 
-    def _run(self, argv: list[str], stdin: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run one command to its end, killed at the time limit. ``check``: a failure raises."""
+    def _late(self, command: str) -> SlurmUnavailable:
+        return SlurmUnavailable(f"{command}: no answer within {self.timeout_s:g} s")
+
+    def _run(
+        self, argv: list[str], stdin: str = "", check: bool = True, partial: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one command to its end, killed at the time limit. ``check``: a failure raises; ``partial``: the time limit
+        does not, and what was said until then is returned."""
         try:
             done = subprocess.run(
                 argv,
@@ -197,8 +253,11 @@ class Client:
                 env=self.env,
                 timeout=self.timeout_s * self._speed,
             )
-        except subprocess.TimeoutExpired:
-            raise SlurmUnavailable(f"{argv[0]}: no answer within {self.timeout_s:g} s") from None
+        except subprocess.TimeoutExpired as late:
+            if not partial:
+                raise self._late(argv[0]) from None
+            said = late.stderr or b""  # bytes, whatever the encoding
+            return subprocess.CompletedProcess(argv, TIMED_OUT, "", said.decode(errors="replace"))
         except FileNotFoundError:
             raise SlurmUnavailable(f"{argv[0]}: no such command; are Slurm's commands installed and on PATH?") from None
         if check and done.returncode:

@@ -6,8 +6,10 @@ A cycle either ends well or changes nothing that the next one, or `rltune slurm 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
+from logging import ERROR, WARNING
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,17 @@ from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.apply import Journal, Plan, Writer
 from rltune.slurm.decide import Decision, assign, decide
-from rltune.slurm.eligibility import ABOVE
+from rltune.slurm.eligibility import ABOVE, OVERRIDDEN
 from rltune.slurm.observe import View, observe
 from rltune.slurm.ownership import Ownership, look_up, update_ownership
 from rltune.slurm.records import Change, Outcome, Slurm, SlurmJob
 from rltune.slurm.release import Released, in_band, release_all
 from rltune.slurm.state_directory import StateDirectory
+from rltune.slurm.systemd import Say, log
 
 LIVE_METRIC = ("gauge", "1 while a controller writes priorities, 0 in a dry run and once it has ended")
+SEVERAL = 3
+"""Jobs from which on what happens to them in one cycle is no accident."""
 JUMP_S = 300.0
 """Difference between the two clocks' progress over one interval above which the system's clock was set."""
 
@@ -72,17 +77,30 @@ class Controller:
     live: bool = False
     clock: Callable[[], float] = time.time
     """s since 1970, on Slurm's clock."""
-    say: Callable[[str], None] = print
+    say: Say = log
+    pause: Callable[[float], None] = time.sleep
+    """Waits, s, while a release takes effect."""
     steady: Callable[[], float] | None = None
     """A clock that nobody sets, for noticing when `clock` is set; default: the system's own, with the system's clock."""
     metrics: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
     """Metrics of others (the watchdog), name → (kind, description, value), written with the next cycle's own."""
     view: View | None = field(default=None, repr=False)
     """What the last cycle saw."""
+    others: frozenset[int] = field(default=frozenset(), repr=False)
+    """Waiting jobs with priorities of the band that were not on the list in the last release."""
     jobs: tuple[SlurmJob, ...] = field(default=(), repr=False)
     """All jobs that Slurm reported to it."""
     _policy: TrainedPolicy | None = field(default=None, repr=False)
     _loaded_ns: int = field(default=0, repr=False)
+    _unread: str = field(default="", repr=False)
+    """Why the policy's file cannot be read any more."""
+    _requeue_s: float | None = field(default=None, repr=False)
+    _strangers: frozenset[int] = field(default=frozenset(), repr=False)
+    """Jobs in the band that somebody else put there, as last reported."""
+    _raised: int = field(default=0, repr=False)
+    """Consecutive cycles in which somebody had raised the priorities of several jobs of the list."""
+    _is_sure: bool = field(default=False, repr=False)
+    """Whether the outcomes of all changes of the last cycle are known."""
     _last: tuple[float, float] | None = field(default=None, repr=False)
     _totals: dict[str, float] = field(default_factory=dict, repr=False)
     _shown: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
@@ -103,6 +121,9 @@ class Controller:
             view, ownership, forgotten, done.faults = self._read()
         done.read_s = time.perf_counter() - started
         self.view = view
+        if self.live:
+            self._check_others(view, ownership)
+        self._is_sure = False
         done.notes = self._notes(view)
         done.ranked, done.left, done.running = len(view.ranked), view.left, len(view.running)
         started = time.perf_counter()
@@ -127,7 +148,9 @@ class Controller:
         self._check_clock(now_s)
         missing = known.unaccounted(queue)
         _, over = look_up(self.slurm, known.nearly_forgotten(missing))
-        ownership, forgotten = update_ownership(known, queue, band, missing, over)
+        if self._requeue_s is None:
+            self._requeue_s = self.slurm.requeue_s()
+        ownership, forgotten = update_ownership(known, queue, band, missing, over, now_s, self._requeue_s)
         self.jobs = queue.records
         owned, others = ownership.owned(queue.records, band), ownership.set_by_others(queue.records, band)
         view = observe(queue.records, nodes.records, self.config, now_s, owned, others)
@@ -137,16 +160,41 @@ class Controller:
             raise RLTuneError(
                 f"no usable node with GPUs in `eligible.partitions` ({named}); the cluster's partitions: {there}"
             )
-        self._check_strangers([job.id for job in view.ranked if job.priority in band and job.id not in owned])
         return view, ownership, forgotten, (*queue.faults, *nodes.faults, *view.faults)
 
-    def _check_strangers(self, jobs: Sequence[int]) -> None:
-        """Raise Stop where jobs to be ranked have priorities of the band that this controller did not give them."""
-        if self.live and jobs:
-            raise Stop(
-                f"{len(jobs)} waiting jobs (for example job {min(jobs)}) have priorities of {self.config.band.low:,} to "
-                f"{self.config.band.high:,} that this controller did not give them: is a second one running, or does "
-                "somebody else use its `band`?"
+    def _check_others(self, view: View, ownership: Ownership) -> None:
+        """Report jobs that somebody else put into the band: eligible ones are ranked like any other, the rest is left.
+
+        Their owners can do that, by lowering a priority, so it is no reason to stop. Raising one takes an operator: raises
+        Stop where several priorities of the list are raised within the band in two consecutive cycles, as a second
+        controller does.
+        """
+        band = self.config.band
+        owned = ownership.owned(self.jobs, band)
+        others = in_band(self.jobs, self.config).keys() - owned - ownership.set_by_others(self.jobs, band)
+        if new := others - self._strangers:
+            self.say(
+                f"{len(new)} waiting jobs (for example job {min(new)}) have priorities of the band that this controller did "
+                f"not give them; {len(new - view.left.keys())} are ranked like any other, the rest is left to Slurm",
+                WARNING,
+            )
+        self._strangers = frozenset(others)
+        raised = ownership.raised(self.jobs, band) if self._is_sure else []
+        self._raised = self._raised + 1 if len(raised) >= SEVERAL else 0
+        if self._raised:
+            what = (
+                f"somebody has raised the priorities of {len(raised)} ranked jobs (for example job {min(raised)}) within the "
+                "band since the last cycle: is a second controller running?"
+            )
+            if self._raised > 1:
+                raise Stop(what)
+            self.say(what, WARNING)
+        lost = [job for job, why in view.left.items() if why == OVERRIDDEN and job in ownership.assigned]
+        if len(lost) >= SEVERAL:
+            self.say(
+                f"somebody has given {len(lost)} ranked jobs (for example job {min(lost)}) priorities outside the band since "
+                "the last cycle; they are left to Slurm. Is another controller with another band running?",
+                WARNING,
             )
 
     def _ownership(self) -> Ownership:
@@ -178,13 +226,15 @@ class Controller:
         done = Released(self._to_release(band_too))
         line: dict[str, Any] = {"time_s": round(self.clock(), 3), "event": "released all", "why": why}
         try:
-            release_all(self.slurm, self.config, done, self._keep, band_too)
+            release_all(self.slurm, self.config, done, self._keep, self.clock(), band_too, self.pause)
         except Exception as error:
             line |= {"event": "unknown", "what": "release", "released": sorted(done.jobs), "why": str(error)}
             self._note(lambda: self.directory.write_journal(line))
             raise
+        self.others = done.others
         refused = {str(job): outcome.message for job, outcome in done.refused.items()}
         line |= {"jobs": sorted(done.jobs), "refused": refused, "running": done.running}
+        line |= {"ended": len(done.ownership.assigned) - len(done.ownership.present)}
         self._note(lambda: self.directory.write_journal(line))
         rest = (
             f"; {done.running} jobs on the list run, and keep their priority if they are requeued"
@@ -192,6 +242,13 @@ class Controller:
             else ""
         )
         self.say(f"released {len(done.jobs)} jobs to Slurm{rest}: {why}")
+        if self.others - self._strangers:
+            self.say(
+                f"{len(self.others)} waiting jobs (for example job {min(self.others)}) have priorities of the band "
+                f"({self.config.band.low:,} to {self.config.band.high:,}) that are not on the list; if they are the "
+                "controller's, `rltune slurm release --band` releases them",
+                WARNING,
+            )
         return len(done.jobs), list(done.refused.values())
 
     def _to_release(self, band_too: bool) -> Ownership:
@@ -211,13 +268,17 @@ class Controller:
         """What the policy's file says about its training. Raises Stop as a cycle does."""
         return self._ready_policy().facts
 
-    def from_before(self) -> tuple[frozenset[int], frozenset[int]]:
+    def from_before(self) -> tuple[frozenset[int], dict[int, str]]:
         """Waiting jobs: (those with a priority of an earlier controller's; those in the ranked partitions whose priority is
-        in the band and from no controller)."""
+        in the band and from no controller → their users)."""
         ownership, jobs, band = self.directory.ownership(), self.slurm.jobs().records, self.config.band
         owned = ownership.owned(jobs, band).keys()
         others = in_band(jobs, self.config).keys() - owned - ownership.set_by_others(jobs, band)
-        return frozenset(owned), frozenset(others)
+        return frozenset(owned), {job.id: job.user for job in jobs if job.id in others}
+
+    def has_jobs(self) -> bool:
+        """Whether jobs waited with priorities of the list when the last cycle read the queue."""
+        return bool(self.directory.known().owned(self.jobs, self.config.band))
 
     def mark_stopped(self) -> None:
         """Let the metrics show that no controller writes any more; the others stay those of the last cycle."""
@@ -228,26 +289,33 @@ class Controller:
         try:
             write()
         except OSError as error:
-            self.say(f"{error.filename or self.directory.path}: {error.strerror or error}")
+            self.say(f"{error.filename or self.directory.path}: {error.strerror or error}", ERROR)
 
     def _ready_policy(self) -> TrainedPolicy:
-        """The policy, read again where its file has changed. Raises Stop where it cannot be used."""
-        if not self.policy_path.is_file():
-            raise Stop(
-                f"{self.policy_path}: no such policy; name a trained one under `policy:`, such as "
-                "results/cells/<cell>/policy.npz"
-            )
+        """The policy, read again where its file has changed; the one before where that cannot be read (it may be half copied).
+
+        Raises Stop where there is none, or it is too old.
+        """
         try:
-            stat = self.policy_path.stat()
-            if self._policy is None or stat.st_mtime_ns != self._loaded_ns:
-                self._policy, self._loaded_ns = load_policy(self.policy_path), stat.st_mtime_ns
+            changed_ns = self.policy_path.stat().st_mtime_ns
+            if self._policy is None or changed_ns != self._loaded_ns:
+                self._policy, self._loaded_ns, self._unread = load_policy(self.policy_path), changed_ns, ""
         except (RLTuneError, OSError) as error:
-            raise Stop(f"the policy cannot be used: {error}") from None
-        days, most = (time.time() - stat.st_mtime) / 86400, self.config.max_policy_age_days
-        if most is not None and days > most:
-            raise Stop(
-                f"{self.policy_path} is {days:.1f} days old, expected at most {most:g}: train it again on recent jobs"
-            )
+            if self._policy is None:
+                raise Stop(
+                    f"{error}; name a trained policy under `policy:`, such as results/cells/<cell>/policy.npz"
+                ) from None
+            if str(error) != self._unread:
+                self.say(f"going on with the policy loaded before: {error}", WARNING)
+            self._unread = str(error)
+        until, most = self._policy.facts.get("jobs_until"), self.config.max_policy_age_days
+        if most is not None and until is not None:
+            days = (self.clock() - datetime.fromisoformat(until).timestamp()) / 86400
+            if days > most:
+                raise Stop(
+                    f"{self.policy_path} was trained on jobs until {until}, {days:.1f} days ago, expected at most {most:g}: "
+                    "train it again on recent jobs"
+                )
         return self._policy
 
     def _check_clock(self, now_s: float) -> None:
@@ -260,11 +328,19 @@ class Controller:
         if abs(jumped) > JUMP_S:
             raise ClockSet(f"the clock jumped by {jumped:+.0f} s; this cycle is skipped")
 
+    def _overdue_first(self, view: View, order: list[int]) -> list[int]:
+        """A ranking with the jobs first that have waited longer than their size may, the longest wait first."""
+        jobs, limits = {job.id: job for job in view.ranked}, self.config.max_wait_h
+        since = {number: max(jobs[number].submit_s, jobs[number].eligible_s or 0.0) for number in order}
+        hours = {number: limits[self.config.size_of(jobs[number].gpus)] for number in order}
+        late = sorted((n for n in order if view.now_s - since[n] > 3600 * hours[n]), key=since.__getitem__)
+        return late + [number for number in order if number not in set(late)]
+
     def _changes(self, view: View, decision: Decision, ownership: Ownership) -> list[Change]:
         current = {job.id: job.priority if ownership.owns(job, self.config.band) else 0 for job in view.ranked}
         new: dict[int, int] = {}
         for order in decision.orders.values():
-            new |= assign(order, current, self.config.band)
+            new |= assign(self._overdue_first(view, order), current, self.config.band)
         flags = {}
         for job in view.ranked:
             exclusive, given = job.id in decision.exclusive, ownership.has_whole_nodes(job.id)
@@ -277,7 +353,7 @@ class Controller:
         """Write to Slurm; in a dry run, to the journal alone."""
         if self.live:
             writer = Writer(self.slurm, self._journal, self._note)
-            done.changed, done.released, done.refused = writer.write(plan)
+            done.changed, done.released, done.refused, self._is_sure = writer.write(plan)
         else:
             self._journal.planned(plan, live=False)
             done.changed, done.released, done.planned = len(plan.changes), len(plan.releases), plan.describe()

@@ -7,6 +7,7 @@ from rltune.slurm.records import PENDING, SlurmJob
 
 RANKED = ""
 ABOVE = "its priority is above the band"
+OVERRIDDEN = "somebody has set its priority"
 WAITS_FOR_SLURM = frozenset({"", "None", "Priority", "Resources", "NodesBusy", "ReqNodeNotAvail", "Licenses"})
 """Reasons of jobs that wait for their turn. With any other (a limit, a begin time, a reservation, a failed launch) no
 priority could start the job."""
@@ -44,7 +45,7 @@ def reason_to_leave(
         (bool(job.constraint) and "constraints" not in rules.also, "requests features of nodes"),
         (job.gpus < 1, "requests no GPU"),
         (len(job.gpus_by_type) > 1, "requests GPUs of several types"),
-        (overridden, "somebody has set its priority"),
+        (overridden, OVERRIDDEN),
         (below is not None and not owned and job.priority >= below, "high priority"),
         (below is None and not owned and job.priority > most, ABOVE),
         (job.reason.split(",")[0] not in WAITS_FOR_SLURM, f"waits for {job.reason}"),

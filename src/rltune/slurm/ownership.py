@@ -1,8 +1,8 @@
 """Which jobs have a priority from the controller: decided by the list of assigned jobs and by the priority itself.
 
 Neither alone is enough. A job whose priority somebody else has changed since is overridden; a job whose own priority happens
-to lie in the band never was the controller's. A running job may be requeued, and keeps its priority then; a task of an
-array inherits that of the array.
+to lie in the band never was the controller's. A running job may be requeued, by its owner also one that has ended, and keeps
+its priority then; a task of an array inherits that of the array.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from rltune.config.slurm import BandConfig
 from rltune.slurm.records import ENDED_STATES, WAITING_STATES, JobState, Parsed, Slurm, SlurmJob
 
-FORMAT = 2
+FORMAT = 3
 ANSWERS = 2
 """Consecutive answers that have to show that a job is gone, or not the controller's any more: one may be incomplete."""
 
@@ -35,6 +35,8 @@ class Assignment:
     seen: bool = False
     """Whether Slurm has shown it waiting with a priority of the controller's, and not running, held or released since:
     another priority is somebody else's then."""
+    ended_s: float = 0.0
+    """When it was found to have ended, s since 1970; 0 for a job that waits or runs."""
 
     def includes(self, priority: int, band: BandConfig) -> bool:
         """Whether the controller may have given the job this priority: any of the band, since one sent earlier may arrive
@@ -60,10 +62,29 @@ class Ownership:
         """The inverse. Raises ValueError, KeyError, TypeError or AttributeError for what is none of this version."""
         if content["format"] != FORMAT:
             raise ValueError(f"format {content['format']}, expected {FORMAT}")
-        kinds = {"priority": int, "previous": int, "exclusive": bool, "missed": int, "seen": bool}
+        kinds = {"priority": int, "previous": int, "exclusive": bool, "missed": int, "seen": bool, "ended_s": float}
         jobs = {int(job): {k: kind(fields[k]) for k, kind in kinds.items()} for job, fields in content["jobs"].items()}
         overridden = {int(job): int(missed) for job, missed in content["overridden"].items()}
         return cls({job: Assignment(**fields) for job, fields in jobs.items()}, overridden)
+
+    @property
+    def present(self) -> dict[int, Assignment]:
+        """Assignments of jobs that have not ended."""
+        return {job: given for job, given in self.assigned.items() if not given.ended_s}
+
+    def raised(self, jobs: Iterable[SlurmJob], band: BandConfig) -> list[int]:
+        """Jobs whose priority somebody has raised to another one of the band; only operators can. Without tasks of arrays,
+        which get what their array gets."""
+        waiting = (job for job in jobs if job.state in WAITING_STATES and job.array_id is None)
+        found = ((job, self.assigned.get(job.id)) for job in waiting)
+        return [
+            job.id
+            for job, given in found
+            if given is not None
+            and given.seen
+            and job.priority in band
+            and job.priority > max(given.priority, given.previous)
+        ]
 
     def has_whole_nodes(self, job: int) -> bool:
         """Whether a job was given whole nodes."""
@@ -89,7 +110,7 @@ class Ownership:
         """Jobs of the list that an answer lacks although they may exist: some record of the answer could not be read, or
         it lacks every job of the list."""
         there = {number for job in read.records for number in (job.id, job.array_id)}
-        known = {**self.assigned, **self.overridden}
+        known = {**self.present, **self.overridden}
         lacking = [job for job in known if job not in there]
         return lacking if read.faults or len(lacking) == len(known) else []
 
@@ -120,12 +141,15 @@ def update_ownership(
     band: BandConfig,
     unaccounted: Collection[int] = (),
     over: Collection[int] = (),
+    now_s: float = 0.0,
+    requeue_s: float = 0.0,
 ) -> tuple[Ownership, dict[int, str]]:
     """(The list after an answer, job → why it is removed from the list).
 
     A job is removed that is gone, is held, or has another priority, each in ANSWERS consecutive answers; in the last case it
-    is noted that the priority is somebody else's. A running job stays, since it may be requeued. ``unaccounted``: jobs that
-    the answer lacks and that stay nevertheless; ``over``: those of them that have ended according to Slurm.
+    is noted that the priority is somebody else's. A running job stays, since it may be requeued, and so does one that has
+    ended, for ``requeue_s``. ``unaccounted``: jobs that the answer lacks and that stay nevertheless; ``over``: those of them
+    that have ended according to Slurm; ``now_s``: s since 1970.
     """
     members: dict[int, list[SlurmJob]] = defaultdict(list)
     for job in read.records:
@@ -143,11 +167,15 @@ def update_ownership(
     for number, before in {**old.assigned, **inherited}.items():
         own = single.get(number)
         missed = _missed(before, members[number], band)
-        new = replace(before, missed=missed, seen=_is_seen(before, own, band))
+        new = replace(before, missed=missed, seen=_is_seen(before, own, band), ended_s=0.0)
         if missed >= ANSWERS and number in unaccounted:
             new = replace(new, missed=0)
         if new.missed < ANSWERS and number not in over:
             kept[number] = new
+            continue
+        ended_s = before.ended_s or now_s
+        if not members[number] and now_s - ended_s < requeue_s:
+            kept[number] = replace(new, ended_s=ended_s)
             continue
         forgotten[number] = _reason(own, new)
         if own is not None and new.seen:

@@ -157,6 +157,8 @@ class Outcome:
     ok: bool
     message: str = ""
     """Slurm's words where it refused; empty where all went well."""
+    unknown: bool = False
+    """Whether nothing was heard of it: Slurm may have made the change."""
 
     @property
     def over(self) -> bool:
@@ -198,3 +200,10 @@ class Slurm(Protocol):
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         """Those jobs that Slurm says it does not know."""
+
+    def requeue_s(self) -> float:
+        """How long a job that has ended may be put back into the queue, s."""
+
+    @property
+    def batch(self) -> int:
+        """Jobs that can be released at once without a longer look away from what becomes of them."""

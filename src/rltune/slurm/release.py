@@ -1,19 +1,26 @@
 """Release jobs to Slurm: jobs that are not ranked any more, and all of them when the controller ends.
 
-Slurm's release lifts a hold, too: a job is released only while it waits with the priority that the controller gave it.
+Slurm's release lifts a hold, too: a job is released only while it waits with the priority that the controller gave it. That
+Slurm accepts a release is no proof: it saves its state some seconds later, and what is killed before has not happened. So the
+queue is read again, and once more when the state has been saved.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from rltune.config.slurm import BandConfig, SlurmConfig
-from rltune.slurm.client import BATCH
-from rltune.slurm.ownership import ANSWERS, Assignment, Ownership, look_up, update_ownership
-from rltune.slurm.records import WAITING_STATES, Change, Outcome, Slurm, SlurmJob
+from rltune.slurm.ownership import Assignment, Ownership, look_up, update_ownership
+from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, Slurm, SlurmJob
 
 CHANGED = "was held, was given another priority or has started just before its release"
+STILL = "has its priority of the band again after its release"
+PASSES = 8
+"""Readings of the queue at most."""
+SAVED_S = 6.0
+"""Time after which slurmctld has saved what it answered: its thread waits 5 s at most (SAVE_MAX_WAIT)."""
 
 
 @dataclass
@@ -26,6 +33,8 @@ class Released:
     refused: dict[int, Outcome] = field(default_factory=dict)
     running: int = 0
     """Jobs of the list that run: they keep the assigned priority if they are requeued."""
+    others: frozenset[int] = frozenset()
+    """Waiting jobs of the ranked partitions whose priority of the band is not from the list."""
 
 
 def release(slurm: Slurm, jobs: Mapping[int, int], band: BandConfig, fresh: bool) -> Iterator[Outcome]:
@@ -35,11 +44,12 @@ def release(slurm: Slurm, jobs: Mapping[int, int], band: BandConfig, fresh: bool
     changed has no outcome.
     """
     ids = sorted(jobs)
-    for k in range(0, len(ids), BATCH):
-        batch = ids[k : k + BATCH]
-        if k or not fresh:
+    while ids:
+        batch, ids = ids[: slurm.batch], ids[slurm.batch :]
+        if not fresh:
             found = {job: state for job, state in slurm.states(batch).items() if state.state in WAITING_STATES}
             batch = [j for j in batch if j in found and (found[j].priority == jobs[j] or found[j].priority in band)]
+        fresh = False
         if batch:
             yield from slurm.release(batch)
 
@@ -55,37 +65,43 @@ def in_band(jobs: Iterable[SlurmJob], config: SlurmConfig) -> dict[int, int]:
 
 
 def release_all(
-    slurm: Slurm, config: SlurmConfig, done: Released, keep: Callable[[Ownership], None], band_too: bool = False
+    slurm: Slurm,
+    config: SlurmConfig,
+    done: Released,
+    keep: Callable[[Ownership], None],
+    now_s: float,
+    band_too: bool = False,
+    pause: Callable[[float], None] = time.sleep,
 ) -> None:
     """Release every job that waits with a priority of the list; ``done`` starts with the list and holds what was done, also
     where this raises RLTuneError because Slurm does not answer.
 
-    It repeats where one answer lacks a job, or Slurm has refused one: the next answer may include it, or show that it is
-    gone. A job that an answer lacks for no known reason is requested by its id. ``keep`` is given each new list.
-    ``band_too``: also jobs of the ranked partitions with a priority in the band that are not on the list.
+    It repeats until two answers, the second after slurmctld has saved its state, show no job of the list with a priority of
+    the controller's. A job that an answer lacks for no known reason is requested by its id. ``keep`` is given each new list;
+    a released job stays on it until then. ``band_too``: also jobs of the ranked partitions with a priority in the band that
+    are not on the list.
     """
-    for _ in range(ANSWERS):
-        read = slurm.jobs()
-        missing = done.ownership.unaccounted(read)
-        found, over = look_up(slurm, missing)
-        done.ownership, _ = update_ownership(done.ownership, read, config.band, missing, over)
-        assigned = done.ownership.assigned
-        done.running = sum(
-            job.state not in WAITING_STATES and (job.id in assigned or job.array_id in assigned) for job in read.records
-        )
-        owned = done.ownership.owned(read.records, config.band)
-        owned |= {
-            job: state.priority
-            for job, state in found.items()
-            if state.state in WAITING_STATES and job in assigned and assigned[job].includes(state.priority, config.band)
-        }
+    requeue_s, is_saved = slurm.requeue_s(), False
+    sent: dict[int, tuple[int, ...]] = {}
+    """Priorities that a job had, or may still get by a change that is late."""
+    for _ in range(PASSES):
+        read, refused = slurm.jobs(), done.refused.keys()
+        owned = _look(slurm, config, done, read, now_s, requeue_s)
         if band_too:
-            owned |= {job: at for job, at in in_band(read.records, config).items() if job not in done.jobs}
+            owned |= in_band(read.records, config)
+        foreign = in_band(read.records, config).keys() - owned - done.ownership.set_by_others(read.records, config.band)
+        done.others = frozenset(foreign - done.jobs)
+        # another priority than before a release that Slurm has made is its own, even in the band
+        owned = {job: at for job, at in owned.items() if job not in done.jobs or at in sent[job]}
+        for job, at in owned.items():
+            given = done.ownership.assigned.get(job, Assignment(at))
+            sent.setdefault(job, (at, given.priority, given.previous))
         unflag = [
             Change(job.id, oversubscribe=True)
             for job in read.records
             if job.state in WAITING_STATES and done.ownership.has_whole_nodes(job.id)
         ]
+        assigned = done.ownership.assigned
         done.ownership = done.ownership.unseen(owned)
         keep(done.ownership)
         unflagged = slurm.update(unflag) if unflag else []
@@ -95,8 +111,35 @@ def release_all(
             done.jobs |= {outcome.job} if outcome.ok else set()
         _record(done, assigned, owned, unflagged, outcomes)
         keep(done.ownership)
-        if not done.refused and not any(given.missed for given in done.ownership.assigned.values()):
+        is_over = is_saved or not done.jobs and not any(given.missed for given in done.ownership.present.values())
+        if (done.refused and done.refused.keys() == refused) or (is_over and not owned and not unflag):
             break
+        is_saved = not owned and not unflag
+        if is_saved and done.jobs:
+            pause(SAVED_S)
+    else:
+        done.refused |= {job: Outcome(job, False, STILL) for job in owned}
+    rest = {job: given for job, given in done.ownership.assigned.items() if job not in done.jobs - done.refused.keys()}
+    done.ownership = replace(done.ownership, assigned=rest)
+    keep(done.ownership)
+
+
+def _look(
+    slurm: Slurm, config: SlurmConfig, done: Released, read: Parsed[SlurmJob], now_s: float, requeue_s: float
+) -> dict[int, int]:
+    """Bring the list up to date with an answer; jobs that wait with a priority of the list → that priority."""
+    missing = done.ownership.unaccounted(read)
+    found, over = look_up(slurm, missing)
+    done.ownership, _ = update_ownership(done.ownership, read, config.band, missing, over, now_s, requeue_s)
+    assigned = done.ownership.assigned
+    done.running = sum(
+        job.state not in WAITING_STATES and (job.id in assigned or job.array_id in assigned) for job in read.records
+    )
+    return done.ownership.owned(read.records, config.band) | {
+        job: state.priority
+        for job, state in found.items()
+        if state.state in WAITING_STATES and job in assigned and assigned[job].includes(state.priority, config.band)
+    }
 
 
 def _record(
@@ -110,11 +153,12 @@ def _record(
     outcomes = (*unflagged, *released)
     changed = [Outcome(job, False, CHANGED) for job in owned.keys() - {outcome.job for outcome in released}]
     done.refused = {o.job: o for o in (*outcomes, *changed) if not o.ok and not o.over and not o.started}
-    off = {o.job for o in outcomes if o.over} | {o.job for o in released if o.ok} - done.refused.keys()
-    assigned = {job: given for job, given in done.ownership.assigned.items() if job not in off}
+    over = {o.job for o in outcomes if o.over}
+    assigned = {job: given for job, given in done.ownership.assigned.items() if job not in over}
     for outcome in unflagged:  # for a job that was not to be released, the next pass finds the reason
-        if outcome.ok and outcome.job in assigned and outcome.job not in owned:
-            assigned[outcome.job] = replace(assigned[outcome.job], exclusive=False, missed=1)
+        if outcome.ok and outcome.job in assigned:
+            missed = 0 if outcome.job in owned else 1
+            assigned[outcome.job] = replace(assigned[outcome.job], exclusive=False, missed=missed)
     assigned |= {job: assigned.get(job, Assignment(0)) for job in done.refused}
     assigned |= {outcome.job: before[outcome.job] for outcome in changed if outcome.job in before}
     overridden = {job: missed for job, missed in done.ownership.overridden.items() if job not in done.jobs}

@@ -9,22 +9,27 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from logging import ERROR, WARNING
 from typing import Any
 
-from rltune.errors import RLTuneError
-from rltune.slurm.controller import ClockSet, Controller, Cycle, Stop
+from rltune.errors import RLTuneError, SlurmUnavailable
+from rltune.slurm.controller import SEVERAL, ClockSet, Controller, Cycle, Stop
+from rltune.slurm.systemd import notify
 from rltune.slurm.watchdog import Watchdog
 
 DONE, FAILED, NOT_RELEASED, GAVE_UP = 0, 1, 3, 4
-"""Exit statuses: stopped; cycles failed, or an unexpected error; jobs may still have a priority of the controller's; stopped
-by the watchdog, or because policy or list cannot be used. Restarted after the last it would write every priority again and
-stop again: somebody has to look first."""
+"""Exit statuses: stopped; cycles failed, or an unexpected error; jobs may still have a priority of the controller's; policy or
+list cannot be used, or somebody else writes priorities of the band."""
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 AWAKE_S = 0.5
 """Longest wait between cycles without looking for a signal."""
 TRIES = 5
 """How often a release is tried where Slurm does not answer."""
 BETWEEN_TRIES_S = 5.0
+PAUSE_S = 86400.0
+"""How long nothing is written after jobs have waited longer than without the controller."""
+LONGEST_PAUSE_S = 60.0
+"""Longest pause between two tries while Slurm does not answer."""
 SHOWN = 20
 """Most lines of a dry run about what would be written; all are in its decisions.jsonl."""
 
@@ -64,6 +69,8 @@ class Service:
     between_tries_s: float = BETWEEN_TRIES_S
     reason: str = ""
     """Why it was stopped."""
+    _paused_until_s: float | None = None
+    """When it goes on after the watchdog has stopped it, by Slurm's clock."""
 
     def run(self) -> int:
         """Cycle until stopped; the exit status. A dry run writes nothing to Slurm, and releases nothing.
@@ -76,9 +83,10 @@ class Service:
             try:
                 for line in warnings(self.controller.policy_facts()):
                     self.controller.say(line)
+                notify("READY=1")
                 return self._cycles()
             except Stop as stop:
-                self.controller.say(str(stop))
+                self.controller.say(str(stop), ERROR)
                 return self._leave(str(stop), FAILED if isinstance(stop, CyclesFailed) else GAVE_UP)
             except BaseException:
                 if self._leave("an unexpected error", FAILED) != NOT_RELEASED:
@@ -88,28 +96,42 @@ class Service:
 
     def _cycles(self) -> int:
         """Cycle after cycle until stopped; the exit status. Raises Stop where it has a reason to stop by itself."""
-        controller, failed = self.controller, 0
+        controller, failed, tries = self.controller, 0, 0
         watchdog = Watchdog(controller.config, controller.say)
         while not self.stop.is_set():
             started = time.monotonic()
+            notify("WATCHDOG=1")
             try:
                 self._cycle(watchdog)
-                failed = 0
+                if tries:
+                    controller.say("Slurm answers again")
+                failed = tries = 0
             except Stop:
                 raise
+            except SlurmUnavailable as error:
+                if self.once:
+                    controller.say(f"cycle failed: {error}", ERROR)
+                    controller.mark_stopped()
+                    return FAILED
+                if not tries:
+                    controller.say(f"waiting for Slurm, which does not answer: {error}", WARNING)
+                self._wait(time.monotonic() + min(self.between_tries_s * 2**tries, LONGEST_PAUSE_S))
+                tries = min(tries + 1, 10)
+                continue
             except (RLTuneError, OSError, ValueError, RuntimeError) as error:
                 failed += 1
                 if isinstance(error, ClockSet):
                     watchdog.restart()
                 of = "" if self.once else f" ({failed} of {controller.config.max_failures})"
                 trace = "" if isinstance(error, RLTuneError | OSError) else f"\n{traceback.format_exc().rstrip()}"
-                controller.say(f"cycle failed{of}: {error}{trace}")
+                controller.say(f"cycle failed{of}: {error}{trace}", WARNING)
                 if failed >= controller.config.max_failures:
                     raise CyclesFailed(f"{failed} cycles in a row failed, the last one: {error}") from None
             if self.once:
                 controller.mark_stopped()
                 return FAILED if failed else DONE
-            self._wait(started + controller.config.interval_s / self.speed)
+            ended = time.monotonic()  # a Slurm that is slow gets as long a rest
+            self._wait(max(started + controller.config.interval_s / self.speed, 2 * ended - started))
         return self._leave(self.reason or "stopped", DONE)
 
     def _wait(self, until_s: float) -> None:
@@ -123,31 +145,50 @@ class Service:
                 return
 
     def _cycle(self, watchdog: Watchdog) -> None:
-        """One cycle, and the watchdog's verdict: a reason to stop where priorities are written."""
+        """One cycle, and the watchdog's verdict: a reason to pause where priorities are written."""
         controller = self.controller
+        if self._paused_until_s is not None and controller.clock() >= self._paused_until_s:
+            controller.live, self._paused_until_s = True, None
+            watchdog.restart()
+            controller.say("the pause is over: priorities are written again")
         done = controller.cycle()
         controller.say(describe(done, controller.live))
         assert controller.view is not None
         why = watchdog.cycle(controller.view, controller.jobs)
         controller.metrics = dict(watchdog.metrics())
-        if why and controller.live:
+        if self._paused_until_s is not None:
+            if controller.has_jobs():  # requeued ones
+                controller.release_all("the watchdog's pause")
+        elif why and controller.live:
+            self._pause(why)
+        elif why:
+            controller.say(why, WARNING)
+
+    def _pause(self, why: str) -> None:
+        """Release every job, and write nothing for a day. Raises Stop where Slurm does not take all."""
+        controller = self.controller
+        if self._leave(why, DONE) != DONE:
             raise Stop(why)
-        if why:
-            controller.say(why)
+        controller.live, self._paused_until_s = False, controller.clock() + PAUSE_S
+        controller.say(f"paused for {PAUSE_S / 3600:g} h, or until it is started again: nothing is written", WARNING)
 
     def _recover(self) -> None:
         """Take over the jobs of an earlier controller; a dry run must not leave them so.
 
-        Raises RLTuneError there, and where jobs from no controller are in the band: they could not be distinguished.
+        Raises RLTuneError there, and where several jobs of several users are in the band that no controller of this directory
+        put there: another one may be at work.
         """
         controller = self.controller
         band, (owned, others) = controller.config.band, controller.from_before()
+        second = (
+            len(others) >= SEVERAL and len(set(others.values())) > 1
+        )  # one user can lower the priorities of all theirs
         if owned and not controller.live:
             raise RLTuneError(
                 f"{controller.directory.assigned_path}: an earlier controller has left {len(owned)} jobs with its "
                 "priorities; `rltune slurm release` releases them, `--live` goes on"
             )
-        if others and controller.live:
+        if second and controller.live:
             raise RLTuneError(
                 f"{len(others)} waiting jobs have priorities of {band.low:,} to {band.high:,} that no controller of this "
                 f"directory gave them (for example job {min(others)}): choose a `band` that Slurm's own priorities do not "
@@ -169,11 +210,12 @@ class Service:
                 error: Exception = RLTuneError("; ".join(f"job {o.job}: {o.message}" for o in refused[:5]))
             except Exception as found:  # unexpected ones too: otherwise jobs keep their priorities
                 error = found
-            self.controller.say(f"could not release all jobs (try {k + 1} of {TRIES}): {error}")
+            self.controller.say(f"could not release all jobs (try {k + 1} of {TRIES}): {error}", WARNING)
             if k + 1 < TRIES:
                 time.sleep(self.between_tries_s)
         self.controller.say(
-            "jobs may still have priorities of the controller's: `rltune slurm release` releases them once Slurm answers"
+            "jobs may still have priorities of the controller's: `rltune slurm release` releases them once Slurm answers",
+            ERROR,
         )
         return NOT_RELEASED
 
@@ -197,12 +239,11 @@ class Service:
 
 
 def describe(done: Cycle, live: bool) -> str:
-    """A cycle in one line; in a dry run also what would be written, and why jobs are left to Slurm."""
-    text = f"{done.ranked} ranked, {len(done.left)} left to Slurm, {done.running} running; "
-    text += f"{'changed' if live else 'would change'} {done.changed}"
-    text += f", refused {done.refused}" if done.refused else ""
-    text += f", {'released' if live else 'release'} {done.released}" if done.released else ""
-    text += f"; read {done.read_s:.2f} s, decided {done.decide_s:.2f} s, wrote {done.write_s:.2f} s"
+    """A cycle in one line of ``key=value``; in a dry run also what would be written, and why jobs are left to Slurm."""
+    change, release = ("changed", "released") if live else ("would_change", "would_release")
+    text = f"cycle ranked={done.ranked} left={len(done.left)} running={done.running} {change}={done.changed} "
+    text += f"refused={done.refused} {release}={done.released} "
+    text += f"read_s={done.read_s:.2f} decide_s={done.decide_s:.2f} write_s={done.write_s:.2f}"
     lines = [*done.faults, *done.notes, *done.planned[:SHOWN]]
     if len(done.planned) > SHOWN:
         lines.append(f"and {len(done.planned) - SHOWN} more, in decisions.jsonl")

@@ -161,7 +161,7 @@ class StateDirectory:
         """The directory's state in lines; nothing is written."""
         process, ownership = self.running(), self.ownership()
         lines = [f"{self.path}: {f'a controller (process {process}) is running' if process else 'no controller runs'}"]
-        lines.append(f"{len(ownership.assigned)} jobs have been assigned priorities or nodes to themselves")
+        lines.append(f"{len(ownership.present)} jobs have been assigned priorities or nodes to themselves")
         if ownership.overridden:
             lines.append(
                 f"somebody has set the priorities of {len(ownership.overridden)} jobs since; they are left to Slurm"

@@ -7,7 +7,7 @@ left out on both sides. Waits count up to now on both sides, so that jobs that s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from rltune.simulator.found import could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.observe import View, compiled
 from rltune.slurm.records import PENDING, RUNNING_STATES, SlurmJob
+from rltune.slurm.systemd import Say, log
 
 MOST_RESERVED = 2_000
 """Jobs above which the simulation reserves nodes for the first job alone (EASY in place of conservative backfill): planning
@@ -34,6 +35,8 @@ class Waits:
     simulated_s: float
     left_out: int = 0
     """Ranked jobs that are not compared, since they could not start on the initial nodes."""
+    tails: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Long waits by size, in words → (realised, simulated), s."""
 
     @property
     def is_inconclusive(self) -> bool:
@@ -119,10 +122,21 @@ class Shadow:
         until = now_s - begin.t0_s
         starts = np.array([min(self._start_s.get(job, now_s) - begin.t0_s, until) for job in ids])
         simulated = np.minimum(run.state.start[0, first:], until)
-        realised_s, simulated_s = (
-            float(np.maximum((at - rows.submit_s[first:])[compared], 0).mean()) for at in (starts, simulated)
-        )
-        return Waits(int(compared.sum()), realised_s, simulated_s, ranked - int(compared.sum()))
+        waits = [np.maximum((at - rows.submit_s[first:])[compared], 0) for at in (starts, simulated)]
+        n, tails = int(compared.sum()), self._tails(rows.gpus[first:][compared], *waits)
+        return Waits(n, float(waits[0].mean()), float(waits[1].mean()), ranked - n, tails)
+
+    def _tails(self, gpus: np.ndarray, *waits: np.ndarray) -> dict[str, tuple[float, float]]:
+        """The largest wait and, of as many jobs as it takes, the 95th and 99th percentile, of each size of jobs."""
+        sizes, found = np.array([self.config.size_of(int(n)) for n in gpus]), {}
+        for size in np.unique(sizes):
+            own = [wait[sizes == size] for wait in waits]
+            for share, name in ((0.95, "95th percentile"), (0.99, "99th percentile"), (1.0, "largest wait")):
+                if len(own[0]) >= max(self.rules.min_jobs, 1 / max(1 - share, 0.05)):
+                    found[f"{name} of jobs of up to {size} GPUs"] = tuple(
+                        float(np.quantile(wait, share)) for wait in own
+                    )
+        return found
 
     def _could_start(self, rows: Jobs) -> np.ndarray:
         """Which of the jobs after the running ones [Q] bool could start on the initial nodes."""
@@ -143,7 +157,7 @@ class Watchdog:
     """Compares at intervals, and reports when waits have been longer for too long."""
 
     config: SlurmConfig
-    say: Callable[[str], None] = print
+    say: Say = log
     shadow: Shadow | None = None
     longer: int = 0
     """Consecutive comparisons in which jobs waited longer than simulated."""
@@ -176,14 +190,20 @@ class Watchdog:
             self.say(f"the watchdog compares {waits.jobs} jobs, {without}")
         if waits.jobs < rules.min_jobs:
             return ""
-        is_longer = waits.realised_s > (1 + rules.tolerance) * waits.simulated_s + 1.0
-        self.longer = self.longer + 1 if is_longer else 0
+        checked = [("mean wait", waits.realised_s, waits.simulated_s, rules.tolerance, 1.0)]
+        slack_s = self.config.interval_s  # of a single job
+        checked += [(name, *both, rules.tail_tolerance, slack_s) for name, both in waits.tails.items()]
+        worse = [
+            f"{name} {realised_s:.0f} s ({simulated_s:.0f} s)"
+            for name, realised_s, simulated_s, tolerance, slack in checked
+            if realised_s > (1 + tolerance) * simulated_s + slack
+        ]
+        self.longer = self.longer + 1 if worse else 0
         if self.longer < rules.patience:
             return ""
         return (
-            f"{waits.jobs} jobs have waited {waits.realised_s:.0f} s on average, {waits.simulated_s:.0f} s in a simulation "
-            f"of Slurm's own order, and longer in {self.longer} comparisons in a row"
-            + (f"; {without}" if without else "")
+            f"{waits.jobs} jobs have waited longer than in a simulation of Slurm's own order (in brackets) in {self.longer} "
+            f"comparisons in a row: {', '.join(worse)}" + (f"; {without}" if without else "")
         )
 
     def metrics(self) -> Mapping[str, tuple[str, str, float]]:

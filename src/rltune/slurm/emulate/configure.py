@@ -17,7 +17,7 @@ LARGEST_U16 = 65000
 """Largest number of seconds that Slurm's 16-bit settings take."""
 PARTITION_KEYS = frozenset(
     "OverSubscribe DefaultTime MaxTime DefMemPerCPU DefMemPerNode PriorityTier PriorityJobFactor MaxNodes MinNodes LLN "
-    "ExclusiveUser PreemptMode GraceTime QOS TRESBillingWeights".split()
+    "ExclusiveUser GraceTime QOS TRESBillingWeights".split()
 )
 """Settings that stand on the lines of partitions; all others stand on lines of their own."""
 TIMEOUTS_S = (2, 10, 20, 60, 120, 300)

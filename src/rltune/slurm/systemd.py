@@ -1,0 +1,39 @@
+"""Messages of the controller: lines with a level, and what systemd is told of a service of Type=notify (sd_notify(3))."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import time
+from contextlib import suppress
+from typing import Protocol
+
+SYSLOG = {logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3}
+"""Levels as systemd's journal knows them (sd-daemon(3))."""
+
+
+class Say(Protocol):
+    """Takes a message and its level."""
+
+    def __call__(self, line: str, level: int = logging.INFO, /) -> object:
+        """Report it."""
+
+
+def log(line: str, level: int = logging.INFO) -> None:
+    """Print a message to standard error at once: with time and level, or as systemd's journal takes it."""
+    if "JOURNAL_STREAM" in os.environ:
+        head = f"<{SYSLOG[level]}>"
+        line = line.replace("\n", f"\n{head}")
+    else:
+        head = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {logging.getLevelName(level)} "
+    print(f"{head}{line}", file=sys.stderr, flush=True)
+
+
+def notify(state: str) -> None:
+    """Tell systemd a state such as READY=1, where it has started this process and listens."""
+    path = os.environ.get("NOTIFY_SOCKET", "")
+    if path:
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as there:
+            there.sendto(state.encode(), "\0" + path[1:] if path[0] == "@" else path)

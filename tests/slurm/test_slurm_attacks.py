@@ -1,0 +1,224 @@
+"""What users and operators do to the controller on real daemons: nobody may stop it, and nothing of it may stay behind."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import slurm_live
+from fake_slurm import BAND, assigned, write_policy
+from slurm_live import all_ours, kill, meanwhile, priorities, stand_in
+from slurm_workload import state, submit, wait_for
+
+from rltune.slurm.client import Client
+from rltune.slurm.controller import Controller, Stop
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.service import DONE, Service
+
+USER = "nobody"
+"""A user that every Debian has, without any rights in Slurm."""
+BELOW = {"partitions": ["all"], "priority_below": 4_294_967_293}
+"""Slurm's own priorities are above the band here, and those that users can lower into it."""
+SAVED_S = 6.0
+"""Time after which slurmctld has saved what it knows."""
+
+
+@pytest.fixture(scope="module")
+def slurm(slurm_packages: None) -> Iterator[Emulation]:
+    """The cluster of paper §5.6, where Slurm's own priorities are above 10,000,000."""
+    with Emulation(settings={"PriorityWeightPartition": "10000000"}) as emulation:
+        yield emulation
+
+
+@pytest.fixture(autouse=True)
+def without_users_jobs(slurm: Emulation) -> Iterator[None]:
+    """Nothing of USER's is left for the next test."""
+    yield
+    slurm.run("scancel", "--quiet", f"--user={USER}")
+
+
+def controller(slurm: Emulation, folder: Path, client: Client | None = None, **given: object) -> Controller:
+    """A live controller of this cluster; what it says is in ``.said``."""
+    return slurm_live.controller(slurm, folder, client, eligible=BELOW, **given)
+
+
+def nobody_is_ours(slurm: Emulation) -> bool:
+    """Whether every waiting job has a priority that Slurm computed, or is held."""
+    return all(priority == 0 or priority > BAND.high for priority in priorities(slurm).values())
+
+
+def as_user(slurm: Emulation, *argv: str, stdin: str = "") -> str:
+    """Run one of Slurm's commands as USER; what it says, errors too."""
+    if os.geteuid() or shutil.which("setpriv") is None:
+        pytest.skip("to run commands as another user takes root, and setpriv")
+    there = pwd.getpwnam(USER)
+    become = ["setpriv", f"--reuid={there.pw_uid}", f"--regid={there.pw_gid}", "--clear-groups"]
+    done = subprocess.run(
+        [*become, *argv], env=slurm.env, cwd="/", input=stdin, text=True, capture_output=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def of_user(slurm: Emulation, *options: str, sleep_s: int = 600) -> int:
+    """A job of USER; its id."""
+    argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", *options)
+    return int(as_user(slurm, *argv, stdin=f"#!/bin/sh\nsleep {sleep_s}\n").strip().split(";")[0])
+
+
+@pytest.fixture
+def users_jobs(slurm: Emulation, waiting: list[int]) -> list[int]:
+    """Three more jobs that wait, of USER."""
+    return [of_user(slurm, "--gres=gpu:1", "--time=5") for _ in range(3)]
+
+
+def reported(made: Controller, what: str) -> int:
+    """How many messages have these words."""
+    return sum(what in line for line in made.said)  # type: ignore[attr-defined]
+
+
+def test_an_ended_job_that_its_owner_requeues(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """It comes back with the controller's priority when it has long been off the queue; so does one that is held then."""
+    made = controller(slurm, tmp_path)
+    short = [of_user(slurm, "--gres=gpu:m40:1", sleep_s=1) for _ in range(2)]
+    made.cycle()
+    slurm.run("scontrol", "update", f"jobid={short[0]},{short[1]}", f"priority={BAND.high}")
+    m40 = next(job.id for job in slurm.client().jobs().records if job.node_names == ("m40-1",))
+    slurm.run("scancel", str(m40))
+    wait_for(lambda: {one.state for one in slurm.client().states(short).values()} == {"COMPLETED"})
+    wait_for(lambda: any(job.node_names == ("m40-1",) for job in slurm.client().jobs().records))
+    for _ in range(4):
+        made.cycle()
+    as_user(slurm, "scontrol", "requeue", str(short[0]))
+    as_user(slurm, "scontrol", "requeuehold", str(short[1]))
+    wait_for(lambda: state(slurm, short[0]) == "PENDING")
+    assert priorities(slurm)[short[0]] in BAND
+    for _ in range(3):
+        made.cycle()
+    assert not made.said and (short[0] in assigned(made) or priorities(slurm)[short[0]] > BAND.high)  # type: ignore[attr-defined]
+    assert made.release_all("test")[1] == [] and nobody_is_ours(slurm)
+
+
+def test_users_who_lower_their_jobs_into_the_band(slurm: Emulation, users_jobs: list[int], tmp_path: Path) -> None:
+    """Slurm lets them lower what an operator has set. Before a start and while it runs: their jobs are ranked like any other,
+    and raising one is not theirs to do."""
+    made, later = controller(slurm, tmp_path), of_user(slurm, "--gres=gpu:1", "--time=5")
+    for job in (*users_jobs, later):
+        slurm.run("scontrol", "update", f"jobid={job}", "priority=20000000")
+    for job in users_jobs[:2]:
+        as_user(slurm, "scontrol", "update", f"jobid={job}", f"priority={BAND.high}")
+    assert "denied" in as_user(slurm, "scontrol", "update", f"jobid={users_jobs[1]}", f"priority={BAND.high + 1}")
+    assert {job for job, priority in priorities(slurm).items() if priority in BAND} == set(users_jobs[:2])
+    assert Service(made, once=True).run() == DONE and reported(made, "2 waiting jobs") == 1
+    as_user(slurm, "scontrol", "update", f"jobid={later}", f"priority={BAND.high}")
+    as_user(slurm, "scontrol", "update", f"jobid={users_jobs[2]}", f"priority={BAND.low}")
+    for _ in range(3):
+        assert made.cycle().ranked == 16
+    assert {later, *users_jobs} <= assigned(made).keys() and all_ours(slurm)
+    assert len(set(priorities(slurm).values())) == 16, "in the order of the ranking, not in theirs"
+    assert made.release_all("test")[1] == [] and nobody_is_ours(slurm)
+
+
+def test_a_ranked_job_moves_to_a_partition_that_is_not_ranked(
+    slurm: Emulation, users_jobs: list[int], tmp_path: Path
+) -> None:
+    """It is released by the next cycle, also where it was ended and is put back there."""
+    made = controller(slurm, tmp_path)
+    slurm.run("scontrol", "create", "PartitionName=other", "Nodes=ALL", "State=UP")
+    try:
+        made.cycle()
+        as_user(slurm, "scontrol", "update", f"jobid={users_jobs[0]}", "partition=other")
+        assert priorities(slurm)[users_jobs[0]] in BAND, "the window until the next cycle"
+        done = made.cycle()
+        assert done.released == 1 and priorities(slurm)[users_jobs[0]] not in BAND
+        for _ in range(2):
+            made.cycle()
+        assert users_jobs[0] not in assigned(made) and not made.said  # type: ignore[attr-defined]
+        assert made.release_all("test")[1] == [] and not any(at in BAND for at in priorities(slurm).values())
+    finally:
+        slurm.run("scancel", "--quiet", f"--user={USER}")
+        wait_for(lambda: not any(job.partition == "other" for job in slurm.client().jobs().records))
+        slurm.run("scontrol", "delete", "PartitionName=other")
+
+
+def test_slurmctld_is_away_for_a_while(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """As for an upgrade: it is waited for, with one message, and everything goes on; far longer than `max_failures` cycles."""
+    client = slurm.client()
+    client.timeout_s = 2.0
+    time.sleep(SAVED_S)
+    made = controller(slurm, tmp_path, client, max_failures=2, interval_s=0.5)
+    service, back = Service(made, between_tries_s=0.1), threading.Timer(12.0, slurm.start_controller)
+
+    def say(line: str, level: int = 0) -> None:
+        made.said.append(line)  # type: ignore[attr-defined]
+        if line.startswith("cycle") and reported(made, "cycle ") == 1:
+            kill(slurm, "slurmctld")
+            back.start()
+        if "answers again" in line:
+            service.stop.set()
+
+    made.say = say
+    assert service.run() == DONE
+    back.join()
+    assert reported(made, "does not answer") == 1 and not reported(made, "failed")
+    assert nobody_is_ours(slurm) and priorities(slurm).keys() == set(waiting) and not assigned(made)
+
+
+def test_slurmctld_is_killed_just_after_a_release(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """It had not saved its state, and comes back with the jobs in the band: the release finds that out."""
+    made = controller(slurm, tmp_path)
+    made.cycle()
+    time.sleep(SAVED_S)
+
+    def killed() -> None:
+        time.sleep(0.2)
+        kill(slurm, "slurmctld")
+        slurm.start_controller()
+
+    meanwhile(made, "release", killed, after=True)
+    assert made.release_all("test") == (12, []) and nobody_is_ours(slurm) and not assigned(made)
+
+
+def test_a_slow_slurm_gets_smaller_batches(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """0.06 s a change and a limit of 4 s: 150 changes in one batch would fail."""
+    more = [submit(slurm, "--gres=gpu:1") for _ in range(138)]
+    script = '[ $# = 0 ] || exec REAL "$@"; while read -r line; do sleep 0.03; echo "$line"; done | REAL'
+    client = stand_in(slurm, tmp_path / "bin", "scontrol", script=script)
+    client.timeout_s = 4.0
+    made = controller(slurm, tmp_path, client)
+    done = made.cycle()
+    assert (done.ranked, done.changed, done.refused) == (150, 150, 0) and all_ours(slurm)
+    assert client.batch < 50 and priorities(slurm).keys() == {*waiting, *more}
+    assert made.release_all("test") == (150, []) and nobody_is_ours(slurm)
+
+
+def test_two_controllers_in_one_band_notice_each_other(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """Both began at once, with lists and agents of their own."""
+    one, other = controller(slurm, tmp_path / "one"), controller(slurm, tmp_path / "other")
+    write_policy(tmp_path / "other" / "policy.npz", seed=2)
+    with pytest.raises(Stop, match="is a second controller running"):
+        for _ in range(4):
+            one.cycle()
+            other.cycle()
+    for made in (one, other):
+        assert made.release_all("test")[1] == []
+    assert nobody_is_ours(slurm)
+
+
+def test_two_controllers_with_bands_of_their_own_notice_each_other(
+    slurm: Emulation, waiting: list[int], tmp_path: Path
+) -> None:
+    one = controller(slurm, tmp_path / "one")
+    other = controller(slurm, tmp_path / "other", band={"low": 3_000_000, "high": 4_000_000})
+    one.cycle()
+    one.cycle()
+    other.cycle()
+    one.cycle()
+    assert reported(one, "Is another controller with another band running?") == 1
+    assert other.release_all("test")[1] == [] and one.release_all("test")[1] == [] and nobody_is_ours(slurm)

@@ -1,0 +1,80 @@
+"""Jobs of all kinds beside the ranked ones, on real daemons: which are left to Slurm, and that nothing of theirs changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_slurm import BAND, assigned
+from slurm_live import controller, nobody_is_ours, priorities
+from slurm_workload import state, submit, wait_behind, wait_for
+
+from rltune.slurm.emulate import Emulation
+
+
+@pytest.fixture(scope="module")
+def slurm(slurm_packages: None) -> Iterator[Emulation]:
+    """The cluster of paper §5.6 with licences, where a partition of higher tier takes nodes from the others."""
+    settings = {"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE", "Licenses": "solver:1"}
+    with Emulation(settings=settings) as emulation:
+        yield emulation
+
+
+def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """A reservation's, a dependent one, a later one, parts of a heterogeneous job, an array, one without a licence free."""
+    user = slurm.user
+    slurm.run(
+        "scontrol", "create", "reservation", "ReservationName=later", "StartTime=now+1hour", "Duration=60",
+        f"Users={user}", "Nodes=k80-1", "Flags=IGNORE_JOBS",
+    )  # fmt: skip
+    try:
+        licensed = [submit(slurm, "--licenses=solver:1", "--gres=gpu:1", "--time=5") for _ in range(2)]
+        kinds = {
+            "Reservation": submit(slurm, "--reservation=later", "--gres=gpu:1", "--time=5"),
+            "depends on other jobs": submit(slurm, f"--dependency=afterok:{waiting[0]}", "--gres=gpu:1"),
+            "begins later": submit(slurm, "--begin=now+1hour", "--gres=gpu:1"),
+            "task of an array": submit(slurm, "--array=1-3", "--gres=gpu:1"),
+            "held": submit(slurm, "--hold", "--gres=gpu:1"),
+            "part of a heterogeneous job": submit(slurm, "--gres=gpu:p100:1", ":", "--gres=gpu:k80:1"),
+        }
+        made, own = controller(slurm, tmp_path), priorities(slurm)
+        for _ in range(2):
+            done = made.cycle()
+        assert done.ranked == 14 and set(licensed) <= assigned(made).keys()
+        left = {why: done.left[job] for why, job in kinds.items()}
+        assert left.pop("Reservation") in ("waits for Reservation", "begins later") and left == {k: k for k in left}
+        now = priorities(slurm)
+        assert all(now[job] == own[job] for job in done.left) and all(now[job] in BAND for job in (*waiting, *licensed))
+        made.release_all("test")
+        assert nobody_is_ours(slurm) and priorities(slurm).keys() == own.keys()
+    finally:
+        slurm.run("scancel", "--quiet", f"--user={user}")
+        wait_for(lambda: not slurm.client().jobs().records)
+        slurm.run("scontrol", "delete", "ReservationName=later")
+
+
+def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_path: Path) -> None:
+    """It is put back with the controller's priority, and is ranked or released; the other partition's job runs."""
+    waiting = wait_behind(slurm)
+    slurm.run("scontrol", "create", "PartitionName=urgent", "Nodes=ALL", "State=UP", "PriorityTier=10")
+    try:
+        made = controller(slurm, tmp_path)
+        made.cycle()
+        m40 = next(job.id for job in slurm.client().jobs().records if job.node_names == ("m40-1",))
+        slurm.run("scancel", str(m40))
+        wait_for(lambda: any(state(slurm, job) == "RUNNING" for job in waiting))
+        ranked = next(job for job in waiting if state(slurm, job) == "RUNNING")
+        made.cycle()
+        urgent = submit(slurm, "--partition=urgent", "--gres=gpu:m40:1")
+        wait_for(lambda: state(slurm, urgent) == "RUNNING")
+        wait_for(lambda: state(slurm, ranked) == "PENDING")
+        for _ in range(2):
+            done = made.cycle()
+        assert ranked in assigned(made) or done.left[ranked] == "begins later"
+        assert made.release_all("test")[1] == [] and nobody_is_ours(slurm)
+        assert {*waiting} <= {job.id for job in slurm.client().jobs().records}
+    finally:
+        slurm.run("scancel", "--quiet", f"--user={slurm.user}")
+        wait_for(lambda: not slurm.client().jobs().records)
+        slurm.run("scontrol", "delete", "PartitionName=urgent")
