@@ -86,4 +86,4 @@ def test_answers_that_lack_jobs_and_look_whole_lose_none(
     wait_for(lambda: not slurm.client().jobs().records)
     for _ in range(2):
         made.cycle()
-    assert not assigned(made), "all are over, and Slurm says so"
+    assert not made.directory.ownership().present, "all are over, and Slurm says so"

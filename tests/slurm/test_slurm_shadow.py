@@ -113,8 +113,9 @@ def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: b
     if policy == "worst":  # everybody waits three times as long
         longer_s = 2 * (start_s - [one.submit_s for one in jobs])
         start_s, end_s = start_s + longer_s, end_s + longer_s
-    elif policy == "starved":  # the large jobs wait two and a half times as long, the others not at all
-        longer_s = (start_s - [one.submit_s for one in jobs]) * [1.5 if one.gpus == 4 else -1.0 for one in jobs]
+    elif policy == "starved":  # every other large job waits nearly five times as long, small ones not at all
+        factor = [-1.0 if one.gpus < 4 else 3.9 * (one.id % 2) for one in jobs]
+        longer_s = (start_s - [one.submit_s for one in jobs]) * factor
         start_s, end_s = start_s + longer_s, end_s + longer_s
     watchdog, said = Watchdog(rules), ""
     for now_s, there, waiting in steps(jobs, start_s, end_s):
@@ -123,8 +124,8 @@ def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: b
     if says:
         assert "in 3 comparisons in a row" in said and watchdog.last is not None
         assert (watchdog.last.realised_s > 1.2 * watchdog.last.simulated_s) == (policy == "worst")
-        assert ("mean wait" in said) == (policy == "worst") and "largest wait of jobs of up to 8 GPUs" in said
-        assert policy == "worst" or "up to 2 GPUs" not in said
+        assert ("mean wait" in said) == (policy == "worst") and "up to 2 GPUs" not in said
+        assert policy == "worst" or "largest wait of jobs of up to 8 GPUs" in said
 
 
 def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:
