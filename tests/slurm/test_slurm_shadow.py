@@ -104,18 +104,13 @@ def test_by_default_it_is_slurms_own_order_with_reservations(
     assert waits.jobs == len(jobs) and waits.simulated_s == pytest.approx(waits.realised_s)
 
 
-@pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True), ("starved", True)])
+@pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True)])
 def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: bool) -> None:
     rules, jobs = config(), arrivals(np.random.default_rng(3), 60)
-    rules = rules.model_copy(update={"max_wait_h": {2: 24.0, 8: 24.0}})
     first = begun(jobs, rules)
     start_s, end_s = played(jobs, first, "fifo", rules)
     if policy == "worst":  # everybody waits three times as long
         longer_s = 2 * (start_s - [one.submit_s for one in jobs])
-        start_s, end_s = start_s + longer_s, end_s + longer_s
-    elif policy == "starved":  # every other large job waits nearly five times as long, small ones not at all
-        factor = [-1.0 if one.gpus < 4 else 3.9 * (one.id % 2) for one in jobs]
-        longer_s = (start_s - [one.submit_s for one in jobs]) * factor
         start_s, end_s = start_s + longer_s, end_s + longer_s
     watchdog, said = Watchdog(rules), ""
     for now_s, there, waiting in steps(jobs, start_s, end_s):
@@ -123,9 +118,29 @@ def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: b
     assert bool(said) == says
     if says:
         assert "in 3 comparisons in a row" in said and watchdog.last is not None
-        assert (watchdog.last.realised_s > 1.2 * watchdog.last.simulated_s) == (policy == "worst")
-        assert ("mean wait" in said) == (policy == "worst") and "up to 2 GPUs" not in said
-        assert policy == "worst" or "largest wait of jobs of up to 8 GPUs" in said
+        assert watchdog.last.realised_s > 1.2 * watchdog.last.simulated_s
+
+
+def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large jobs are starved, and the others gain more than those lose."""
+    rules, jobs = config(), arrivals(np.random.default_rng(3), 60)
+    rules = rules.model_copy(update={"max_wait_h": {2: 24.0, 8: 24.0}})
+    first = begun(jobs, rules)
+    start_s, end_s = played(jobs, first, "fifo", rules)
+    shadow = Shadow(first, rules, rules.watchdog)
+    for now_s, there, waiting in steps(jobs, start_s, end_s):
+        shadow.watch(there, waiting, now_s)
+    waits, gpus = start_s - [one.submit_s for one in jobs], np.array([one.gpus for one in jobs])
+    tails = shadow.waits(now_s + STEP_S).tails
+    assert all(realised == pytest.approx(simulated) for realised, simulated in tails.values())
+    assert tails["largest wait of jobs of up to 8 GPUs"][0] == pytest.approx(waits[gpus == 4].max())
+    assert tails["95th percentile of jobs of up to 2 GPUs"][0] == pytest.approx(np.quantile(waits[gpus < 4], 0.95))
+    assert not any("99th" in name for name in tails), "of 60 jobs"
+    starved = module.Waits(60, 900.0, 1000.0, tails={"largest wait of jobs of up to 8 GPUs": (9000.0, 4000.0)})
+    monkeypatch.setattr(Shadow, "waits", lambda self, now_s: starved)
+    watchdog = Watchdog(rules)
+    said = [watchdog.cycle(replace(first, now_s=NOW_S + k * STEP_S), jobs) for k in range(4)]
+    assert said[:3] == [""] * 3 and said[3].endswith(": largest wait of jobs of up to 8 GPUs 9000 s (4000 s)")
 
 
 def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:

@@ -131,8 +131,12 @@ class Shadow:
         sizes, found = np.array([self.config.size_of(int(n)) for n in gpus]), {}
         for size in np.unique(sizes):
             own = [wait[sizes == size] for wait in waits]
-            for share, name in ((0.95, "95th percentile"), (0.99, "99th percentile"), (1.0, "largest wait")):
-                if len(own[0]) >= max(self.rules.min_jobs, 1 / max(1 - share, 0.05)):
+            for share, name, least in (
+                (0.95, "95th percentile", 20),
+                (0.99, "99th percentile", 100),
+                (1.0, "largest wait", 1),
+            ):
+                if len(own[0]) >= max(self.rules.min_jobs, least):
                     found[f"{name} of jobs of up to {size} GPUs"] = tuple(
                         float(np.quantile(wait, share)) for wait in own
                     )
