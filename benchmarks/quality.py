@@ -1,10 +1,11 @@
 """Mean waits of RLTune, of every base policy and of other learners on held-out real rows (benchmarks/parts/heldout.py).
 
 The rows of Philly and Venus ship with the package; `--traces pai` needs the folder of CSV files that
-config/traces/pai-csv.yaml reads (RLTUNE_REAL_TRACES, default ../shared/traces). Trains on the first nine tenths, evaluates on windows of 256 jobs from the last; several origins
-(--origins 0.6 0.7 0.8 0.9) make a rolling one, in which each agent's weights know only what was before its windows. The
-constants of the presets and of calibrated estimates were chosen on rows up to 0.8 and validation rows up to 0.9, so that only the
-origin 0.9 has windows nothing was chosen by. Negative differences are better. The last line is one JSON object.
+config/traces/pai-csv.yaml reads (RLTUNE_REAL_TRACES, default ../shared/traces). Trains on the first nine tenths and
+evaluates on windows of 256 and 1,024 jobs from the last; several origins (--origins 0.6 0.7 0.8 0.9) make a rolling one,
+in which each agent's weights know only what was before its windows. The constants of the presets and of calibrated
+estimates were chosen on rows up to 0.8 and validation rows up to 0.9, so that only the origin 0.9 has windows nothing was
+chosen by. Negative differences are better. The last line is one JSON object.
 """
 
 from __future__ import annotations
