@@ -1,6 +1,6 @@
 """What each constant of the preset `tuned` gains: trainings that differ from it in one, evaluated on the same windows.
 
-Needs the folder of CSV files that benchmarks/quality.py needs. Trained on rows before --origin, evaluated on windows of 256
+Trained on rows before --origin, evaluated on windows of 256
 from the tenth behind it; the default, 0.8, leaves the last tenth of the rows unread. Every training starts from SAF under
 EASY (`tunes: nothing`) and keeps what is best on validation by however little (`margin: 0`), so that the rows differ in
 the learned order alone; `scheduler chosen` and `margin 1` take one of the two back. Difference of the mean wait from SAF + EASY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mkdocs.structure.files import File, Files
 from rltune.environment.features import FEATURE_SETS, FEATURES
 from rltune.policies import POLICIES, SYMBOLS
 from rltune.report.expected import FILE, expected_text, load_expectations
+from rltune.report.style import scheduler_title
 
 ROOT = Path(__file__).resolve().parents[1]
 FROM_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
@@ -107,12 +109,68 @@ def reproduction() -> str:
     return table("of the paper | artefacts | expected on the default data | to make it smaller", rows)
 
 
+AGAINST = {
+    "strong": "the strong baseline",
+    "picked": "the rule picked on validation windows",
+    "any": "the best of all rules tried",
+    "saf_easy": "SAF + EASY",
+    "linear": "the tuned linear score",
+    "scheduler": "its scheduler without its network",
+}
+"""Ends of keys in the output of benchmarks/quality.py → what RLTune is compared with."""
+
+
+def waits(length: int) -> str:
+    """Mean waits in windows of that many jobs, from the output of benchmarks/quality.py."""
+    found = json.loads((ROOT / "docs" / "assets" / "results" / "quality.json").read_text(encoding="utf-8"))
+    traces = list(dict.fromkeys(log["trace"] for log in found["agents"]))
+    chosen = {log["trace"]: log["scheduler"] for log in found["agents"] if log["agent"] == "RLTune"}
+
+    def row(title: str, text: Callable[[str, str], str]) -> tuple[str, ...]:
+        return title, *(text(trace, f"{trace}_" + ("" if length == 256 else f"{length}_")) for trace in traces)
+
+    def mean(prefix: str, scheduler: str, named: bool = False) -> str:
+        rule = f" ({scheduler_title(*scheduler.split('+'))})" if named else ""
+        return f"{found[f'{prefix}wait'][scheduler]:,.0f}{rule}"
+
+    def change(key: str) -> str:
+        if key not in found:
+            return "–"
+        ends = (found[f"{key}_lo"], found[f"{key}_hi"])
+        interval = " [{:+.1f}, {:+.1f}]".format(*(100 * end for end in ends)) if None not in ends else ""
+        text = f"{100 * found[key]:+.1f}{interval}".replace("-", "−")
+        return f"**{text}**" if interval and max(ends) < 0 else text
+
+    def own(trace: str) -> str:
+        facts = chosen[trace]
+        calibrated = ", calibrated estimates" if facts["uses_calibrated"] else ""
+        return scheduler_title(facts["policy"], facts["backfill"]) + calibrated
+
+    rows = [
+        row("windows", lambda trace, prefix: str(found[f"{prefix}windows"])),
+        row("FIFO without backfilling, mean wait, s", lambda trace, prefix: mean(prefix, "fifo+none")),
+        row("strong baseline, s", lambda trace, prefix: mean(prefix, found[f"{prefix}wait_strong"], named=True)),
+        row("best of all rules tried, s", lambda trace, prefix: mean(prefix, found[f"{prefix}wait_any"], named=True)),
+        row("**RLTune, s**", lambda trace, prefix: f"**{mean(prefix, 'RLTune')}**"),
+        row("its scheduler", lambda trace, prefix: own(trace)),
+        row("lower bound, s", lambda trace, prefix: f"{found[f'{prefix}bound_s']:,}"),
+        *(
+            row(f"against {name}, %", lambda trace, prefix, key=key: change(f"{prefix}vs_{key}"))
+            for key, name in AGAINST.items()
+        ),
+        row("completion time, against its strong baseline, %", lambda trace, prefix: change(f"{prefix}jct_vs_strong")),
+    ]
+    return table(" | ".join([f"windows of {length:,}", *(trace.capitalize() for trace in traces)]), rows)
+
+
 GENERATED = {
     "configuration": configuration,
     "features": features,
     "feature sets": feature_sets,
     "policies": policies,
     "expected numbers": reproduction,
+    "waits in long windows": lambda: waits(1024),
+    "waits in short windows": lambda: waits(256),
 }
 """Tables that replace `<!-- generated: NAME -->` in a page."""
 

@@ -42,7 +42,9 @@ from rltune.simulator.bound import lower_bound
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import disjoint_windows, split_points
 
-TRACES = {"philly": ("philly-csv", "philly-192"), "venus": ("venus-csv", "venus-160"), "pai": ("pai-csv", "pai-140")}
+TRACES = {"philly": ("philly-rows", "philly-192"), "venus": ("venus-rows", "venus-160"), "pai": ("pai-csv", "pai-140")}
+SHIPPED = ("philly", "venus")
+"""Traces whose rows ship with the package; PAI's are read from the folder that RLTUNE_REAL_TRACES names."""
 BACKFILLS = ("none", "greedy", "easy")
 MORE = ("conservative",)
 """Printed next to them; not among what the strong baseline is chosen from. Nor is …"""
@@ -314,7 +316,10 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
     """Print a trace's tables, one length of windows; its figures: ``prefix`` + what RLTune is compared with."""
     length = int(ruled["length"].iloc[0])
     prefix += "" if length == 256 else f"{length}_"
-    figures: dict[str, Any] = {f"{trace}_{prefix}windows": ruled.groupby(["origin", "first_job"]).ngroups}
+    figures: dict[str, Any] = {
+        f"{trace}_{prefix}windows": ruled.groupby(["origin", "first_job"]).ngroups,
+        f"{trace}_{prefix}bound_s": round(ruled["bound_s"].mean()),
+    }
     for metric in metrics:
         column, middle = COLUMNS[metric], "" if metric == metrics[0] else f"{metric}_"
         means = ruled[~ruled["scheduler"].str.startswith(PICKED)].groupby("scheduler", sort=False)[column].mean()
@@ -331,8 +336,10 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
             for policy in POLICIES:
                 print(f"  {policy:>14}  " + " / ".join(f"{means[f'{policy}+{b}']:9.4g}" for b in (*BACKFILLS, *MORE)))
         strong, best = str(known.idxmin()), str(means.idxmin())
+        figures |= {f"{trace}_{prefix}{metric}_strong": strong, f"{trace}_{prefix}{metric}_any": best}
         print(f"  strong baseline: {strong} {known[strong]:.5g}; best of all rules: {best} {means[best]:.5g}")
         picked = ruled[ruled["scheduler"] == PICKED + metric]
+        figures[f"{trace}_{prefix}{metric}_picked"] = ", ".join(picked["rule"].unique())
         print(f"  best on validation windows: {', '.join(picked['rule'].unique())} {picked[column].mean():.5g}")
         plain = " strict" if known.index[0].count(" ") else ""
         rivals = {
@@ -366,5 +373,5 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
             print("  RLTune against the linear score: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
             figures |= named(f"{trace}_{prefix}{middle}vs_linear", found)
         both = pd.concat([means, agents.groupby("scheduler", sort=False)[column].mean()])
-        figures |= {f"{trace}_{prefix}{metric}": both.round(2).to_dict(), f"{trace}_{prefix}{metric}_strong": strong}
+        figures[f"{trace}_{prefix}{metric}"] = both.round(2).to_dict()
     return figures
