@@ -6,13 +6,16 @@ import csv
 import io
 from pathlib import Path
 
+import nbformat
 import page_checks
 import pytest
 from chromium import Chromium
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from report_fakes import Made
 
 from rltune.errors import DataError, RLTuneError
 from rltune.report import pdf
+from rltune.report.page.notebooks import render_all
 
 
 @pytest.fixture
@@ -221,3 +224,18 @@ def test_it_is_printed_to_a_pdf(browser: Chromium, page: Path, monkeypatch: pyte
     monkeypatch.setattr(pdf, "find_chromium", lambda: None)
     with pytest.raises(RLTuneError, match="no Chromium found"):
         pdf.print_page(page, target)
+
+
+def test_scripts_that_data_bring_along_do_not_run(browser: Chromium, page: Path, tmp_path: Path) -> None:
+    """In the report and in a notebook's page: a script, and a handler of an event."""
+    evil = "<script>document.title = 'attacked'</script><img src='x:' onerror=\"document.title = 'attacked'\">"
+    told = new_output("display_data", {"text/html": f"<h3>{evil}</h3>"})
+    notebook = new_notebook(cells=[new_markdown_cell(f"# {evil}"), new_code_cell("1", outputs=[told])])
+    nbformat.write(notebook, tmp_path / "evil.ipynb")
+    render_all([tmp_path / "evil.ipynb"], tmp_path)
+    (tmp_path / "report.html").write_text(page.read_text().replace("<main", f"{evil}<main", 1))
+    for name in ("evil.html", "report.html"):
+        browser.open((tmp_path / name).as_uri())
+        assert "onerror" in (tmp_path / name).read_text() and browser.run("document.title") != "attacked"
+        assert browser.run("document.querySelectorAll('img').length") >= 1, "the page is what it was made to be"
+    browser.said.clear()

@@ -57,14 +57,17 @@ def render(run: Run, there: dict[str, Saved], notebooks: list[str], benchmarks: 
     sections, aside = contents.chapters(there), []
     if operator := run.config.whatif is not None:
         sections, aside = contents.for_an_operator(there)
+    theme, js = inline.part("theme.js"), inline.part("page.js")
     main = [entry.id for entry in artefacts.chapters()[contents.SUMMARY].entries]
     html = (
         _page()
         .get_template("page.html")
         .render(
             config=run.config,
-            css=Markup(_part("page.css")),
-            js=Markup(_part("page.js")),
+            css=Markup(inline.part("page.css")),
+            js=Markup(js),
+            theme=Markup(theme),
+            scripts_allowed=inline.allow_scripts(theme, js),
             meanings=marks.meanings(labels),
             s=summary.facts(run, there, rows, claimed),
             claims=claimed,
@@ -115,7 +118,3 @@ def _coded(text: str) -> Markup:
     """Text with what stands between backticks as code."""
     parts = enumerate(text.split("`"))
     return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in parts)
-
-
-def _part(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")

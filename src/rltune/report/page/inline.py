@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
+from pathlib import Path
 
 import pandas as pd
 from markupsafe import Markup, escape
@@ -16,6 +18,22 @@ INKS = {INK: "--figure-ink", MUTED: "--figure-muted", GRID: "--figure-grid", PAP
 
 _ID = re.compile(r'\bid="([^"]+)"')
 _REFERENCE = re.compile(r'(xlink:href="#|href="#|url\(#)')
+
+
+def part(name: str) -> str:
+    """One of the style sheets and scripts beside this file, without blank lines."""
+    return re.sub(r"\n\s*\n+", "\n", (Path(__file__).parent / name).read_text(encoding="utf-8")).strip()
+
+
+def allow_scripts(*scripts: str) -> str:
+    """The content security policy of a page with just these scripts, which fetches nothing: one that a title or a name in
+    the data brings along does not run."""
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    return (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'; "
+        "form-action 'none'"
+    )
 
 
 def svg(saved: Saved) -> Markup:

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rltune.files import write_text
+from rltune.report.page.inline import allow_scripts, part
 
-HERE = Path(__file__).parent
 SETTINGS = {
     "template_name": "lab",  # for its colours of code alone
-    "template_file": str(HERE.parent / "templates" / "notebook.html.j2"),
+    "template_file": str(Path(__file__).parents[1] / "templates" / "notebook.html.j2"),
     "preprocessors": ["nbconvert.preprocessors.CoalesceStreamsPreprocessor"],
     "exclude_input_prompt": True,
     "exclude_output_prompt": True,
@@ -31,7 +31,8 @@ def render_all(notebooks: Iterable[str | Path], folder: Path) -> list[str]:
     paths = list(map(Path, notebooks))
     names = [path.stem for path in paths]
     exporter = HTMLExporter(config=Config({"HTMLExporter": SETTINGS}))
-    look = "".join((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "notebook.css"))
+    look, theme = part("page.css") + part("notebook.css"), part("theme.js")
+    common = {"look": look, "theme": theme, "scripts_allowed": allow_scripts(theme)}
     for path in paths:
         notebook = nbformat.read(path, as_version=4)
         if any("injected-parameters" in cell.metadata.get("tags", []) for cell in notebook.cells):
@@ -39,7 +40,7 @@ def render_all(notebooks: Iterable[str | Path], folder: Path) -> list[str]:
                 if "parameters" in cell.metadata.get("tags", []):
                     cell.metadata.tags.append("defaults")
         title = notebook.cells[0].source.partition("\n")[0].lstrip("# ")
-        facts = {"metadata": {"name": path.stem}, "title": title, "look": look, "beside": _beside(path.stem, names)}
+        facts = {"metadata": {"name": path.stem}, "title": title, "beside": _beside(path.stem, names), **common}
         body, _ = exporter.from_notebook_node(notebook, facts)
         write_text(folder / f"{path.stem}.html", body)
     return names
