@@ -209,7 +209,7 @@ def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(files: 
         "columns not used: colour",
         "a verdict needs 8, a log of about 80 days",
         "the log records no waits",
-        "BUT FIRST a better log: no submission times",
+        "BUT FIRST: no submission times",
     ):
         assert part in outcome.out, (part, outcome.out)
     assert Run.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
@@ -306,7 +306,7 @@ def test_the_rule_that_made_the_log_is_written_or_the_one_that_is_given(files: A
         "\n".join(["job_id,submit_time,start_time,duration,gpus,time_limit", *rows]) + "\n"
     )
     assert cli("init", "own.csv", *INIT[2:]).status == 0
-    assert Run.open("config/mine.yaml").config.whatif.current.policy in ("fifo", "multifactor")
+    assert Run.open("config/mine.yaml").config.whatif.current.policy in ("fifo", "multifactor_size")
     text = (files.root / "config" / "mine.yaml").read_text()
     assert "runs now, found in the log:" in text and ": near." in text
     assert cli("init", "own.csv", *INIT[2:], "--force", "--current-policy", "saf").status == 0
@@ -321,3 +321,21 @@ def test_an_answer_is_an_order_and_a_backfill() -> None:
     for text in ("", "fifo none easy", "lifo", "fifo off"):
         with pytest.raises(ConfigError, match="current"):
             parse_rule(text)
+
+
+def test_nodes_that_cannot_have_run_the_log_are_asked_about(
+    files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most of them are missing from the list; too many are no contradiction."""
+    (files.root / "few.txt").write_text("\n".join(NODES.splitlines()[:3]) + "\n")
+    asked: list[tuple[str, bool]] = []
+    monkeypatch.setattr("typer.confirm", lambda question, default: (asked.append((question, default)), default)[1])
+    monkeypatch.setattr("typer.prompt", lambda question, default=None: default)
+    given = ("--name", "mine", "--time-zone", "Europe/Berlin", "--current-policy", "fifo")
+    refused = cli("init", "jobs.txt", "--nodes", "few.txt", *given)
+    assert refused.status == 1 and "nothing written" in refused.out and not (files.root / "config/mine.yaml").exists()
+    assert asked == [("These nodes are too few. Write the configuration nevertheless?", False)]
+    assert "GPUs at once, the list of nodes has 16 (offered load" in refused.out and "no verdict" in refused.out
+    (files.root / "many.txt").write_text(NODES + "".join(f"m{i}|gpu*|64|512000|gpu:a100:8|idle\n" for i in range(9)))
+    assert cli("init", "jobs.txt", "--nodes", "many.txt", *given).status == 0
+    assert asked[1:] == [("Write the configuration?", True)]

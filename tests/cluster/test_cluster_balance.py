@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from rltune.cluster.fit import fit
-from rltune.cluster.load import offered_load, scaled, within_load
+from rltune.cluster.load import gpus_in_use, offered_load, scaled, within_load
 from rltune.config import ClusterConfig, load_cluster, load_trace
 from rltune.config.load import read_block
 from rltune.traces.clean import clean_trace
@@ -126,3 +126,15 @@ def test_a_balance_that_is_dropped_is_named(project: Any, cli: Cli) -> None:
 )
 def test_balance_explains_what_is_wrong(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:
     cli("cluster", "balance", *arguments).explains(*parts)
+
+
+def test_gpus_that_a_log_used_at_once() -> None:
+    """Two jobs of 4 and 2 GPUs side by side for two of four hours; without waits, the mean up to the last possible end."""
+    jobs = pd.DataFrame({"submit_s": [0.0, 0.0, 0.0], "gpus": [4, 2, 1], "run_s": [7200.0, 7200.0, 7200.0]})
+    assert gpus_in_use(jobs.assign(wait_s=[0.0, 0.0, 7200.0])) == 6
+    assert gpus_in_use(jobs.assign(wait_s=[0.0, 7200.0, 7200.0])) == 4
+    assert gpus_in_use(jobs.assign(wait_s=np.nan)) == 7
+    spike = pd.DataFrame(
+        {"submit_s": [0.0, 5000.0], "gpus": [4, 400], "run_s": [100_000.0, 10.0], "wait_s": [0.0, 0.0]}
+    )
+    assert gpus_in_use(spike) == 4, "a moment's use may be an error of the log"

@@ -114,7 +114,7 @@ ALIKE = fake(saf_greedy=1.2, sjf_easy=1.201, fifo_none=1.204, fifo_easy=1.21, mu
         (FOUND, "f1", None, "f1-easy", "as given"),
         (ALIKE, None, None, "fifo-easy", "found in the log"),  # the most usual of those hardly distinguishable
         (ALIKE, "saf", None, "saf-greedy", "as given, the rest found in the log"),
-        ({}, None, None, "multifactor-easy", "assumed, since the log records no waits"),
+        ({}, None, None, "multifactor_size-easy", "assumed, since the log records no waits"),
         ({}, "fifo", "none", "fifo-none", "as given"),
     ],
 )
@@ -140,4 +140,4 @@ def test_if_no_rule_is_near_or_nothing_is_recorded_that_is_said() -> None:
     text = describe(found, CurrentPolicy.choose(found))
     assert "NO RULE IS NEAR" in text and "against acting on them" in text and "FAR OFF" in text
     text = describe({}, CurrentPolicy.choose({}))
-    assert "cannot be found" in text and "multifactor easy" in text and "--current-policy" in text
+    assert "cannot be found" in text and "multifactor_size easy" in text and "--current-policy" in text

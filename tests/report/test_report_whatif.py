@@ -23,7 +23,7 @@ JUDGE = Intervals(bootstrap=300)
 KINDS = {"current": "current", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "configuration": "configuration"}
 RAN = parsed("""\
 scheduler      kind           seed  policy       backfill      placement  estimate                 utilisation
-current        current        0     multifactor  easy          best_fit   requested                0.7
+current        current        0     multifactor_size  easy     best_fit   requested                0.7
 saf-easy       rule           0     saf          easy          best_fit   requested                0.7
 qssf           qssf           0     saf          easy          best_fit   history-lightgbm         0.7
 configuration  configuration  1     saf          conservative  best_fit   requested, as calibrated  0.7
@@ -33,6 +33,7 @@ FACTS = {"trace": "Mine", "cluster": "Mine", "data": "own", "machine": "GPU", "c
 FACTS |= {
     "days": 20.0,
     "offered": 0.8,
+    "used": 0.9,
     "warm_jobs": 100,
     "jobs": 200,
     "gpus": 64,
@@ -86,7 +87,7 @@ def advised(
     facts = FACTS | (facts or {})
     frame = jobs(factors, **how)  # type: ignore[arg-type]
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
-    advice = recommend(found, compared, 0.05)
+    advice = recommend(found, compared, 0.05, facts["used"])
     log = frame[frame["scheduler"] == CURRENT][["job_id", "wait_s"]]
     log = log.assign(wait_s=np.roll(log["wait_s"], 7 if shuffled else 0) * recorded)
     real = against_recorded(frame, log)
@@ -122,6 +123,14 @@ def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str
     assert said["Recommendation"].startswith(recommended), said
     assert of_rltune in said["RLTune"] and "training took 120 s" in said["RLTune"], said
     assert ("not recommended" in said["RLTune"]) == (not recommended.startswith("Use RLTune"))
+
+
+def test_a_log_that_cannot_have_run_on_the_nodes_gets_no_verdict() -> None:
+    said = advised({"saf-easy": 0.5, "rltune": 0.3}, facts={"used": 1.5})
+    assert "used 96 GPUs at once, and the list of nodes has 64" in said["Recommendation"]
+    assert (
+        said["Recommendation"].startswith("No verdict") and "RLTune" not in said and "Who would wait longer" not in said
+    )
 
 
 def test_too_few_days_and_no_waits_say_nothing_of_rltune() -> None:

@@ -120,14 +120,14 @@ def init(
             answer = _ask(question, "--current-policy", None, parse_rule, default)
             if answer not in ((current.rule.policy, current.rule.backfill), (current.rule.policy, None)):
                 current = CurrentPolicy.choose(found, *answer)
-        if not _agreed():
+        if not _agreed(sensible=not seen.too_few_nodes):
             print("nothing written")
             raise typer.Exit(1)
     for path in write_configuration(root, chosen, seen, current, nodes_path, force):
         print(f"written: {path}")
     print(f"next: make report CONFIG={paths(chosen)[2]}")
     for defect in seen.defects:
-        print(f"  BUT FIRST a better log: {defect}")
+        print(f"  BUT FIRST: {defect}")
 
 
 def paths(name: str) -> tuple[str, str, str]:
@@ -226,9 +226,12 @@ def _ask(question: str, option: str, given: object, check: Callable[[str], T], d
             print(error)
 
 
-def _agreed() -> bool:
+def _agreed(sensible: bool) -> bool:
+    question = (
+        "Write the configuration?" if sensible else "These nodes are too few. Write the configuration nevertheless?"
+    )
     try:
-        return typer.confirm("Write the configuration?", default=True)
+        return typer.confirm(question, default=sensible)
     except typer.Abort:
         raise ConfigError("--yes: not given, and no terminal to ask whether to write") from None
 

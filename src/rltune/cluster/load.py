@@ -21,6 +21,26 @@ def offered_load(jobs: pd.DataFrame, gpus: int) -> float:
     return float(_gpu_seconds(jobs).sum()) / span / gpus if span > 0 else float("nan")
 
 
+def gpus_in_use(jobs: pd.DataFrame) -> float:
+    """GPUs that a finished log must have had: as many as its jobs used together for a hundredth of the time at least.
+
+    Where more than a tenth of the waits is unknown, the mean use between the first submission and the last possible end.
+    """
+    submit, run = jobs["submit_s"].to_numpy(np.float64), jobs["run_s"].to_numpy(np.float64)
+    wait = jobs["wait_s"].to_numpy(np.float64)
+    if np.isnan(wait).mean() > 0.1:
+        return float(_gpu_seconds(jobs).sum() / max((submit + run).max() - submit.min(), 1.0))
+    start = submit + np.nan_to_num(wait)
+    gpus = jobs["gpus"].to_numpy(np.float64)
+    at = np.concatenate([start, start + run])
+    order = np.argsort(at, kind="stable")
+    use = np.cumsum(np.concatenate([gpus, -gpus])[order])[:-1]
+    lasts = np.diff(at[order])
+    by_use = np.argsort(use)
+    share = np.cumsum(lasts[by_use]) / max(lasts.sum(), 1e-9)
+    return float(use[by_use][np.searchsorted(share, 0.99)])
+
+
 def within_load(jobs: pd.DataFrame, gpus: int, load: float, known: int) -> np.ndarray:
     """[jobs] bool: jobs whose number is at most so large that the first ``known`` jobs offer no more than ``load``.
 

@@ -37,8 +37,8 @@ class WhatIf(Block):
     """Replays the last part of the log under the cluster's current rule, other rules, QSSF and the run's first
     agent."""
 
-    current: Rule = Rule(policy="multifactor", backfill="easy")
-    """The simulator's rule that is nearest to the cluster's current one; `multifactor` is Slurm's priority."""
+    current: Rule = Rule(policy="multifactor_size", backfill="easy")
+    """The simulator's rule that is nearest to the cluster's current one; `multifactor_size` is Slurm's priority."""
     others: list[Rule] = Field(
         [*(Rule(policy=p) for p in ("fifo", "sjf", "saf")), Rule(policy="saf", backfill="conservative")], min_length=1
     )

@@ -21,7 +21,7 @@ from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import estimate_jobs
 from rltune.traces.split import split_points
 
-POLICIES = ("multifactor", "fifo", "multifactor_size", "sjf", "saf")
+POLICIES = ("multifactor_size", "fifo", "multifactor", "sjf", "saf")
 BACKFILLS = ("easy", "conservative", "greedy", "none")
 CANDIDATES = tuple(product(POLICIES, BACKFILLS))
 """(Order, backfill) of rules that clusters run, the more usual first (our choice): Slurm's priority, first come first served,
@@ -103,7 +103,7 @@ class CurrentPolicy:
             source = "found in the log" if found else "assumed, since the log records no waits"
         else:
             source = f"as given{'' if policy and backfill else ', the rest found in the log' if possible else ''}"
-        chosen = (policy or "multifactor", backfill or "easy")
+        chosen = (policy or "multifactor_size", backfill or "easy")
         if possible:
             chosen = min(as_near(possible), key=CANDIDATES.index)
         rule = Rule.model_validate({"policy": chosen[0], "backfill": chosen[1]})

@@ -33,7 +33,11 @@ MEASURES: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
     "bsld": lambda jobs: jobs["bsld"],
 }
 """Name → what it sums over jobs: hours waited, GPU-hours waited for, bounded slowdown."""
-Outcome = Literal["too few days", "no waits", "keep", "open", "rule", "qssf", "configuration", "rltune"]
+TOO_FEW = 1.05
+"""GPUs that a log used over those of the list of nodes, above which the log cannot have run there."""
+Outcome = Literal[
+    "too few nodes", "too few days", "no waits", "keep", "open", "rule", "qssf", "configuration", "rltune"
+]
 
 
 def by_block(jobs: pd.DataFrame, scheduler: str, measure: str) -> np.ndarray:
@@ -185,9 +189,11 @@ class Advice:
     blocks: int
 
 
-def recommend(totals: pd.DataFrame, steps: pd.DataFrame, min_saving: float) -> Advice:
-    """The recommendation from the frames of :func:`totals` and :func:`steps`.
+def recommend(totals: pd.DataFrame, steps: pd.DataFrame, min_saving: float, used: float = 0.0) -> Advice:
+    """The recommendation from the frames of :func:`totals` and :func:`steps`; ``used``: GPUs that the log used over those of
+    the list of nodes.
 
+    0. More than TOO_FEW: ``too few nodes``, no verdict.
     1. Fewer blocks of arrivals than FEWEST: ``too few days``, no verdict.
     2. Jobs wait less than MIN_WAIT_S in the mean under the current rule: ``no waits``, nothing to save.
     3. Step by step from the current rule to the best other rule, to QSSF, to the configuration that RLTune chose (without
@@ -201,6 +207,8 @@ def recommend(totals: pd.DataFrame, steps: pd.DataFrame, min_saving: float) -> A
     """
     current = totals[totals["scheduler"] == CURRENT].iloc[0]
     blocks = int(current["windows"])
+    if used > TOO_FEW:
+        return Advice("too few nodes", CURRENT, CURRENT, blocks)
     if blocks < FEWEST:
         return Advice("too few days", CURRENT, CURRENT, blocks)
     if current["wait_mean_s"] < MIN_WAIT_S:

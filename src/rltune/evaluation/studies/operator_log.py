@@ -12,14 +12,14 @@ import yaml
 from pydantic import ValidationError
 
 from rltune.cluster.fit import fit
-from rltune.cluster.load import offered_load
+from rltune.cluster.load import gpus_in_use, offered_load
 from rltune.cluster.nodes import NodeList, as_cluster, read_nodes
 from rltune.config.cluster import ClusterConfig
 from rltune.config.messages import first_error
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.studies.hours_waited import days_needed
+from rltune.evaluation.studies.hours_waited import TOO_FEW, days_needed
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.guess import guess_columns, quoted
 from rltune.traces.inspect import suggested
@@ -58,6 +58,8 @@ class Examined:
     """What was understood of the files, line by line."""
     defects: tuple[str, ...]
     """What of the log leaves the report without a verdict, or with a wrong one."""
+    too_few_nodes: bool
+    """Whether the log cannot have run on these nodes."""
 
 
 def read_log(path: Path, zone: str | None, suggestion: tuple[Found, str] | None = None) -> Log:
@@ -144,11 +146,25 @@ def examine(log: Log, nodes_path: Path, name: str) -> Examined:
         f"  offered load: {offered_load(fitted, cluster.gpus):.2f}; of the last tenth, which is measured: "
         f"{offered_load(end, cluster.gpus):.2f} ({len(end):,} jobs in {_days(end):,.1f} days)",
     ]
-    defects = [*log.assumed, *_too_short(fitted, log.clean)]
-    notes = [*log.assumed, *notes, *_lacking(jobs, fitted), *_too_short(fitted, log.clean)]
+    few = _too_few_nodes(jobs[jobs["resource"] == slots], cluster)
+    defects = [*few, *log.assumed, *_too_short(fitted, log.clean)]
+    notes = [*few, *log.assumed, *notes, *_lacking(jobs, fitted), *_too_short(fitted, log.clean)]
     seen += ["to know:", *(f"  - {note}" for note in notes)] if notes else []
     estimate = "requested" if fitted["requested_s"].notna().any() else "history-rolling"
-    return Examined(log, cluster, fitted, estimate, "\n".join(seen), tuple(defects))
+    return Examined(log, cluster, fitted, estimate, "\n".join(seen), tuple(defects), bool(few))
+
+
+def _too_few_nodes(jobs: pd.DataFrame, cluster: ClusterConfig) -> list[str]:
+    """That the log used more than the nodes have."""
+    used = gpus_in_use(jobs)
+    if used <= TOO_FEW * cluster.gpus:
+        return []
+    unit = "GPUs" if cluster.slots == "gpu" else "processors"
+    load = offered_load(jobs, cluster.gpus)
+    return [
+        f"the log used about {used:,.0f} {unit} at once, the list of nodes has {cluster.gpus:,} (offered load {load:.2f}): it "
+        "cannot have run there, and the report gives no verdict; complete the list of nodes"
+    ]
 
 
 def _differences(jobs: pd.DataFrame, cluster: ClusterConfig) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.cluster.load import offered_load
+from rltune.cluster.load import gpus_in_use, offered_load
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, whatif as settings
 from rltune.config.context import Run
@@ -214,7 +214,7 @@ class WhatIfStudy:
 
     def facts(self) -> dict[str, object]:
         """What the analysis covers: trace and cluster (titles), data, days (of measured arrivals), offered (load of the
-        measured part), warm_jobs, jobs, gpus, machine (GPU or CPU), limits (share of jobs with a time limit),
+        measured part), used (GPUs that the whole log used at once over the cluster's), warm_jobs, jobs, gpus, machine (GPU or CPU), limits (share of jobs with a time limit),
         configuration (the scheduler that has the agents' configuration without their networks), agents (number of seeds),
         idle (seeds whose training kept nothing learned: no epoch beat its start on validation), training_s, from and until
         (local times), block_h, log_days (of the whole log), needed_days (length of a log that allows a verdict)."""
@@ -228,6 +228,7 @@ class WhatIfStudy:
             "data": trace.data,
             "days": (until - since) / 86_400,
             "offered": offered_load(jobs, cluster.gpus),
+            "used": gpus_in_use(self.table) / cluster.gpus,
             "warm_jobs": self.measured.start - self.first,
             "jobs": len(jobs),
             "gpus": cluster.gpus,

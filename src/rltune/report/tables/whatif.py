@@ -9,6 +9,7 @@ import pandas as pd
 
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
+from rltune.policies import TITLES
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, with_holm
@@ -22,8 +23,8 @@ ORDERS = {
     "sjf": "shortest first",
     "saf": "smallest area first",
     "smallest": "fewest GPUs first",
-    "multifactor": "Slurm’s priority, shorter jobs first",
-    "multifactor_size": "Slurm’s priority, larger jobs first",
+    "multifactor": "Slurm’s priority, but for shorter jobs first",
+    "multifactor_size": "Slurm’s priority",
 }
 BACKFILLS = {
     "easy": "backfilling with a reservation for the first job",
@@ -31,6 +32,7 @@ BACKFILLS = {
     "greedy": "any job that fits starts",
     "none": "no job starts before the first",
 }
+MULTIFACTOR = {"multifactor": "multifactor as in the paper", "multifactor_size": "Slurm multifactor"}
 Facts = Mapping[str, Any]
 
 
@@ -45,8 +47,9 @@ def names(ran: pd.DataFrame) -> dict[str, str]:
 
 
 def full_title(policy: str, backfill: str) -> str:
-    """`FIFO + EASY`, `FIFO without backfilling`: all that an operator has to set."""
-    return scheduler_title(policy, backfill) + (" without backfilling" if backfill == "none" else "")
+    """`FIFO + EASY`, `FIFO without backfilling`: all that an operator has to set. Slurm's multifactor is Slurm's own formula."""
+    title = scheduler_title(policy, backfill).replace(TITLES[policy], MULTIFACTOR.get(policy, TITLES[policy]), 1)
+    return title + (" without backfilling" if backfill == "none" else "")
 
 
 def group_name(row: Mapping[str, Any]) -> str:
