@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import page_checks
 import pandas as pd
 import pytest
+from conftest import MAKE
 
+import rltune
 from rltune.agent.policy_file import load_policy
 from rltune.files import read_json
 from rltune.report import artefacts
@@ -21,6 +24,8 @@ from rltune.traces.table import read_table
 
 HAS_SLURM = not missing(needed(accounting=True, speed=400.0))
 """Where Slurm's packages are absent, the deployment's runs are left out, and what shows them."""
+MADE = {"clean", "fit", "run-time", "heuristics", "train", "evaluate"}
+"""What the jobs that no chapter is made by begin with."""
 CHAPTERS = ("characterise", "system", "figures", "ablation", "semantics", "transfer", "peers", "whatif", "deployment")
 
 
@@ -144,6 +149,29 @@ def test_a_change_makes_again_what_depends_on_it(
     found = planned(outcome.err)
     assert {name: n for name, n in found.items() if name not in others and name != "deploy"} == counted
     assert others <= found.keys()
+
+
+@pytest.mark.parametrize(
+    ("file", "again", "kept"),
+    [
+        ("traces/clean.py", {"clean", "train", "report"}, set()),
+        ("metrics/bsld.py", {"heuristics", "train", "evaluate", "report"}, set()),
+        ("agent/ppo.py", {"train", "evaluate", "report"}, {"clean", "fit", "run-time"}),
+        ("evaluation/evaluate.py", {"heuristics", "evaluate", "report"}, {"clean", "fit", "run-time", "train"}),
+        ("report/templates/table.html", {"tables and figures", "report"}, MADE),
+        ("slurm/ownership.py", {"on a Slurm cluster", "report"}, MADE),
+    ],
+)
+def test_a_change_of_a_source_makes_again_what_depends_on_it(
+    file: str, again: set[str], kept: set[str], smoke_run: Any, shell: Any, tmp_path: Path
+) -> None:
+    """What a notebook or script imports counts, directly or through others, but for what only shows a result."""
+    source = shutil.copytree(Path(rltune.__file__).parent, tmp_path / "rltune") / file
+    source.write_text(source.read_text() + "\n")
+    outcome = shell.run("env", f"PYTHONPATH={tmp_path}", *MAKE, "smoke", "ARGS=-n", cwd=smoke_run.root)
+    assert outcome.status == 0, outcome
+    found = planned(outcome.err).keys()
+    assert again <= found and not kept & found
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ rule characterise:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=SETTINGS | {"seed": run.config.evaluation.seed},
-        code=[CODE["training"], CODE["report"]],
+        code=digest("notebooks/characterise.ipynb", shown=True),
     message:
         "what the traces look like"
     script:
@@ -58,7 +58,7 @@ rule system:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=run.config.model_dump(include={"experiments", "presets", "example_schedules"}),
-        code=[CODE["training"], CODE["report"], CODE["slurm"]],
+        code=digest("notebooks/system.ipynb", shown=True),
     message:
         "the system, and why the order of a queue matters"
     script:
@@ -87,7 +87,7 @@ rule ablation:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=JUDGING,
-        code=CODE["report"],
+        code=digest("notebooks/ablation.ipynb", shown=True),
     message:
         "naive against pro"
     script:
@@ -123,7 +123,7 @@ rule figures:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=JUDGING,
-        code=CODE["report"],
+        code=digest("notebooks/figures.ipynb", shown=True),
     message:
         "tables and figures"
     script:

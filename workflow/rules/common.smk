@@ -5,22 +5,27 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from rltune import sources_digest
 from rltune.config import project_root
 from rltune.config.comparisons import YARDSTICK, against_qssf
 from rltune.config.context import Run
 from rltune.errors import RLTuneError
 from rltune.evaluation.studies.scheduling_rules import balanced_cells
 from rltune.report import artefacts
+from rltune.sources import digest
 from rltune.traces.fetch import given_file
+
+
+def given(trace, path):
+    """A file of the user's, inside the project by its path from there: a project that is renamed or moved makes nothing again."""
+    file, root = given_file(trace, path, project_root()), project_root()
+    return str(file.relative_to(root) if file.is_relative_to(root) else file)
+
 
 CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
 
 try:
     run = Run.open(CONFIG)
-    OWN_FILES = {
-        name: str(given_file(name, trace.path, project_root())) for name, trace in run.traces.items() if trace.path
-    }
+    OWN_FILES = {name: given(name, trace.path) for name, trace in run.traces.items() if trace.path}
 except RLTuneError as error:
     raise WorkflowError(str(error)) from None
 
@@ -34,17 +39,6 @@ BALANCED = balanced_cells(run, CELLS.values())  # the cells on balanced clusters
 BY_YARDSTICK = [cell.but(estimate=YARDSTICK) for cell in against_qssf(run.config)]
 JUDGING = run.config.evaluation.model_dump(include={"bootstrap", "confidence", "seed"})
 SETTINGS = run.config.model_dump(include={"lookahead", "simulation", "split"})
-
-# digests of the sources that a result depends on: a change of one makes the result again
-CODE = {
-    "traces": sources_digest("traces"),
-    "training": sources_digest("traces", "cluster", "policies", "simulator", "placement", "environment", "agent"),
-    "evaluation": sources_digest(
-        "traces", "cluster", "policies", "simulator", "placement", "environment", "agent", "evaluation"
-    ),
-    "report": sources_digest("evaluation", "report"),
-    "slurm": sources_digest("slurm"),
-}
 
 
 def one_of(names):
@@ -101,9 +95,7 @@ def more(amount):
 def predictions_of(wildcards):
     """The file of published run times, where the estimates are taken from one."""
     file = run.traces[wildcards.trace].predictions
-    return (
-        [given_file(wildcards.trace, file.path, project_root())] if file and wildcards.estimate == "published" else []
-    )
+    return [given(wildcards.trace, file.path)] if file and wildcards.estimate == "published" else []
 
 
 def training_of(wildcards):

@@ -23,7 +23,7 @@ rule clean:
     params:
         config=CONFIG,
         trace="{trace}",
-        code=CODE["traces"],
+        code=digest("notebooks/clean.ipynb"),
     message:
         "clean {wildcards.trace}"
     script:
@@ -49,7 +49,7 @@ rule fit:
     params:
         config=CONFIG,
         train=run.config.split.train,
-        code=CODE["training"],
+        code=digest("workflow/scripts/fit.py"),
     message:
         "fit {wildcards.trace} to {wildcards.cluster}"
     script:
@@ -74,7 +74,7 @@ rule estimate:
     params:
         config=CONFIG,
         seed=run.config.evaluation.seed,
-        code=CODE["traces"],
+        code=digest("workflow/scripts/estimate.py"),
     message:
         "run-time estimates {wildcards.estimate} for {wildcards.trace} on {wildcards.cluster}"
     script:

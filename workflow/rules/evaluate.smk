@@ -21,7 +21,7 @@ rule baselines:
         config=CONFIG,
         settings=SETTINGS | run.config.evaluation.model_dump(exclude={"also", "bootstrap", "confidence"}),
         localities=lambda w: run.config.localities(w.trace, w.cluster, w.estimate),
-        code=CODE["evaluation"],
+        code=digest("workflow/scripts/baselines.py"),
     message:
         "heuristics on {wildcards.trace}, {wildcards.cluster}"
     script:
@@ -53,7 +53,7 @@ rule evaluate:
         config=CONFIG,
         cell="{cell}",
         settings=SETTINGS | run.config.evaluation.model_dump(),
-        code=CODE["evaluation"],
+        code=digest("notebooks/evaluate.ipynb"),
     message:
         "evaluate {wildcards.cell}"
     script:
@@ -81,7 +81,7 @@ rule compare:
         config=CONFIG,
         trace="{trace}",
         settings=JUDGING,
-        code=CODE["report"],
+        code=digest("notebooks/compare.ipynb", shown=True),
     message:
         "the agents of {wildcards.trace}"
     script:

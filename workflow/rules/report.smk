@@ -37,7 +37,7 @@ rule report:
         artefacts=RESULTS / "artefacts",
         benchmarks=RESULTS / "benchmarks",
         settings=run.config.model_dump(mode="json"),
-        code=CODE["report"],
+        code=digest("workflow/scripts/report.py", shown=True),
     message:
         "report"
     script:

@@ -35,7 +35,7 @@ rule example_schedules:
         runtime=more(30),
     params:
         absent=ABSENT,  # once the packages are installed, the schedules are made again
-        code=CODE["slurm"],
+        code=digest("workflow/scripts/example_schedules.py"),
     message:
         "seven jobs on real Slurm daemons"
     script:
@@ -97,7 +97,7 @@ rule deployment:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=SETTINGS | JUDGING | run.config.model_dump(include={"deployment"}),
-        code=[CODE["evaluation"], CODE["report"]],
+        code=digest("notebooks/deployment.ipynb", shown=True),
     message:
         "on a Slurm cluster"
     script:

@@ -27,7 +27,7 @@ rule semantics:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
-        code=[CODE["evaluation"], CODE["report"]],
+        code=digest("notebooks/semantics.ipynb", shown=True),
     message:
         "what scheduling rules do, and who pays"
     script:
@@ -58,7 +58,7 @@ rule transfer:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
-        code=[CODE["evaluation"], CODE["report"]],
+        code=digest("notebooks/transfer.ipynb", shown=True),
     message:
         "agents on other base policies, traces and estimates"
     script:
@@ -91,7 +91,7 @@ rule peers:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
-        code=[CODE["evaluation"], CODE["report"]],
+        code=digest("notebooks/peers.ipynb", shown=True),
     message:
         "RLTune next to other learners and predictors"
     script:
@@ -122,7 +122,7 @@ rule whatif:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=SETTINGS | JUDGING | run.config.model_dump(include={"whatif"}),
-        code=[CODE["evaluation"], CODE["report"]],
+        code=digest("notebooks/whatif.ipynb", shown=True),
     message:
         "your cluster, what if"
     script:

@@ -27,7 +27,7 @@ rule train:
         cell="{cell}",
         training=lambda w: f"{RESULTS}/cells/{w.cell}/training",
         settings=training_of,
-        code=CODE["training"],
+        code=digest("notebooks/train.ipynb"),
     message:
         "train {wildcards.cell}"
     script:

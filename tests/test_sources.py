@@ -1,0 +1,44 @@
+"""What a result depends on: imports, direct or through others, by registry or by name, and libraries; not what only shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rltune import sources
+
+ROOT = Path(__file__).parents[1]
+TRAIN, FIT, FIGURES = (
+    ROOT / name for name in ("notebooks/train.ipynb", "workflow/scripts/fit.py", "notebooks/figures.ipynb")
+)
+
+
+def names(start: Path, **how: bool) -> set[str]:
+    return {str(file.relative_to(sources.HERE)) for file in sources.closure(start, **how)}
+
+
+def test_imports_are_followed() -> None:
+    """Lazy ones, of registries, by a name in a string, in braces; not those for types alone."""
+    train = names(TRAIN)
+    assert {"agent/ppo.py", "kernels.py", "files.py", "policies/saf.py", "metrics/bsld.py"} <= train
+    assert {"agent/peers/schedinspector.py", "traces/readers/philly.py", "traces/estimates/kinds/lognormal.py"} <= train
+    assert not {name for name in train if name.startswith(("report/", "slurm/", "cli/", "notebook.py"))}
+    assert not {name for name in names(FIT) if name.startswith(("agent/", "simulator/", "placement/"))}
+    assert "report/style.py" in names(FIGURES, shown=True) and not names(FIGURES) & names(FIGURES, shown=True) - {
+        "__init__.py"
+    }
+
+
+@pytest.mark.parametrize(
+    "start", sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("workflow/scripts/*.py")]), ids=lambda p: p.name
+)
+def test_whatever_is_imported_is_a_file(start: Path) -> None:
+    found = sources.closure(start, shown=True)
+    assert found and all(file.is_file() and file.suffix == ".py" for file in found)
+
+
+def test_the_version_of_a_library_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sources.digest(FIT)
+    monkeypatch.setattr(sources, "_versions", lambda: [("numpy", "1.0")])
+    assert sources.digest(FIT) != before and len(before) == 12
