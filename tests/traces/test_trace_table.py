@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
+from rltune.traces.clean import without_names
 from rltune.traces.columns import DTYPES, TraceMeta, empty_columns
 from rltune.traces.table import read_table, sort_jobs, validate, write_table
 
@@ -118,3 +119,10 @@ def test_audit_adds_up(lines: list[tuple[str, int]], kept: int) -> None:
     audit.rows_read += 1
     with pytest.raises(AssertionError, match="does not add up"):
         audit.check()
+
+
+def test_users_without_names_are_distinguished_as_before() -> None:
+    """Whoever is not known stays so."""
+    jobs = pd.DataFrame({"user": pd.Series(["zoe", None, "ada", "zoe"], dtype="str"), "gpus": [1, 2, 3, 4]})
+    assert list(without_names(jobs)["user"].fillna("")) == ["user-1", "", "user-2", "user-1"]
+    assert without_names(jobs)["user"].dtype == "str" and list(jobs["user"].fillna("")) == ["zoe", "", "ada", "zoe"]

@@ -85,6 +85,12 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
     return CleanTrace(validate(jobs, f"trace {name} after cleaning"), meta, audit, read_rows)
 
 
+def without_names(jobs: pd.DataFrame) -> pd.DataFrame:
+    """The jobs with users by the order in which they first appear, user-1, user-2, …: names of people belong in no result."""
+    codes = pd.Series(pd.factorize(jobs["user"])[0] + 1, jobs.index)
+    return jobs.assign(user=("user-" + codes.astype("str")).where(codes > 0).astype(DTYPES["user"]))
+
+
 def _possible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:
     """The rows, where optional numbers that cannot be are unknown: waits below 0, the others below or at 0."""
     for name in ("requested_s", "cpus", "mem_gb", "wait_s"):
