@@ -88,7 +88,9 @@ def task_of(
 ) -> TrainingTask:
     """The training task of a made-up workload."""
     jobs, layout = case
-    work = SimpleNamespace(jobs=jobs, layout=layout, split=split or split_points(len(jobs.row)), calibrated=calibrated)
+    meta = SimpleNamespace(t0="2020-01-01T00:00:00+00:00")
+    split = split or split_points(len(jobs.row))
+    work = SimpleNamespace(jobs=jobs, layout=layout, split=split, calibrated=calibrated, meta=meta)
     return TrainingTask(cell, preset, work, **more)
 
 

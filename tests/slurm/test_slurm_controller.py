@@ -194,7 +194,8 @@ def test_jobs_that_others_put_into_the_band_do_not_stop_it(tmp_path: Path) -> No
     assert Service(again, once=True).run() == 0, "nor does it keep one from starting"
 
 
-def test_a_second_controller_with_the_same_band_stops_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("values", ["rising", "the same"])
+def test_a_second_controller_with_the_same_band_stops_it(tmp_path: Path, values: str) -> None:
     """It has another list and began when nothing waited; only an operator can raise priorities."""
     slurm, made = ranked(tmp_path / "a")
     given = dict(slurm.queue)
@@ -203,15 +204,28 @@ def test_a_second_controller_with_the_same_band_stops_it(tmp_path: Path) -> None
         for number in (10, 11):
             slurm.change(number, user="grace")
         Service(controller(slurm, tmp_path / "b")).run()
+    last = sorted(range(10, 16), key=lambda number: priorities(slurm)[number])[:3]
 
     def other(line: str) -> None:
         if line.startswith("cycle"):
-            for number in (10, 11, 12):
-                slurm.change(number, priority=min(slurm.queue[number].priority + 77, BAND.high))
+            for k, number in enumerate(last):
+                higher = BAND.high - k if values == "the same" else slurm.queue[number].priority + 77
+                slurm.change(number, priority=min(higher, BAND.high))
 
     made = controller(slurm, tmp_path / "a", say=other)
     assert Service(made).run() == GAVE_UP and slurm.has_all_back()
     assert sum("is a second controller running?" in line for line in made.said) == 3, "reported, found again, released"
+
+
+def test_priorities_that_are_raised_once_do_not_stop_it(tmp_path: Path) -> None:
+    """The order fits afterwards, so that nothing is written: it is the same act in the next cycle."""
+    slurm, made = ranked(tmp_path)
+    for number in range(10, 16):
+        slurm.change(number, priority=slurm.queue[number].priority + 1000)
+    for _ in range(4):
+        made.cycle()
+    assert len(made.said) == 1 and "has raised the priorities of 6 ranked jobs" in made.said[0]
+    assert made.release_all("test") == (6, []) and slurm.has_all_back()
 
 
 def test_one_with_another_band_is_noticed(tmp_path: Path) -> None:

@@ -170,3 +170,29 @@ def test_jobs_that_slurm_itself_puts_into_the_band_are_released_once(tmp_path: P
     slurm, made = ranked(tmp_path)
     slurm.computed = {number: BAND.low + 7 for number in slurm.computed}
     assert made.release_all("test") == (6, []) and slurm.released == list(range(10, 16)) and not made.others
+
+
+def test_jobs_released_beside_one_that_is_refused_stay_on_the_list(tmp_path: Path) -> None:
+    """slurmctld is killed before it has saved their release, and the next one finds them."""
+    slurm, made = ranked(tmp_path)
+    before = dict(slurm.queue)
+    slurm.refuses = {15: "Access denied"}
+    assert made.release_all("test")[0] == 5 and set(assigned(made)) == set(range(10, 16))
+    slurm.queue, slurm.refuses = before, {}
+    assert made.release_all("again") == (6, []) and slurm.has_all_back() and not assigned(made)
+
+
+def test_what_the_last_cycle_released_is_looked_at_again(tmp_path: Path) -> None:
+    slurm, made = ranked(tmp_path)
+    before, times = slurm.queue[12], []
+    for number in range(10, 16):
+        slurm.change(number, dependency="afterok:1")
+    assert made.cycle().released == 6
+
+    def pause(seconds: float) -> None:
+        times.append(seconds)
+        if len(times) == 1:
+            slurm.queue[12] = before
+
+    made.pause = pause
+    assert made.release_all("test") == (1, []) and slurm.has_all_back() and times == [SAVED_S, SAVED_S]

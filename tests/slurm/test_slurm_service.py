@@ -19,6 +19,7 @@ from rltune.slurm.controller import Controller
 from rltune.slurm.service import DONE, FAILED, GAVE_UP, NOT_RELEASED, Service, warnings
 from rltune.slurm.state_directory import Busy, StateDirectory
 from rltune.slurm.systemd import log
+from rltune.slurm.watchdog import Watchdog
 
 FIFO = {"watchdog": {"policy": "fifo", "min_jobs": 1, "every_s": 1.0, "patience": 1}, "backfill": "none"}
 """A watchdog whose verdict comes at once."""
@@ -92,6 +93,32 @@ def test_slurm_that_does_not_answer_is_waited_for(tmp_path: Path, monkeypatch: p
     assert waits[1:6] == pytest.approx([5, 10, 20, 40, 60], abs=0.5) and max(waits) < 61
 
 
+def test_slurm_that_does_not_answer_at_the_start_is_waited_for(tmp_path: Path) -> None:
+    slurm, _ = ranked(tmp_path, cycles=1)
+    slurm.silent, asked = True, []
+    real = slurm.jobs
+
+    def jobs() -> object:
+        asked.append(1)
+        slurm.silent = len(asked) < 5
+        return real()
+
+    slurm.jobs = jobs  # type: ignore[method-assign,assignment]
+    again = controller(slurm, tmp_path, say=lambda line: "cycle" in line and service.stop.set())
+    service = Service(again, between_tries_s=0.0)
+    assert service.run() == DONE and slurm.has_all_back()
+    assert "does not answer" in again.said[0] and "going on with 6 jobs" in again.said[1]
+    with pytest.raises(RLTuneError):
+        slurm.silent, slurm.jobs = True, real  # type: ignore[method-assign]
+        Service(controller(slurm, tmp_path), once=True).run()
+
+
+def test_a_single_cycle_that_fails_leaves_the_jobs_as_they_are(tmp_path: Path) -> None:
+    slurm, _ = ranked(tmp_path, cycles=1)
+    slurm.machines, before = [], dict(slurm.queue)
+    assert Service(controller(slurm, tmp_path, max_failures=1), once=True).run() == FAILED and slurm.queue == before
+
+
 def test_stopped_while_slurm_does_not_answer_it_keeps_the_list(tmp_path: Path) -> None:
     slurm = busy()
 
@@ -116,7 +143,8 @@ def test_what_it_says_has_a_level_and_systemd_is_told(
     heard.bind(str(tmp_path / "notify"))
     monkeypatch.delenv("JOURNAL_STREAM", raising=False)
     if managed:
-        monkeypatch.setenv("JOURNAL_STREAM", "8:1")
+        error = os.fstat(2)
+        monkeypatch.setenv("JOURNAL_STREAM", f"{error.st_dev}:{error.st_ino}")
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
     made = controller(slurm, tmp_path)
     made.say = log
@@ -160,14 +188,18 @@ def test_asked_to_stop_before_the_first_cycle_it_writes_nothing(tmp_path: Path) 
     assert service.run() == DONE and not slurm.writes
 
 
-@pytest.mark.parametrize("spoil", ["gone", "broken"])
+@pytest.mark.parametrize("spoil", ["gone", "broken", "encrypted"])
 def test_a_policy_that_cannot_be_read_any_more_stays_loaded(tmp_path: Path, spoil: str) -> None:
     """It may be half copied; reported once. A start without one releases what an earlier controller has left."""
     slurm, made = ranked(tmp_path, cycles=1)
     path = tmp_path / "policy.npz"
+    whole = bytearray(path.read_bytes())
     path.unlink()
     if spoil == "broken":
         path.write_bytes(b"not a policy")
+    elif spoil == "encrypted":  # as a flipped bit makes it
+        whole[whole.index(b"PK\1\2") + 8] |= 1
+        path.write_bytes(whole)
     for _ in range(3):
         assert made.cycle().ranked == 6
     assert len(made.said) == 1 and "going on with the policy loaded before" in made.said[0]
@@ -227,6 +259,34 @@ def test_the_watchdog_makes_it_release_all_and_pause_for_a_day(tmp_path: Path, l
     else:
         assert max(highest) < BAND.low and "in 2 comparisons in a row" in texts
     assert not made.directory.ownership().present
+
+
+@pytest.mark.parametrize("then", ["stopped", "failed", "refused"])
+def test_during_the_pause_jobs_are_released_however_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    """Job 11 starts, and is requeued just before a signal to stop, or when no cycle succeeds any more; or the release of
+    another is refused at first."""
+    verdicts = iter(["waits are longer"])
+    monkeypatch.setattr(Watchdog, "cycle", lambda self, view, jobs: next(verdicts, ""))
+    slurm = busy()
+
+    def say(line: str) -> None:
+        if line.startswith("cycle") and len(made.said) == 1:
+            slurm.start(11)
+            slurm.refuses = {12: "Access denied"} if then == "refused" else {}
+        elif "paused for" in line:
+            assert (slurm.queue[12].priority in BAND) == (then == "refused") and not made.live
+            slurm.requeue(11)
+            slurm.refuses, slurm.machines = {}, slurm.machines if then != "failed" else []
+            if then == "stopped":
+                service.stop.set()
+        elif line.startswith("cycle") and then == "refused":
+            service.stop.set()
+
+    made = controller(slurm, tmp_path, max_failures=2, say=say)
+    service = Service(made, between_tries_s=0.0)
+    assert service.run() == (FAILED if then == "failed" else DONE) and slurm.has_all_back()
 
 
 def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_path: Path) -> None:

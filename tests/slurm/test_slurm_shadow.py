@@ -143,6 +143,26 @@ def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> Non
     assert said[:3] == [""] * 3 and said[3].endswith(": largest wait of jobs of up to 8 GPUs 9000 s (4000 s)")
 
 
+def test_jobs_that_their_owners_hold_are_not_compared() -> None:
+    """Nor those that a limit stops: no order could start them. The others are."""
+    rules, jobs = config(), arrivals(np.random.default_rng(3), 60)
+    first = begun(jobs, rules)
+    start_s, end_s = played(jobs, first, "fifo", rules)
+    held = int(np.argmax(start_s - [one.submit_s for one in jobs]))
+    start_s[held], end_s[held] = end_s.max() + 9e5, end_s.max() + 1e6
+    shadow = Shadow(first, rules, rules.watchdog)
+    for now_s, there, waiting in steps(jobs, start_s, np.minimum(end_s, np.partition(end_s, -2)[-2] + STEP_S)):
+        limited = [replace(one, held=True, priority=0) if one.id == jobs[held].id else one for one in there]
+        ranked = [one for one in waiting if one.id != jobs[held].id or one.submit_s == now_s]
+        shadow.watch(there if one_is_new(jobs[held], now_s) else limited, ranked, now_s)
+    found = shadow.waits(now_s + STEP_S)
+    assert found.jobs == len(jobs) - 1 and found.realised_s <= found.simulated_s * 1.2
+
+
+def one_is_new(job_: SlurmJob, now_s: float) -> bool:
+    return now_s <= job_.submit_s
+
+
 def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:
     """(Jobs that run, nodes) of a cluster on whose M40 nothing can start."""
     if why == "absent":

@@ -12,7 +12,6 @@ from typing import Any
 import page_checks
 import pandas as pd
 import pytest
-from conftest import MAKE
 
 import rltune
 from rltune.agent.policy_file import load_policy
@@ -168,7 +167,7 @@ def test_a_change_of_a_source_makes_again_what_depends_on_it(
     """What a notebook or script imports counts, directly or through others, but for what only shows a result."""
     source = shutil.copytree(Path(rltune.__file__).parent, tmp_path / "rltune") / file
     source.write_text(source.read_text() + "\n")
-    outcome = shell.run("env", f"PYTHONPATH={tmp_path}", *MAKE, "smoke", "ARGS=-n", cwd=smoke_run.root)
+    outcome = shell.make("smoke", "ARGS=-n", f"PYTHONPATH={tmp_path}", cwd=smoke_run.root)
     assert outcome.status == 0, outcome
     found = planned(outcome.err).keys()
     assert again <= found and not kept & found

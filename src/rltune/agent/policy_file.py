@@ -93,7 +93,16 @@ def load_policy(path: Path | str) -> TrainedPolicy:
             facts = json.loads(str(data["facts"]))
             policy = TrainedPolicy(tuple(data[f"w{i}"] for i in range(len(data.files) - 1)), facts)
         wrong = _wrong_with(policy)
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, EOFError, OSError) as error:
+    except (
+        zipfile.BadZipFile,
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        OSError,
+        RuntimeError,
+    ) as error:
         raise DataError(f"{path}: not a policy file of RLTune ({error}); train the cell again") from None
     if wrong:
         raise DataError(f"{path}: {wrong}; train the cell again")

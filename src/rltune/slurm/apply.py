@@ -7,6 +7,7 @@ changes too, only what differs from the job's last line.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +21,8 @@ from rltune.slurm.release import release
 from rltune.slurm.state_directory import StateDirectory
 
 Line = dict[str, Any]
+RELEASE_S = 600.0
+"""Time for the releases of one cycle; what is left follows in the next."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,16 @@ class Plan:
     def assignments(self) -> dict[int, Assignment]:
         """The list with what the ranked jobs are about to get."""
         ranked, after = {job.id: job for job in self.view.ranked}, dict(self.ownership.assigned)
+        own = {job: (given.priority, given.previous) for job, given in after.items()}
+        for job in ranked.values():  # one that somebody has moved inside the band and that may stay there
+            if job.id in own and job.priority not in own[job.id] and self.ownership.owns(job, self.band):
+                after[job.id] = replace(after[job.id], priority=job.priority)
         for change in self.changes:
             job = ranked[change.job]
             owned = self.ownership.owns(job, self.band)
             last = job.priority if owned else 0
+            if job.id in own and last not in own[job.id]:  # somebody else's
+                last = own[job.id][0] if owned else 0
             shares = change.oversubscribe
             exclusive = self.ownership.has_whole_nodes(job.id) if shares is None else not shares
             after[job.id] = Assignment(
@@ -177,6 +186,7 @@ class Writer:
     def _release(self, plan: Plan, releases: Mapping[int, int]) -> list[Outcome]:
         """Release jobs that still wait with the assigned priority: a hold set meanwhile must not be undone."""
         outcomes: list[Outcome] = []
+        until_s = time.monotonic() + RELEASE_S
         reasons = {job: plan.view.left.get(job, "not ranked") for job in releases}
 
         def write() -> None:
@@ -185,6 +195,8 @@ class Writer:
         try:
             for outcome in release(self.slurm, releases, plan.band, fresh=False):
                 outcomes.append(outcome)
+                if time.monotonic() > until_s:
+                    break
         except Exception as failure:
             error, rest = failure, releases.keys() - {outcome.job for outcome in outcomes}
             self.note(write)

@@ -27,6 +27,7 @@ from rltune.slurm.records import (
     SlurmJob,
     SlurmNode,
 )
+from rltune.slurm.systemd import notify
 
 SPEED = "RLTUNE_CLOCK_SPEED"
 """Environment variable that an emulated cluster sets for programs on its fast clock."""
@@ -42,7 +43,7 @@ PART_OF_LIMIT = 1 / 3
 """Part of the time limit that a batch is expected to take, by the time that the changes before it took."""
 LIMITS = 10
 """Time limits after which no further batch is sent: what is left follows in the next cycle."""
-TIMED_OUT = -1
+TIMED_OUT = -1000
 """In place of the exit status of a command that was killed at the time limit."""
 MIN_JOB_AGE = re.compile(r"^MinJobAge\s*=\s*(\d+)", re.MULTILINE)
 PURGE_S = 120.0
@@ -201,6 +202,7 @@ class Client:
             if time.monotonic() > until_s:
                 made = f"{len(said)} of {len(orders)} changes in {LIMITS * self.timeout_s:g} s"
                 return said, SlurmUnavailable(f"scontrol: Slurm is slow, {made}")
+            notify("WATCHDOG=1")
             try:
                 said += self._send_batch(orders[len(said) : len(said) + self.batch])
             except SlurmError as error:

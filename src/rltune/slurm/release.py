@@ -112,16 +112,17 @@ def release_all(
         _record(done, assigned, owned, unflagged, outcomes)
         keep(done.ownership)
         is_over = is_saved or not done.jobs and not any(given.missed for given in done.ownership.present.values())
-        if (done.refused and done.refused.keys() == refused) or (is_over and not owned and not unflag):
-            break
+        if is_over and not owned and not unflag:
+            rest = {job: given for job, given in done.ownership.assigned.items() if job not in done.jobs}
+            done.ownership = replace(done.ownership, assigned=rest)
+            return keep(done.ownership)
+        if done.refused and done.refused.keys() == refused:
+            return None
         is_saved = not owned and not unflag
-        if is_saved and done.jobs:
+        if is_saved:
             pause(SAVED_S)
-    else:
-        done.refused |= {job: Outcome(job, False, STILL) for job in owned}
-    rest = {job: given for job, given in done.ownership.assigned.items() if job not in done.jobs - done.refused.keys()}
-    done.ownership = replace(done.ownership, assigned=rest)
-    keep(done.ownership)
+    done.refused |= {job: Outcome(job, False, STILL) for job in owned}
+    return None
 
 
 def _look(

@@ -79,11 +79,11 @@ class Service:
         After a single cycle live jobs keep their priorities.
         """
         with self.controller.directory.lock(), self._signals():
+            notify("READY=1")
             self._recover()
             try:
                 for line in warnings(self.controller.policy_facts()):
                     self.controller.say(line)
-                notify("READY=1")
                 return self._cycles()
             except Stop as stop:
                 self.controller.say(str(stop), ERROR)
@@ -113,10 +113,7 @@ class Service:
                     controller.say(f"cycle failed: {error}", ERROR)
                     controller.mark_stopped()
                     return FAILED
-                if not tries:
-                    controller.say(f"waiting for Slurm, which does not answer: {error}", WARNING)
-                self._wait(time.monotonic() + min(self.between_tries_s * 2**tries, LONGEST_PAUSE_S))
-                tries = min(tries + 1, 10)
+                tries = self._wait_for_slurm(error, tries)
                 continue
             except (RLTuneError, OSError, ValueError, RuntimeError) as error:
                 failed += 1
@@ -125,7 +122,7 @@ class Service:
                 of = "" if self.once else f" ({failed} of {controller.config.max_failures})"
                 trace = "" if isinstance(error, RLTuneError | OSError) else f"\n{traceback.format_exc().rstrip()}"
                 controller.say(f"cycle failed{of}: {error}{trace}", WARNING)
-                if failed >= controller.config.max_failures:
+                if failed >= controller.config.max_failures and not self.once:
                     raise CyclesFailed(f"{failed} cycles in a row failed, the last one: {error}") from None
             if self.once:
                 controller.mark_stopped()
@@ -133,6 +130,13 @@ class Service:
             ended = time.monotonic()  # a Slurm that is slow gets as long a rest
             self._wait(max(started + controller.config.interval_s / self.speed, 2 * ended - started))
         return self._leave(self.reason or "stopped", DONE)
+
+    def _wait_for_slurm(self, error: Exception, tries: int) -> int:
+        """Wait before Slurm is asked again, the longer the more ``tries`` there were; the number of tries then."""
+        if not tries:
+            self.controller.say(f"waiting for Slurm, which does not answer: {error}", WARNING)
+        self._wait(time.monotonic() + min(self.between_tries_s * 2**tries, LONGEST_PAUSE_S))
+        return min(tries + 1, 10)
 
     def _wait(self, until_s: float) -> None:
         """Wait for a time of the monotonic clock, or for a stop.
@@ -151,35 +155,45 @@ class Service:
             controller.live, self._paused_until_s = True, None
             watchdog.restart()
             controller.say("the pause is over: priorities are written again")
-        done = controller.cycle()
+        try:
+            done = controller.cycle()
+        finally:
+            if self._paused_until_s is not None and controller.has_jobs():  # requeued ones, or what was refused before
+                controller.release_all("the watchdog's pause")
         controller.say(describe(done, controller.live))
         assert controller.view is not None
         why = watchdog.cycle(controller.view, controller.jobs)
         controller.metrics = dict(watchdog.metrics())
-        if self._paused_until_s is not None:
-            if controller.has_jobs():  # requeued ones
-                controller.release_all("the watchdog's pause")
-        elif why and controller.live:
+        if why and controller.live:
             self._pause(why)
-        elif why:
+        elif why and self._paused_until_s is None:
             controller.say(why, WARNING)
 
     def _pause(self, why: str) -> None:
-        """Release every job, and write nothing for a day. Raises Stop where Slurm does not take all."""
+        """Release every job, and write nothing for a day; what Slurm does not take now, the cycles of the pause try again."""
         controller = self.controller
-        if self._leave(why, DONE) != DONE:
-            raise Stop(why)
+        self._leave(why, DONE)
         controller.live, self._paused_until_s = False, controller.clock() + PAUSE_S
         controller.say(f"paused for {PAUSE_S / 3600:g} h, or until it is started again: nothing is written", WARNING)
 
     def _recover(self) -> None:
-        """Take over the jobs of an earlier controller; a dry run must not leave them so.
+        """Take over the jobs of an earlier controller, once Slurm answers; a dry run must not leave them so.
 
         Raises RLTuneError there, and where several jobs of several users are in the band that no controller of this directory
         put there: another one may be at work.
         """
-        controller = self.controller
-        band, (owned, others) = controller.config.band, controller.from_before()
+        controller, band, tries = self.controller, self.controller.config.band, 0
+        while True:
+            try:
+                owned, others = controller.from_before()
+                break
+            except SlurmUnavailable as error:
+                if self.once or not controller.live:
+                    raise
+                notify("WATCHDOG=1")
+                tries = self._wait_for_slurm(error, tries)
+                if self.stop.is_set():
+                    return
         second = (
             len(others) >= SEVERAL and len(set(others.values())) > 1
         )  # one user can lower the priorities of all theirs
@@ -199,7 +213,7 @@ class Service:
 
     def _leave(self, why: str, status: int) -> int:
         """Release every job, again and again where Slurm does not answer; the exit status."""
-        if not self.controller.live:
+        if not self.controller.live and self._paused_until_s is None:
             return status
         self.controller.mark_stopped()
         for k in range(TRIES):

@@ -23,7 +23,8 @@ class Say(Protocol):
 
 def log(line: str, level: int = logging.INFO) -> None:
     """Print a message to standard error at once: with time and level, or as systemd's journal takes it."""
-    if "JOURNAL_STREAM" in os.environ:
+    error = os.fstat(2)
+    if os.environ.get("JOURNAL_STREAM") == f"{error.st_dev}:{error.st_ino}":
         head = f"<{SYSLOG[level]}>"
         line = line.replace("\n", f"\n{head}")
     else:

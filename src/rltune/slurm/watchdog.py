@@ -18,7 +18,7 @@ from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.observe import View, compiled
-from rltune.slurm.records import PENDING, RUNNING_STATES, SlurmJob
+from rltune.slurm.records import PENDING, RUNNING_STATES, WAITING_STATES, SlurmJob
 from rltune.slurm.systemd import Say, log
 
 MOST_RESERVED = 2_000
@@ -56,6 +56,8 @@ class Shadow:
     _ranked: set[int] = field(default_factory=set, repr=False)
     _elsewhere: set[int] = field(default_factory=set, repr=False)
     """Ranked jobs that wait on partitions without a usable node at the beginning."""
+    _excused: set[int] = field(default_factory=set, repr=False)
+    """Jobs that were ranked, and then waited for something else than their turn: held, limited, with another priority."""
     _start_s: dict[int, float] = field(default_factory=dict, repr=False)
     _end_s: dict[int, float] = field(default_factory=dict, repr=False)
     """When jobs started and ended, s since 1970; an end is noticed in the cycle after it."""
@@ -76,6 +78,8 @@ class Shadow:
                 self._jobs[job.id] = job
                 if reason_to_leave(_as_it_waited(job), self.config.eligible, now_s, owned=True) == RANKED:
                     self._ranked.add(job.id)  # it started between two cycles
+        waiting = {job.id for job in there.values() if job.state in WAITING_STATES}
+        self._excused |= (waiting & self._ranked) - ranked_now
         self._elsewhere = ranked_now - self._jobs.keys() - self._running
         for number in (*self._jobs, *self._running):
             seen = there.get(number)
@@ -100,14 +104,14 @@ class Shadow:
         begin = self.begin
         jobs = sorted(self._jobs.values(), key=lambda job: (max(job.submit_s, begin.t0_s), job.id))
         rows, kept = compiled([*begin.running_jobs, *jobs], begin, self.config)
-        ranked = len(self._ranked & self._jobs.keys()) + len(self._elsewhere)
+        ranked = len((self._ranked - self._excused) & self._jobs.keys()) + len(self._elsewhere)
         if self._running - kept:  # a view's running jobs fit its cluster
             return Waits(0, 0.0, 0.0, ranked)
         first, ids = len(self._running), [job.id for job in jobs if job.id in kept]
         fits = self._could_start(rows)
         rows = rows.take(np.concatenate([np.arange(first), first + np.flatnonzero(fits)]))
         ids = [job for job, fit in zip(ids, fits, strict=True) if fit]
-        compared = np.isin(ids, list(self._ranked))
+        compared = np.isin(ids, list(self._ranked - self._excused))
         if not compared.any():
             return Waits(0, 0.0, 0.0, ranked)
         for k, job in enumerate(ids):
