@@ -143,15 +143,15 @@ def test_what_it_says_has_a_level_and_systemd_is_told(
     heard.bind(str(tmp_path / "notify"))
     monkeypatch.delenv("JOURNAL_STREAM", raising=False)
     if managed:
-        error = os.fstat(2)
-        monkeypatch.setenv("JOURNAL_STREAM", f"{error.st_dev}:{error.st_ino}")
+        out = os.fstat(1)
+        monkeypatch.setenv("JOURNAL_STREAM", f"{out.st_dev}:{out.st_ino}")
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
     made = controller(slurm, tmp_path)
     made.say = log
     made.config = made.config.model_copy(update={"max_failures": 2})
     slurm.machines = []
     assert Service(made, between_tries_s=0.0).run() == FAILED
-    lines = capsys.readouterr().err.splitlines()
+    lines = capsys.readouterr().out.splitlines()
     assert [line[:3] if managed else line.split(" ")[1] for line in lines] == (
         ["<4>", "<4>", "<3>", "<6>"] if managed else ["WARNING", "WARNING", "ERROR", "INFO"]
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import sys
 import time
 from contextlib import suppress
 from typing import Protocol
@@ -22,14 +21,14 @@ class Say(Protocol):
 
 
 def log(line: str, level: int = logging.INFO) -> None:
-    """Print a message to standard error at once: with time and level, or as systemd's journal takes it."""
-    error = os.fstat(2)
-    if os.environ.get("JOURNAL_STREAM") == f"{error.st_dev}:{error.st_ino}":
+    """Print a message at once: with time and level, or as systemd's journal takes it."""
+    out = os.fstat(1)
+    if os.environ.get("JOURNAL_STREAM") == f"{out.st_dev}:{out.st_ino}":
         head = f"<{SYSLOG[level]}>"
         line = line.replace("\n", f"\n{head}")
     else:
         head = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {logging.getLevelName(level)} "
-    print(f"{head}{line}", file=sys.stderr, flush=True)
+    print(f"{head}{line}", flush=True)
 
 
 def notify(state: str) -> None:
