@@ -110,7 +110,7 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
         said = rltune("slurm", "run", "--config", mine, "--once")
         assert "ranked=12" in said and "would_change=12" in said and priorities(slurm) == own
         planned = {int(job): int(value) for job, value in re.findall(r"job (\d+), priority (\d+)", said)}
-        assert "changed 12" in rltune("slurm", "run", "--config", mine, "--once", "--live")
+        assert "changed=12" in rltune("slurm", "run", "--config", mine, "--once", "--live")
         written = priorities(slurm)
         assert written.keys() == planned.keys() == set(waiting)
         assert all(BAND.low <= value <= BAND.high for value in written.values())
