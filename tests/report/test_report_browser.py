@@ -229,8 +229,8 @@ def test_it_is_printed_to_a_pdf(browser: Chromium, page: Path, monkeypatch: pyte
 def test_scripts_that_data_bring_along_do_not_run(browser: Chromium, page: Path, tmp_path: Path) -> None:
     """In the report and in a notebook's page: a script, and a handler of an event."""
     evil = "<script>document.title = 'attacked'</script><img src='x:' onerror=\"document.title = 'attacked'\">"
-    told = new_output("display_data", {"text/html": f"<h3>{evil}</h3>"})
-    notebook = new_notebook(cells=[new_markdown_cell(f"# {evil}"), new_code_cell("1", outputs=[told])])
+    shown = new_output("display_data", {"text/html": f"<h3>{evil}</h3>"})
+    notebook = new_notebook(cells=[new_markdown_cell(f"# {evil}"), new_code_cell("1", outputs=[shown])])
     nbformat.write(notebook, tmp_path / "evil.ipynb")
     render_all([tmp_path / "evil.ipynb"], tmp_path)
     (tmp_path / "report.html").write_text(page.read_text().replace("<main", f"{evil}<main", 1))

@@ -24,10 +24,8 @@ def slurm(slurm_packages: None) -> Iterator[Emulation]:
 def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """A reservation's, a dependent one, a later one, parts of a heterogeneous job, an array, one without a licence free."""
     user = slurm.user
-    slurm.run(
-        "scontrol", "create", "reservation", "ReservationName=later", "StartTime=now+1hour", "Duration=60",
-        f"Users={user}", "Nodes=k80-1", "Flags=IGNORE_JOBS",
-    )  # fmt: skip
+    when = ["StartTime=now+1hour", "Duration=60", f"Users={user}", "Nodes=k80-1", "Flags=IGNORE_JOBS"]
+    slurm.run("scontrol", "create", "reservation", "ReservationName=later", *when)
     try:
         licensed = [submit(slurm, "--licenses=solver:1", "--gres=gpu:1", "--time=5") for _ in range(2)]
         kinds = {

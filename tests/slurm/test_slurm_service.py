@@ -171,7 +171,7 @@ def test_an_unforeseen_error_releases_all_and_shows_itself_or_the_status_says_th
 
     if release_too:
         slurm.jobs = jobs  # type: ignore[method-assign,assignment]
-        made.from_before = lambda: (frozenset(range(10, 16)), frozenset())  # what a start had seen before
+        made.from_before = lambda: (frozenset(range(10, 16)), {})  # what a start had seen before
         assert Service(made, between_tries_s=0.0).run() == NOT_RELEASED
         assert "a new word of Slurm's" in capsys.readouterr().err and set(assigned(made)) == set(range(10, 16))
     else:

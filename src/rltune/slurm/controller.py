@@ -22,7 +22,7 @@ from rltune.slurm.eligibility import ABOVE, OVERRIDDEN
 from rltune.slurm.observe import View, observe
 from rltune.slurm.ownership import Ownership, look_up, update_ownership
 from rltune.slurm.records import Change, Outcome, Slurm, SlurmJob
-from rltune.slurm.release import Released, in_band, release_all
+from rltune.slurm.release import Released, foreign, release_all
 from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.systemd import Say, log
 
@@ -169,16 +169,14 @@ class Controller:
         Stop where several priorities of the list are raised within the band in two consecutive cycles, as a second
         controller does.
         """
-        band = self.config.band
-        owned = ownership.owned(self.jobs, band)
-        others = in_band(self.jobs, self.config).keys() - owned - ownership.set_by_others(self.jobs, band)
+        band, others = self.config.band, foreign(self.jobs, ownership, self.config)
         if new := others - self._strangers:
             self.say(
                 f"{len(new)} waiting jobs (for example job {min(new)}) have priorities of the band that this controller did "
                 f"not give them; {len(new - view.left.keys())} are ranked like any other, the rest is left to Slurm",
                 WARNING,
             )
-        self._strangers = frozenset(others)
+        self._strangers = others
         raised = ownership.raised(self.jobs, band) if self._is_sure else []
         self._raised = self._raised + 1 if len(raised) >= SEVERAL else 0
         if self._raised:
@@ -272,9 +270,8 @@ class Controller:
         """Waiting jobs: (those with a priority of an earlier controller's; those in the ranked partitions whose priority is
         in the band and from no controller → their users)."""
         ownership, jobs, band = self.directory.ownership(), self.slurm.jobs().records, self.config.band
-        owned = ownership.owned(jobs, band).keys()
-        others = in_band(jobs, self.config).keys() - owned - ownership.set_by_others(jobs, band)
-        return frozenset(owned), {job.id: job.user for job in jobs if job.id in others}
+        others = foreign(jobs, ownership, self.config)
+        return frozenset(ownership.owned(jobs, band)), {job.id: job.user for job in jobs if job.id in others}
 
     def has_jobs(self) -> bool:
         """Whether jobs waited with priorities of the list when the last cycle read the queue."""
@@ -334,7 +331,8 @@ class Controller:
         since = {number: max(jobs[number].submit_s, jobs[number].eligible_s or 0.0) for number in order}
         hours = {number: limits[self.config.size_of(jobs[number].gpus)] for number in order}
         late = sorted((n for n in order if view.now_s - since[n] > 3600 * hours[n]), key=since.__getitem__)
-        return late + [number for number in order if number not in set(late)]
+        first = set(late)
+        return late + [number for number in order if number not in first]
 
     def _changes(self, view: View, decision: Decision, ownership: Ownership) -> list[Change]:
         current = {job.id: job.priority if ownership.owns(job, self.config.band) else 0 for job in view.ranked}

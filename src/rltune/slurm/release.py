@@ -8,7 +8,7 @@ queue is read again, and once more when the state has been saved.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from rltune.config.slurm import BandConfig, SlurmConfig
@@ -64,6 +64,12 @@ def in_band(jobs: Iterable[SlurmJob], config: SlurmConfig) -> dict[int, int]:
     }
 
 
+def foreign(jobs: Collection[SlurmJob], ownership: Ownership, config: SlurmConfig) -> frozenset[int]:
+    """Of the jobs in_band finds, those whose priority is neither from the list nor known to be somebody else's."""
+    known = ownership.owned(jobs, config.band).keys() | ownership.set_by_others(jobs, config.band)
+    return frozenset(in_band(jobs, config).keys() - known)
+
+
 def release_all(
     slurm: Slurm,
     config: SlurmConfig,
@@ -89,8 +95,7 @@ def release_all(
         owned = _look(slurm, config, done, read, now_s, requeue_s)
         if band_too:
             owned |= in_band(read.records, config)
-        foreign = in_band(read.records, config).keys() - owned - done.ownership.set_by_others(read.records, config.band)
-        done.others = frozenset(foreign - done.jobs)
+        done.others = foreign(read.records, done.ownership, config) - done.jobs - owned.keys()
         # another priority than before a release that Slurm has made is its own, even in the band
         owned = {job: at for job, at in owned.items() if job not in done.jobs or at in sent[job]}
         for job, at in owned.items():

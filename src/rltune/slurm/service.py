@@ -194,9 +194,8 @@ class Service:
                 tries = self._wait_for_slurm(error, tries)
                 if self.stop.is_set():
                     return
-        second = (
-            len(others) >= SEVERAL and len(set(others.values())) > 1
-        )  # one user can lower the priorities of all theirs
+        users = set(others.values())  # one alone can have lowered the priorities of all theirs
+        second = len(others) >= SEVERAL and len(users) > 1
         if owned and not controller.live:
             raise RLTuneError(
                 f"{controller.directory.assigned_path}: an earlier controller has left {len(owned)} jobs with its "

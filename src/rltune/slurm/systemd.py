@@ -1,4 +1,4 @@
-"""Messages of the controller: lines with a level, and what systemd is told of a service of Type=notify (sd_notify(3))."""
+"""Messages of the controller: lines with a level, and notifications for systemd (Type=notify, sd_notify(3))."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def log(line: str, level: int = logging.INFO) -> None:
 
 
 def notify(state: str) -> None:
-    """Tell systemd a state such as READY=1, where it has started this process and listens."""
+    """Send systemd a state such as READY=1, where it has started this process and listens."""
     path = os.environ.get("NOTIFY_SOCKET", "")
     if path:
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as there:
