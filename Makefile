@@ -19,17 +19,15 @@ export KERAS_HOME := $(CURDIR)/.cache/keras
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 # one run a folder: the lock ends with the last process that holds it
-LOCKED = mkdir -p .cache && flock --nonblock --conflict-exit-code 75 .cache/run.lock
+LOCKED = mkdir -p .cache && flock --no-fork --nonblock --conflict-exit-code 75 .cache/run.lock
 ELSE = || { status=$$?; [ $$status -ne 75 ] || echo "another run is at work in $(CURDIR): wait for it" >&2; exit $$status; }
 SNAKEMAKE = snakemake --configfile "$(CONFIG)" --workflow-profile workflow/profiles/default \
   $(if $(PROFILE),--profile workflow/profiles/$(PROFILE),--cores $(CORES))
 
-.PHONY: help setup report smoke notebook lab check test test-all bench docs clean
+.PHONY: help report smoke notebook lab check test test-all bench clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
-
-setup: $(READY)  ## the virtual environment, the project in it, its Jupyter kernel
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) workflow/setup.py --venv $(VENV) --lock requirements.lock
@@ -64,9 +62,6 @@ test-all: test  ## and the rest: on real Slurm daemons, one after the other, and
 bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, decision, quality, … (benchmarks/)
 	@test -f "benchmarks/$(BENCH).py" || { echo "make bench BENCH=name, one of:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }
 	@python benchmarks/$(BENCH).py $(ARGS)
-
-docs: $(READY)  ## the documents as a site, results/docs/index.html
-	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet $(ARGS)
 
 clean:  ## remove results and caches; keeps .venv, downloads and a live controller's results/slurm
 	@find results -mindepth 1 ! -name README.md ! -path results/slurm ! -path 'results/slurm/*' -delete

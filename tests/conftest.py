@@ -35,7 +35,6 @@ columns: {job_id: id, submit_s: submitted, gpus: ngpu, run_s: {column: secs, uni
 """
 CLUSTER = """\
 title: Small
-source: made for a test
 gpu_types: ignore
 pools:
   - name: all
@@ -46,8 +45,8 @@ pools:
 RUN = """\
 title: A tiny run
 experiments:
-  - name: main
-    workloads: [{trace: tiny, cluster: small}]
+  # the only one
+  - workloads: [{trace: tiny, cluster: small}]
     policy: [fifo]
     preset: [tiny]
 evaluation: {sequence_jobs: [32], bootstrap: 200}

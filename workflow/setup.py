@@ -1,6 +1,6 @@
 """Make the project's virtual environment from the lock: uv where there is one, pip otherwise.
 
-Runs on a bare Python (3.11 or later) with nothing installed; called by ``make setup``.
+Runs on a bare Python (3.11 or later) with nothing installed; called by ``make``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
     if not OLDEST <= sys.version_info[:2] < TOO_NEW:
         sys.exit(
             f"RLTune needs Python {'.'.join(map(str, OLDEST))} or later, below {'.'.join(map(str, TOO_NEW))}; "
-            f"{sys.executable} is {found}. Name another one: make setup PYTHON=python3.12"
+            f"{sys.executable} is {found}. Name another one: make report PYTHON=python3.12"
         )
     started = time.monotonic()
     root = Path(args.venv).resolve()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
 import re
+import subprocess
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -14,6 +17,8 @@ SHOWS = ("notebook", "report")
 """Parts of the package that show results, and change none."""
 LIBRARIES = ("cvxpy", "highspy", "lightgbm", "numba", "numpy", "pandas", "pyarrow", "scipy", "swiglpk", "tensorflow")
 """Libraries that compute."""
+PACKAGES = ("rltune", *LIBRARIES, "keras", "ijson", "matplotlib", "seaborn", "snakemake", "papermill")
+"""Those whose versions are recorded with a result."""
 IMPORT = re.compile(r"^[ \t]*(?:from rltune((?:\.\w+)*) import (\([^)]*\)|.*)|import rltune((?:\.\w+)*))", re.MULTILINE)
 TYPES_ONLY = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 NAMED = re.compile(r"""["']rltune((?:\.\w+)+)(\.\{)?""")
@@ -29,6 +34,7 @@ def digest(*starts: str | Path, shown: bool = False) -> str:
     ``shown``: with what only shows results, and the templates and lists that it reads.
     """
     files = {file for start in starts for file in closure(Path(start), shown)}
+    files |= {Path(start) for start in starts if Path(start).is_relative_to(HERE)}
     if shown:
         files |= {
             path for path in (HERE / "report").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")
@@ -91,3 +97,53 @@ def _files(name: str) -> set[Path]:
         return _files("." + ".".join(parts[:-1])) if len(parts) > 1 else set()
     inits = {HERE.joinpath(*parts[:k], "__init__.py") for k in range(len(parts) + 1)}
     return {file for file in inits | {at.with_suffix(".py")} if file.is_file()}
+
+
+def made(root: Path) -> dict[str, str]:
+    """What a result is made with: commit, machine, Python and the packages that could change a number."""
+    return {
+        "Commit": commit(root),
+        **machine(),
+        "Python": platform.python_version(),
+        **{name: _installed(name) for name in PACKAGES},
+    }
+
+
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def commit(root: Path) -> str:
+    """The commit, and whether the files differ from it; in words where there is no git."""
+
+    def git(*arguments: str) -> str:
+        quiet, command = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}, ["git", "-C", str(root), *arguments]
+        done = subprocess.run(command, env=quiet, capture_output=True, text=True, timeout=20, check=True)
+        return done.stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
+            return "unknown (the project is not a git repository of its own)"
+        changed = len(git("status", "--porcelain").splitlines())
+        return git("rev-parse", "HEAD") + (f", with {changed} changed or new files" if changed else ", no file changed")
+    except (OSError, subprocess.SubprocessError):
+        return "unknown (no git here)"
+
+
+def machine() -> dict[str, str]:
+    """Cores, memory and system of this machine."""
+    model = platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        lines = info.read_text(errors="replace").splitlines()
+        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+    memory = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
+    return {
+        "Processor": model,
+        "Cores": str(os.cpu_count() or "unknown"),
+        "Memory": memory,
+        "System": f"{platform.system()} {platform.release()}",
+    }

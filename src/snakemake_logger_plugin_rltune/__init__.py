@@ -24,6 +24,8 @@ TYPICAL_S = {"train": 45.0, "example_schedules": 75.0, "deploy": 120.0, "baselin
 OTHER_S = 10.0
 FIRST_S, LONGEST_S = 15.0, 600.0
 """Without a terminal: the first pause between two lines, which doubles each time, and the longest."""
+STOPPING = "Terminating processes on user request"
+"""How Snakemake says that it was interrupted."""
 LAST_LINES = 15
 """So many lines of the log of a failed job are shown."""
 
@@ -66,6 +68,7 @@ class LogHandler(LogHandlerBase):
         self.cores = 1
         self.took: dict[str, list[float]] = {}
         self.known: dict[str, float] = json.loads(SECONDS.read_text()) if SECONDS.is_file() else {}
+        self.stopping = False
         self.closing = threading.Event()
         threading.Thread(target=self._tick, daemon=True).start()
 
@@ -93,7 +96,16 @@ class LogHandler(LogHandlerBase):
             case "job_error":
                 self.running.pop(given["jobid"], None)
                 name = self.jobs.get(given["jobid"], ("", given["rule_name"]))[1]
+                if self.stopping:
+                    return
                 self._say("\n".join([f"FAILED: {name}", *(failure(Path(log)) for log in given["log"])]))
+            case "" if record.getMessage().startswith(STOPPING):
+                self.stopping = True
+                number = f"{len(self.running)} job{'s' * (len(self.running) != 1)}"
+                self._say(
+                    f"stopping: waiting for {number} to end, seconds here, on a cluster until they are over; Ctrl-C again does "
+                    "not wait. The same command goes on from there"
+                )
             case "error" if given.get("exception") != "RuleException" and "did not complete" not in record.getMessage():
                 self._say(record.getMessage().removeprefix("WorkflowError: "))
             case "" if record.levelname in ("ERROR", "CRITICAL", "WARNING"):

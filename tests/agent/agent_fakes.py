@@ -15,7 +15,6 @@ from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.cluster.workload import Workload, make_workload
 from rltune.config import Cell, ClusterConfig, Preset, RunConfig, SimulationConfig
-from rltune.config.run import SplitConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.columns import TraceMeta, empty_columns
@@ -67,13 +66,13 @@ def whole_workload(n: int = 600, seed: int = 1, load: float = 3.0) -> Workload:
     noise = np.exp(np.random.default_rng(seed + 1).normal(0, 0.7, size=len(fitted)))
     estimates = pd.DataFrame({"estimate_s": fitted["run_s"].to_numpy() * noise})
     return make_workload(
-        fitted, TraceMeta("t", "T", "own", "csv", "2020-01-01", "UTC", "test"), estimates, CLUSTER, SplitConfig()
+        fitted, TraceMeta("t", "T", "own", "csv", "2020-01-01", "UTC", "test"), estimates, CLUSTER, 0.9
     )
 
 
 def run_config(simulation: SimulationConfig | None = None, **evaluation: object) -> RunConfig:
     """A run with this block ``evaluation``."""
-    experiment = {"name": "x", "workloads": [{"trace": "t", "cluster": "c"}], "policy": ["fifo"]}
+    experiment = {"workloads": [{"trace": "t", "cluster": "c"}], "policy": ["fifo"]}
     blocks = {"title": "Test", "experiments": [experiment], "evaluation": evaluation}
     return RunConfig.model_validate(blocks).model_copy(update={"simulation": simulation or SimulationConfig()})
 

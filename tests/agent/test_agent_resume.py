@@ -174,7 +174,7 @@ def test_the_state_of_another_training_is_not_used(
 def test_the_state_of_other_code_is_not_used(
     stopped: Path, whole: Result, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr("rltune.agent.task.sources_digest", lambda *packages: "0" * 12)
+    monkeypatch.setattr("rltune.agent.task.sources.digest", lambda *starts: "0" * 12)
     result = run(stopped)
     assert f"{NAME}: of another version; training from the beginning" in capsys.readouterr().out
     equal(result, whole)

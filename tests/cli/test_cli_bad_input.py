@@ -110,7 +110,7 @@ def test_text_where_numbers_belong(project: Any, simulate: Cli) -> None:
 
 def test_cluster_without_nodes(project: Any, simulate: Cli) -> None:
     project.change(project.cluster, "nodes: 2, gpus: 8", "nodes: 0, gpus: 8")
-    simulate().explains("config/clusters/small.yaml:7", "pools[0].groups[0].nodes", "found 0", "or equal to 1")
+    simulate().explains("config/clusters/small.yaml:6", "pools[0].groups[0].nodes", "found 0", "or equal to 1")
 
 
 @pytest.mark.parametrize("command", [SIMULATE, ("config", "check", "config/tiny.yaml")])
@@ -146,3 +146,41 @@ def test_inspect_a_bad_file(name: str, content: bytes | None, words: str, projec
 
 def test_inspect_a_folder(project: Any, cli: Cli) -> None:
     cli("trace", "inspect", "config").explains("config", "a folder")
+
+
+TWO_TYPES = """\
+title: Small
+gpu_types: any
+speeds: own.csv
+recorded_on: V100
+pools:
+  - name: all
+    groups:
+      - {gpu_type: V100, nodes: 2, gpus: 8, cpus: 64, mem_gb: 512}
+      - {gpu_type: K80, nodes: 2, gpus: 8, cpus: 64, mem_gb: 512}
+"""
+SPEEDS = """\
+model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s
+a,1,V100,8,8
+a,1,K80,2,
+"""
+
+
+def test_speeds_of_ones_own(project: Any, cli: Cli) -> None:
+    project.cluster.write_text(TWO_TYPES)
+    (project.root / "own.csv").write_text(SPEEDS)
+    found = cli(*SIMULATE, "--backfill", "conservative", "--types", "least", "--gpu-price", "0.1")
+    assert found.status == 0 and "types least, gpu_price 0.1" in found.out
+    cli(*SIMULATE, "--types", "least").explains("types least: goes with backfill conservative")
+    cli(*SIMULATE, "--types", "fastest").explains("--types: found 'fastest'", "expected one of any, fastest_free")
+    (project.root / "own.csv").write_text(SPEEDS.replace("8,8", "8,-8"))
+    cli(*SIMULATE).explains("own.csv: model 'a' on v100", "-8")
+    (project.root / "own.csv").write_text(SPEEDS.replace("K80", "P100"))
+    cli(*SIMULATE).explains("own.csv: no speed on GPU type K80; found p100, v100")
+    (project.root / "own.csv").unlink()
+    cli(*SIMULATE).explains("own.csv", "No such file")
+
+
+def test_rules_for_gpu_types_need_speeds(project: Any, cli: Cli) -> None:
+    project.change(project.run, "experiments:", "gpu_types: [{trace: tiny, cluster: small}]\nexperiments:")
+    cli("config", "check", "config/tiny.yaml").explains("config/clusters/small.yaml has no `speeds`")

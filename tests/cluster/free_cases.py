@@ -65,7 +65,7 @@ def all_ways(jobs: Jobs, layout: Layout, j: int, free: Vectors) -> Iterator[Way]
     """Every allocation of a job in equal chunks and a rest."""
     nodes = layout.nodes
     pool = range(nodes.pool_start[jobs.pool[j]], nodes.pool_start[jobs.pool[j] + 1])
-    for kind, (size, full, rem) in enumerate(jobs.cut[j].tolist()):
+    for kind, (size, full, rem, *_) in enumerate(jobs.cut[j].tolist()):
         if full < 0 or size == 0:
             continue
         mine = [m for m in pool if nodes.row["type"][m] == kind]

@@ -96,7 +96,7 @@ def test_balance_prints_a_cluster_that_reaches_the_load(project: Any, jobs: pd.D
     path.write_text(outcome.out)
     cluster = read_block(path, ClusterConfig)
     assert offered_load(fit(jobs, cluster)[0], cluster.gpus) == pytest.approx(0.25, rel=0.1)
-    assert outcome.out.startswith("# offered load of tiny: ") and yaml.safe_load(outcome.out)["source"]
+    assert outcome.out.startswith("# offered load of tiny: ")
     assert len(cluster.pools[0].groups) == 2 and cluster.balance is None
     assert "warning" not in outcome.out and "dropped" not in outcome.out
 

@@ -161,7 +161,7 @@ def test_a_job_never_mixes_types() -> None:
 )
 def test_a_job_is_cut_into_the_fewest_nodes_that_could_ever_hold_it(row: dict, cut: tuple[int, int, int]) -> None:
     jobs, _ = compiled(ONE, [row])
-    assert tuple(jobs.cut[0, 0]) == cut
+    assert tuple(jobs.cut[0, 0])[:3] == cut
 
 
 def test_cuts_against_enumeration() -> None:
@@ -181,7 +181,7 @@ def test_cuts_against_enumeration() -> None:
             assert (row.job_id in kept) == any(cuts), row
             if row.job_id in kept:
                 j = kept[row.job_id]
-                found = [None if full < 0 else (size, full, rem) for size, full, rem in got.cut[j].tolist()]
+                found = [None if full < 0 else (size, full, rem) for size, full, rem, *_ in got.cut[j].tolist()]
                 assert found == cuts, row
                 assert got.pool[j] == pool
 
@@ -254,7 +254,7 @@ def test_held_out_jobs_have_no_say_in_how_a_trace_is_thinned() -> None:
 def test_nodes_of_different_sizes_hold_together_what_the_large_ones_alone_cannot(gpus: int, cut: tuple) -> None:
     config = cluster([group(1, 8), group(4, 4)])
     jobs, _ = compiled(config, [{"gpus": gpus}])
-    assert jobs.cut[0, 0].tolist() == cut
+    assert jobs.cut[0, 0].tolist()[:3] == cut
     _, audit = fit(table([{"gpus": 25}, {"gpus": 1}]), config)
     assert audit.left_out == {"larger than every pool": 1}
 

@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RUN = """\
 title: T
 experiments:
-  - name: main
-    workloads: [{trace: philly-smoke, cluster: philly-192}]
+  # the only one
+  - workloads: [{trace: philly-smoke, cluster: philly-192}]
     policy: [fifo]
 """
 CLUSTER = """\

@@ -33,7 +33,7 @@ OTHER: dict[str, str | int] = {
 
 def run(*experiments: dict, **more) -> RunConfig:
     workloads = [{"trace": "philly", "cluster": "philly-192"}]
-    return RunConfig(title="T", experiments=[{"name": "e", "workloads": workloads, **e} for e in experiments], **more)
+    return RunConfig(title="T", experiments=[{"workloads": workloads, **e} for e in experiments], **more)
 
 
 def test_name_and_hash_are_stable() -> None:
@@ -107,7 +107,7 @@ def test_traces_to_characterise_come_behind_those_of_workloads() -> None:
 
 
 def test_experiment_defaults_are_the_proposed_setting() -> None:
-    experiment = Experiment(name="e", workloads=[{"trace": "t", "cluster": "c"}], policy=["fifo"])
+    experiment = Experiment(workloads=[{"trace": "t", "cluster": "c"}], policy=["fifo"])
     (cell,) = experiment.cells()
     assert cell == Cell("t", "c", "fifo", *REST, "quick", 1)
 

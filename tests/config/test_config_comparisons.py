@@ -13,7 +13,7 @@ SPOT = [{"trace": "philly", "cluster": "philly-192"}]
 
 
 def run(*experiments: dict[str, Any]) -> RunConfig:
-    blocks = [{"name": f"block {i}", "workloads": SPOT, "policy": ["saf"], **e} for i, e in enumerate(experiments)]
+    blocks = [{"workloads": SPOT, "policy": ["saf"], **e} for i, e in enumerate(experiments)]
     return RunConfig.model_validate({"title": "Test", "experiments": blocks})
 
 

@@ -30,9 +30,9 @@ RUNS = [
     (RUN + "evaluation: {also: [{locality: any}]}\n", "evaluation.also[0].placement: missing; it is required"),
     # values of the wrong kind
     (RUN + "presets:\n  mine:\n    epochs: many\n", "mine.yaml:8: presets.mine.epochs: found 'many', expected a valid"),
-    (RUN + "split: {train: 1.5}\n", "mine.yaml:6: split.train: found 1.5, expected less than 1; it is: share"),
-    (RUN + "split: {train: .nan}\n", "mine.yaml:6: split.train: found nan, expected a finite number"),
-    (RUN + "split:\n", "mine.yaml:6: split: found nothing, expected a valid dictionary"),
+    (RUN + "train_share: 1.5\n", "mine.yaml:6: train_share: found 1.5, expected less than 1; it is: share"),
+    (RUN + "train_share: .nan\n", "mine.yaml:6: train_share: found nan, expected a finite number"),
+    (RUN + "lookahead:\n", "mine.yaml:6: lookahead: found nothing, expected a valid dictionary"),
     (RUN + "    seed: [1.5]\n", "mine.yaml:6: experiments[0].seed[0]: found 1.5, expected a valid integer"),
     (RUN + "    seed: [-1]\n", "mine.yaml:6: experiments[0].seed[0]: found -1, expected greater than or equal to 0"),
     (RUN + "presets: {m: {actor_lr: .inf}}\n", "mine.yaml:6: presets.m.actor_lr: found inf"),
@@ -101,10 +101,10 @@ def test_a_mistake_is_named_with_file_line_key_and_what_was_found(
 
 
 def test_all_mistakes_are_reported_at_once(mistake: Mistake) -> None:
-    text = RUN.replace("[fifo]", "[fio]") + "colour: red\nsplit: {train: 2}\npresets: {mine: {epoch: 1}}\n"
+    text = RUN.replace("[fifo]", "[fio]") + "colour: red\ntrain_share: 2\npresets: {mine: {epoch: 1}}\n"
     lines = mistake(text).splitlines()
     assert len(lines) == 4
-    for line, number, key in zip(sorted(lines), (5, 6, 7, 8), ("policy[0]", "colour", "split.train", "presets.mine")):
+    for line, number, key in zip(sorted(lines), (5, 6, 7, 8), ("policy[0]", "colour", "train_share", "presets.mine")):
         assert f"mine.yaml:{number}: " in line and key in line
 
 

@@ -39,7 +39,7 @@ def test_other_names(name: str, says: str) -> None:
         parse_metric(name)
     workloads = [{"trace": "t", "cluster": "c"}]
     with pytest.raises(ValidationError):
-        Experiment.model_validate({"name": "x", "workloads": workloads, "policy": ["fifo"], "metric": [name]})
+        Experiment.model_validate({"workloads": workloads, "policy": ["fifo"], "metric": [name]})
 
 
 def test_a_mix_is_a_folder_that_a_shell_takes_as_it_is() -> None:

@@ -47,7 +47,7 @@ def log() -> pd.DataFrame:
 
 def run_of(**blocks: Any) -> Run:
     """A run of one cell with more blocks."""
-    cell = {"name": "main", "workloads": [{"trace": "tiny", "cluster": "small"}], "policy": ["fifo"]}
+    cell = {"workloads": [{"trace": "tiny", "cluster": "small"}], "policy": ["fifo"]}
     config = RunConfig.model_validate({"title": "A tiny run", "experiments": [cell], **blocks})
     return Run("config/tiny.yaml", config, {"tiny": TRACE}, {"small": CLUSTER})
 
@@ -56,7 +56,7 @@ def workload_of(run: Run, estimate: str = "lognormal-1", jobs: pd.DataFrame | No
     """The log on the cluster, with estimates."""
     fitted, _ = fit(log() if jobs is None else jobs, CLUSTER)
     given = estimate_jobs(fitted, META, estimate, 1, None, Path())
-    return make_workload(fitted, META, given, CLUSTER, run.config.split)
+    return make_workload(fitted, META, given, CLUSTER, run.config.train_share)
 
 
 def agent(rule: str = "fifo", **facts: Any) -> Any:

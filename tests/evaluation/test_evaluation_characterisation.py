@@ -56,7 +56,7 @@ def read(project: Any) -> tuple[Run, Tables, Fitted]:
         cleaned = clean_trace(name, trace, obtain(name, trace, project.root / ".cache", project.root))
         tables[name] = cleaned.jobs, cleaned.meta
     workloads = [(w.trace, w.cluster) for w in opened.config.all_workloads()]
-    train = opened.config.split.train
+    train = opened.config.train_share
     return (
         opened,
         tables,

@@ -136,7 +136,7 @@ def test_baselines_are_run_in_every_locality_asked_for(work):
 
 
 def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
-    """All rows say by which rules they were made, and the simulator was given them."""
+    """The simulator was given them, and all rows say by which they were made, but for the maximum waits."""
     seen = []
     plain = batch.simulate
 
@@ -146,12 +146,13 @@ def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
 
     monkeypatch.setattr("rltune.evaluation.contenders.simulate", watch)
     cell = CELL.but(placement="spread", locality="plus_one", backfill="easy")
-    rules = SimulationConfig(overrun="now", sticky_head=True, multi_node_slowdown=1.5)
+    rules = SimulationConfig(overrun="now", sticky_head=True, multi_node_slowdown=1.5, max_wait_h={8: 24.0})
     config = run_config(rules, sequence_jobs=[64], baseline_policies=["sjf"])
     windows = pd.concat(
         [evaluate(cell, SMALLEST, work, config).windows, evaluate_baselines(work, config, ["plus_one"])]
     )
-    for name, value in {**rules.model_dump(), "locality": "plus_one"}.items():
+    assert all(scheduler.max_wait_h == {8: 24.0} for scheduler in seen)
+    for name, value in {**rules.model_dump(exclude={"max_wait_h"}), "locality": "plus_one"}.items():
         assert {getattr(scheduler, name) for scheduler in seen} == {value} == set(windows[name])
     assert {s.placement for s in seen} == {"spread", "best_fit"}
 

@@ -32,14 +32,12 @@ from rltune.traces.split import split_points
 RUN = """\
 title: Two homes
 experiments:
-  - name: main
-    workloads: [{trace: tiny, cluster: small}, {trace: tiny, cluster: wide}]
+  - workloads: [{trace: tiny, cluster: small}, {trace: tiny, cluster: wide}]
     policy: [fifo, sjf]
     placement: [best_fit]
     features: [unsampled]
     preset: [tiny]
-  - name: by history
-    workloads: [{trace: tiny, cluster: small}]
+  - workloads: [{trace: tiny, cluster: small}]
     policy: [fifo]
     placement: [best_fit]
     features: [unsampled]

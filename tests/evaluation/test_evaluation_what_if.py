@@ -13,7 +13,9 @@ from operator_cases import META, agent, log, run_of, workload_of
 
 from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.config import whatif
+from rltune.evaluation.contenders import Contender, run
 from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies import what_if
 from rltune.evaluation.studies.hours_waited import by_block, totals
 from rltune.evaluation.studies.what_if import WhatIfStudy
 from rltune.reference import twin
@@ -42,8 +44,8 @@ def study(monkeypatch: pytest.MonkeyPatch) -> WhatIfStudy:
 def test_it_replays_the_last_part_after_a_warm_up(study: WhatIfStudy) -> None:
     assert study.measured == slice(216, 240) and study.first == 216 - 12
     jobs, ran = study.replays()
-    assert list(ran["scheduler"]) == ["current", "sjf-easy", "qssf", "configuration", "rltune"]
-    assert list(ran["estimate"]) == ["lognormal-1"] * 2 + ["history-lightgbm"] + ["lognormal-1"] * 2
+    assert list(ran["scheduler"]) == ["current", "sjf-easy", "qssf", "configuration", "rltune", "bounded"]
+    assert list(ran["estimate"]) == ["lognormal-1"] * 2 + ["history-lightgbm"] + ["lognormal-1"] * 3
     for _, mine in jobs.groupby("scheduler"):
         assert list(mine["job"]) == list(range(216, 240))
 
@@ -96,7 +98,7 @@ def test_the_configuration_an_agent_chose_runs_without_its_network_too(
     policy = agent(scheduler=AgentScheduler(scheduler, uses_calibrated).facts())
     study = replace(study, workload=replace(study.workload, table=table), policies=[policy])
     found = {entry.scheduler: entry for entry in study.entries()}
-    assert list(found) == ["current", "sjf-easy", "qssf", "configuration", "rltune"]
+    assert list(found) == ["current", "sjf-easy", "qssf", "configuration", "rltune", "bounded"]
     alone = found["configuration"]
     assert alone.contender.policy is None and alone.contender.scheduler == scheduler
     assert (alone.workload.jobs.row["estimate_s"] == 1000.0).all() == uses_calibrated
@@ -109,7 +111,20 @@ def test_a_configuration_that_a_rule_has_is_not_run_twice(study: WhatIfStudy) ->
     scheduler = replace(study.agents[0].scheduler, policy="sjf", backfill="easy", placement="best_fit")
     study = replace(study, policies=[agent(scheduler=AgentScheduler(scheduler).facts())])
     assert study.configuration == "sjf-easy"
-    assert [entry.scheduler for entry in study.entries()] == ["current", "sjf-easy", "qssf", "rltune"]
+    assert [entry.scheduler for entry in study.entries()] == ["current", "sjf-easy", "qssf", "rltune", "bounded"]
+
+
+def test_maximum_waits_of_next_to_nothing_make_the_agent_first_come_first_served(
+    study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(what_if, "MAX_WAIT_H", {1: 1e-6})
+    bounded = next(entry for entry in study.entries() if entry.kind == "bounded")
+    fifo = Contender(
+        replace(bounded.contender.scheduler, policy="fifo", max_wait_h={}), lookahead=study.run.config.lookahead
+    )
+    first, n = np.array([0]), np.array([240])
+    starts = [run(study.workload, one, first, n)[0].start.tolist() for one in (bounded.contender, fifo)]
+    assert starts[0] == starts[1]
 
 
 def test_groups_cover_all_jobs_once(study: WhatIfStudy) -> None:
@@ -139,7 +154,7 @@ def test_measured_jobs_do_not_decide_who_is_a_heavy_user(study: WhatIfStudy) -> 
             "whatif: {current: {policy: saf}, others: [{policy: saf}, {policy: saf, backfill: easy}]}",
             ["whatif", "saf-easy", "the current rule", "at least one other rule"],
         ),
-        ("whatif: {min_savings: 0.1}", ["whatif.min_savings", "did you mean 'min_saving'"]),
+        ("whatif: {other: []}", ["whatif.other", "did you mean 'others'"]),
     ],
 )
 def test_a_wrong_block_is_explained(block: str, parts: list[str], project: Any, cli: Callable[..., Any]) -> None:

@@ -33,12 +33,12 @@ class Allocations:
 
     def strict_nodes(self, j: int, kind: int) -> int:
         """Nodes of a job that is not split."""
-        _, full, rem = self.jobs.cut[j, kind].tolist()
+        _, full, rem = self.jobs.cut[j, kind].tolist()[:3]
         return full + (rem > 0)
 
     def whole(self, j: int, free: tuple, unequal: bool = False) -> Iterator[Allocation]:
         """Every allocation in equal chunks and a rest; ``unequal``: also of jobs that are never cut so."""
-        for kind, (size, full, rem) in enumerate(self.jobs.cut[j].tolist()):
+        for kind, (size, full, rem, *_) in enumerate(self.jobs.cut[j].tolist()):
             if full < 0:
                 continue
             if size == 0:

@@ -167,7 +167,7 @@ class Enumeration(Allocations):
         config, free, estimate_s = self.config, self.free[0], float(self.jobs.estimate_s[self.chosen])
         less = config.others if self.kind == WAIT else 1.0
         cost = less * config.whole_node * sum(free[m][0] == self.largest for m, _ in allocation)
-        _, full, _ = self.jobs.cut[self.chosen, self.node["type"][allocation[0][0]]].tolist()
+        full = self.jobs.cut[self.chosen, self.node["type"][allocation[0][0]]]["full"]
         cost += (
             less * config.tightness * sum(free[m][0] - gpus for m, gpus in (allocation if split else allocation[full:]))
         )

@@ -16,6 +16,7 @@ import report_fakes_traces as seen
 import semantics_fakes
 from report_runs import CLUSTER, RUN, TRACE
 
+from rltune import sources
 from rltune.config.context import Run
 from rltune.evaluation.studies import system
 from rltune.files import write_json, write_text
@@ -28,6 +29,8 @@ from rltune.report.studies import curves_of, studies_of
 from rltune.report.transferred import transferred
 
 SOURCE = Path(__file__).resolve().parents[2]
+MADE = (sources.made(Path(__file__).parent), {"Commit": "of another day"})
+"""What two notebooks recorded."""
 PAGES = ("figures", "clean-philly")
 
 
@@ -92,7 +95,7 @@ class Project:
 
     def build(self, pages: tuple[str, ...] = PAGES) -> Path:
         out = self.results / "report" / "index.html"
-        return build(self.run, self.artefacts, out, pages, self.results / "benchmarks", self.root)
+        return build(self.run, self.artefacts, out, pages, self.results / "benchmarks", MADE, self.root)
 
 
 def project(root: Path, run: str = RUN) -> Project:

@@ -14,14 +14,12 @@ RUN = """title: RLTune, a test run
 description: Generated numbers, to look at the page with.
 workloads: [{trace: philly, cluster: philly-192-balanced}]
 experiments:
-  - name: wait
-    workloads:
+  - workloads:
       - {trace: philly, cluster: philly-192}
       - {trace: venus, cluster: venus-160}
       - {trace: pai, cluster: pai-140}
     policy: [fifo, sjf, f1, wfp3]
-  - name: ablation
-    workloads: [{trace: philly, cluster: philly-192}]
+  - workloads: [{trace: philly, cluster: philly-192}]
     policy: [fifo, sjf]
     features: [raw]
     placement: [best_fit]
@@ -31,28 +29,24 @@ evaluation: {bootstrap: 200, also: [{placement: best_fit}, {placement: lookahead
 METRICS = """title: RLTune, a test run of every metric
 description: Generated numbers, to look at the page with.
 experiments:
-  - name: metrics
-    workloads: &all
+  - workloads: &all
       - {trace: philly, cluster: philly-192}
       - {trace: venus, cluster: venus-160}
       - {trace: pai, cluster: pai-140}
     policy: [fifo, f1]
     metric: [bsld, jct, utilisation]
-  - name: figure 16
-    workloads:
+  - workloads:
       - {trace: philly, cluster: philly-192}
       - {trace: venus, cluster: venus-160}
     policy: [multifactor]
     metric: [bsld]
     seed: [1, 2, 3]
-  - name: figure 10
-    workloads: [{trace: philly, cluster: philly-192}]
+  - workloads: [{trace: philly, cluster: philly-192}]
     policy: [multifactor]
     metric: [bsld]
     features: [raw]
     placement: [exclusive]
-  - name: a mix
-    workloads: [{trace: philly, cluster: philly-192}]
+  - workloads: [{trace: philly, cluster: philly-192}]
     policy: [fifo]
     metric: [0.7*wait+0.3*utilisation]
 evaluation: {bootstrap: 200}

@@ -35,6 +35,8 @@ def test_every_artefact_has_a_chapter_a_stage_and_a_title_and_the_papers_are_the
         ("smoke", "fig16", "against Slurm’s multifactor priority"),
         ("smoke", "training-mixes", ""),
         ("smoke", "fig12", None),
+        ("smoke", "gpu-types", None),
+        ("transfer", "gpu-types", ""),
     ],
 )
 def test_a_configuration_decides_what_is_made_and_the_reason_is_given(config: str, name: str, why: str | None) -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from report_fakes import Made, Project
 
+from rltune import sources
 from rltune.config import RunConfig
 from rltune.report import artefacts
 from rltune.report.artefact import Saved, load_artefacts
@@ -285,7 +286,7 @@ def test_provenance_is_complete(made: Made) -> None:
         "policy: [fifo, sjf, f1, wfp3]",
     ):
         assert text in made.html, text
-    assert "unknown (no git here)" in made.html or "not a git repository" in made.html
+    assert "of another day (1 of 2 notebooks)" in made.html and "not recorded (1 of 2 notebooks)" in made.html
 
 
 def test_an_empty_run_names_what_is_missing(empty: Project) -> None:
@@ -313,14 +314,14 @@ def test_windows_that_do_not_fit_are_named(made: Made) -> None:
 
 def test_text_from_files_is_escaped(made: Made) -> None:
     config = made.run.config.model_copy(update={"title": "<script>alert(1)</script> & more"})
-    text = render(replace(made.run, config=config), made.there, [], None, made.project.root)
+    text = render(replace(made.run, config=config), made.there, [], None, (), made.project.root)
     assert "<script>alert(1)" not in text and "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in text
 
 
 def test_the_same_artefacts_make_the_same_page(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    first = render(made.run, load_artefacts(made.project.artefacts), [], None, made.project.root)
-    assert first == render(made.run, load_artefacts(made.project.artefacts), [], None, made.project.root)
+    first = render(made.run, load_artefacts(made.project.artefacts), [], None, (), made.project.root)
+    assert first == render(made.run, load_artefacts(made.project.artefacts), [], None, (), made.project.root)
     assert "2023-11-14 22:13 UTC" in first
 
 
@@ -332,9 +333,9 @@ def test_commit_and_clean_tree(empty: Project) -> None:
         pytest.skip("git is not installed")
     subprocess.run([*git, "add", "."], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "first"], check=True)
-    assert re.fullmatch(r"[0-9a-f]{40}, no file changed", provenance.commit(empty.root))
+    assert re.fullmatch(r"[0-9a-f]{40}, no file changed", sources.commit(empty.root))
     (empty.root / "new").write_text("x")
-    assert provenance.commit(empty.root).endswith("with 1 changed or new files")
+    assert sources.commit(empty.root).endswith("with 1 changed or new files")
 
 
 def test_steps_of_an_earlier_configuration_are_not_counted(empty: Project) -> None:

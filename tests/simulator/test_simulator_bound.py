@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 from workload_cases import cluster, compiled, group, random_case, simple
 
-from rltune.cluster.fit import Jobs
+from rltune.cluster.fit import Jobs, with_speeds
 from rltune.cluster.layout import Layout
+from rltune.cluster.speeds import Slowdowns
 from rltune.policies import POLICIES
 from rltune.reference import twin
+from rltune.simulator.batch import simulate
 from rltune.simulator.bound import Bound, _cheapest, _Part, lower_bound
 from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.metrics import job_table
 
 ROUNDING = 1e-9
 """Relative to the wait; the bound itself is lowered by what rounding can add."""
@@ -33,7 +36,7 @@ def bound(case: tuple[Jobs, Layout], **options: float) -> Bound:
 
 
 def best_relaxed(jobs: Jobs, layout: Layout) -> float:
-    """The least mean wait if nodes, CPUs and memory did not count: all orders, all choices of types.
+    """The least mean excess if nodes, CPUs and memory did not count: all orders, all choices of types.
 
     Some order is best if each job in turn takes the earliest time at which it fits among those before it.
     """
@@ -47,24 +50,25 @@ def best_relaxed(jobs: Jobs, layout: Layout) -> float:
         for types in itertools.product(*kinds):
             on = dict(zip(rows, types, strict=True))
             for order in itertools.permutations(rows):
-                least = min(least, _wait_in_order(jobs, capacity, on, order))
+                least = min(least, _excess_in_order(jobs, capacity, on, order))
         total += least
     return total / len(jobs.gpus)
 
 
-def _wait_in_order(jobs: Jobs, capacity: np.ndarray, on: dict[int, int], order: tuple[int, ...]) -> float:
+def _excess_in_order(jobs: Jobs, capacity: np.ndarray, on: dict[int, int], order: tuple[int, ...]) -> float:
     start: dict[int, float] = {}
+    lasts = {j: float(jobs.run_s[j] * jobs.cut["slow"][j, on[j]]) for j in order}
     for j in order:
         rivals = [i for i in start if on[i] == on[j]]
-        ends = [start[i] + jobs.run_s[i] for i in rivals]
+        ends = [start[i] + lasts[i] for i in rivals]
         for begin in sorted([jobs.submit_s[j], *(e for e in ends if e > jobs.submit_s[j])]):
             # use is highest where a job starts
-            times = [begin, *(start[i] for i in rivals if begin < start[i] < begin + jobs.run_s[j])]
+            times = [begin, *(start[i] for i in rivals if begin < start[i] < begin + lasts[j])]
             running = [[i for i, end in zip(rivals, ends, strict=True) if start[i] <= time < end] for time in times]
             if max(sum(jobs.gpus[here]) for here in running) + jobs.gpus[j] <= capacity[on[j]]:
                 start[j] = float(begin)
                 break
-    return sum(start[j] - float(jobs.submit_s[j]) for j in order)
+    return sum(start[j] - float(jobs.submit_s[j]) + lasts[j] - float(jobs.run_s[j]) for j in order)
 
 
 def wait(jobs: Jobs, layout: Layout, *scheduler: str, scores: Any = None) -> float:
@@ -154,6 +158,48 @@ def tiny(seed: int) -> tuple[Jobs, Layout]:
     return compiled(cluster(*pools), rows)
 
 
+def at_different_speeds(case: tuple[Jobs, Layout], seed: int) -> tuple[Jobs, Layout]:
+    """The same on types of which some are slower for some jobs."""
+    slow = np.random.default_rng(seed).choice([1.0, 1.5, 2.0, 7.0], case[0].cut.shape)
+    return with_speeds(case[0], Slowdowns(slow, slow, np.full(len(slow), ""), np.ones(slow.shape[1]))), case[1]
+
+
+def test_two_speeds_by_hand() -> None:
+    """The fast type takes one job after the other, the slow one is no better: each of the two pays for 10 s."""
+    case = compiled(cluster([group(1, 1, "V"), group(1, 1, "K")]), [{"run_s": 10.0}] * 2)
+    both = np.array([[1.0, 2.0]] * 2)
+    found = bound((with_speeds(case[0], Slowdowns(both, both, np.full(2, ""), np.ones(2))), case[1]))
+    assert found.wait_s == 0, "nobody has to wait"
+    assert found.jct_s == pytest.approx(15, rel=CONVERGED) and found.jct_s <= 15
+
+
+def test_at_different_speeds_never_above_the_best_relaxed_schedule_and_close_to_it() -> None:
+    bounds, bests = [], []
+    for seed in range(60):
+        jobs, layout = at_different_speeds(tiny(seed), seed)
+        best = best_relaxed(jobs, layout)
+        for options in ({}, {"grid": 3, "iterations": 40}, {"reference_wait_s": best}):
+            assert bound((jobs, layout), **options).jct_s <= (best + jobs.run_s.mean()) * (1 + ROUNDING), (
+                seed,
+                options,
+            )
+        bounds.append(bound((jobs, layout)).jct_s - jobs.run_s.mean())
+        bests.append(best)
+    assert np.count_nonzero(bests) > 20
+    assert sum(bounds) > 0.6 * sum(bests)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_at_different_speeds_never_above_any_rule(seed: int) -> None:
+    jobs, layout = at_different_speeds(random_case(seed, n=24), seed)
+    found = bound((jobs, layout))
+    for policy, types in itertools.product(("saf", "fifo"), ("any", "fastest_free", "fastest_only", "least")):
+        scheduler = SchedulerConfig(policy, "conservative", types=types)
+        ran = job_table(jobs, simulate(jobs, layout, np.array([0]), np.array([len(jobs.gpus)]), scheduler))
+        assert found.wait_s <= ran["wait_s"].mean() * (1 + ROUNDING)
+        assert found.jct_s <= ran["jct_s"].mean() * (1 + ROUNDING)
+
+
 def test_never_above_the_best_relaxed_schedule_and_close_to_it() -> None:
     bounds, bests = [], []
     for seed in range(60):
@@ -226,10 +272,12 @@ def test_least_cost_is_that_of_all_starts_tried_one_by_one(seed: int) -> None:
     times = [np.sort(rng.integers(0, latest, count)) * 1.0, rng.integers(1, 25, count) * 1.0]
     allowed = rng.random((count, types)) < 0.6
     allowed[:, 0] |= ~allowed.any(axis=1)
-    part = _Part(*times, rng.integers(1, 9, count) * 1.0, allowed, np.full(types, 8.0))
+    run = times[1][:, None] * rng.integers(1, 4, (count, types))
+    fastest = np.where(allowed, run, np.inf).min(axis=1)
+    part = _Part(times[0], run, fastest, rng.integers(1, 9, count) * 1.0, allowed, np.full(types, 8.0))
     grid = np.concatenate([[0], np.sort(rng.choice(np.arange(1, latest), 20, replace=False))]) * 1.0
     use = np.empty((types, len(grid) - 1))
-    after = [np.searchsorted(grid, x) for x in (part.release, part.release + part.run)]
+    after = [np.searchsorted(grid, x) for x in (part.release, part.release[:, None] + part.run)]
     found = []
     for scale in (1.0, 0.1):
         price = rng.integers(0, 9, (types, len(grid))) * scale
@@ -237,9 +285,12 @@ def test_least_cost_is_that_of_all_starts_tried_one_by_one(seed: int) -> None:
         paid = np.zeros_like(price)
         paid[:, 1:] = np.cumsum(price[:, :-1] * np.diff(grid), axis=1)
         least = 0.0
-        for r, p, g, kinds in zip(part.release, part.run, part.gpus, part.allowed, strict=True):
+        for r, runs, p, g, kinds in zip(*part[:4], part.allowed, strict=True):
             start = np.arange(r, latest + 1, 0.25)
-            spent = [g * (np.interp(start + p, grid, f) - np.interp(start, grid, f)) for f in paid[kinds]]
+            spent = [
+                x - p + g * (np.interp(start + x, grid, f) - np.interp(start, grid, f))
+                for x, f in zip(runs[kinds], paid[kinds], strict=True)
+            ]
             least += (start - r + spent).min()
         total = _cheapest(part, grid, price, paid, *after, use)
         assert total == pytest.approx(least, rel=ROUNDING)

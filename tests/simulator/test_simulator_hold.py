@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from twin_cases import Case, allocations, cases
+from twin_cases import SILENT, Case, allocations, cases
 from workload_cases import cluster, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
@@ -26,7 +26,17 @@ def whim(now: float, rows: np.ndarray) -> bool:
 def held_back(case: Case, alone: bool, holds=whim) -> State:
     """The engine, checked at every instant, its queues ranked by the case's taste and held back by ``holds``."""
     first, n = np.array(case.first), np.array(case.n)
-    run = Run(case.jobs, case.layout, first, n, case.scheduler, visible=case.visible, check=True, alone=alone)
+    run = Run(
+        case.jobs,
+        case.layout,
+        first,
+        n,
+        case.scheduler,
+        visible=case.visible,
+        check=True,
+        alone=alone,
+        silent=case.visible in SILENT,
+    )
     while len(asking := run.advance()):
         for s in asking:
             rows, now = run.state.first[s] + run.state.queued_jobs(s), float(run.state.now[s])
@@ -48,6 +58,7 @@ def test_engine_equals_twin_where_queues_are_held_back(case: Case, alone: bool) 
             case.scheduler,
             visible=case.visible or 0,
             alone=alone,
+            silent=case.visible in SILENT,
             scores=lambda now, rows: case.taste(now, np.array(rows)).tolist(),
             holds=lambda now, rows: whim(now, np.array(rows)),
         )

@@ -40,10 +40,12 @@ def test_easy_keeps_its_word(case: tuple[Jobs, Layout], order: str, scheduler: S
     """With exact or too long estimates, under an order that does not change with time, a head starts no later than at
     its first reservation, unless a job arrives that goes before it. A head committed to: whatever arrives.
 
-    Where company slows jobs down, a reservation is no guarantee: it does not foresee who will join whom.
+    Where company slows jobs down, a reservation is no guarantee: it does not foresee who will join whom. Nor is it where
+    a job past its maximum wait takes the head's place.
     """
     jobs, layout = with_estimates(case[0], factor), case[1]
-    scheduler = replace(scheduler, policy=order, backfill="easy", interference_slowdown=1.0)
+    types = scheduler.types.replace("least", "any")
+    scheduler = replace(scheduler, policy=order, backfill="easy", interference_slowdown=1.0, max_wait_h={}, types=types)
     twin = played((jobs, layout), **vars(scheduler))
 
     def key(j: int) -> tuple:
@@ -145,8 +147,9 @@ def test_the_unit_of_time_does_not_matter(case: Case, order: str, factor: float)
     row = case.jobs.row.copy()
     for name in ("submit_s", "run_s", "estimate_s"):
         row[name] *= factor
+    scaled = replace(scheduler, max_wait_h={n: h * factor for n, h in scheduler.max_wait_h.items()})
     starts = run(case.jobs, case.layout, scheduler)
-    assert run(case.jobs._replace(row=row), case.layout, scheduler).tolist() == (starts * factor).tolist()
+    assert run(case.jobs._replace(row=row), case.layout, scaled).tolist() == (starts * factor).tolist()
 
 
 OWN_FORMULAS = {

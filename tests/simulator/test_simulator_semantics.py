@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from twin_cases import BACKFILLS, in_order, played, starts, where
+from twin_cases import BACKFILLS, in_order, played, run_engine, starts, where
 from workload_cases import cluster, compiled, group, simple
 
 from rltune.simulator.batch import SchedulerConfig, simulate
@@ -48,6 +48,29 @@ def test_order_of_policies(policy: str, expected: list[float]) -> None:
     rows = [(10.0, 1), (30.0, 1), (10.0, 4), (20.0, 4), (10.0, 1)]
     case = compiled(ONE_NODE, [{"run_s": run, "gpus": gpus, "mem_gb": 128.0} for run, gpus in rows])
     assert starts(case, policy) == expected
+
+
+def test_past_its_maximum_wait_a_job_goes_first() -> None:
+    """A long job, behind short ones that keep coming: at 110 it has waited for more than 0.03 h, which is 108 s."""
+    case = simple(ONE_NODE, (0, 10, 4), (0, 1000, 4), *((10 * k + 1, 10, 4) for k in range(30)))
+    assert starts(case, "sjf")[1] == 310
+    assert starts(case, "sjf", max_wait_h={1: 0.001, 8: 0.03})[1] == 110
+    assert starts(case, "sjf", max_wait_h={4: 1.0})[1] == 310, "longer than it ever waits"
+
+
+def test_behind_an_overdue_job_the_ranking_counts() -> None:
+    """One job at a time, ranked in reverse: the first is overdue when the node is free, the others go as ranked."""
+    case = simple(ONE_NODE, (0, 200, 4), (0, 10, 4), *((150 + k, 10, 4) for k in range(3)))
+    jobs, layout = case
+    scheduler = SchedulerConfig("fifo", max_wait_h={4: 0.05})
+    backwards = run_engine(jobs, layout, [0], [5], scheduler, 256, lambda now, rows: -rows * 1.0)
+    assert backwards.start[0].tolist() == [10, 0, 230, 220, 210]
+
+
+@pytest.mark.parametrize("wrong", [{0: 1.0}, {1: 0.0}, {1: float("nan")}, {1: float("inf")}])
+def test_maximum_waits_are_finite_hours_of_sizes(wrong: dict[int, float]) -> None:
+    with pytest.raises(ValueError, match="max_wait_h: found"):
+        SchedulerConfig("fifo", max_wait_h=wrong)
 
 
 def test_completions_come_before_arrivals() -> None:

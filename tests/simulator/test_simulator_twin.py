@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from twin_cases import BACKFILLS, LOCALITIES, PLACEMENTS, Case, allocations, assert_same, cases, run_engine, twin_of
 from workload_cases import random_case
 
+from rltune.cluster.fit import Jobs
 from rltune.policies import IDS
 from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.state import latest_s
 
 proof = settings.get_profile("proof")
 
@@ -21,6 +23,13 @@ proof = settings.get_profile("proof")
 def test_engine_equals_twin(case: Case) -> None:
     """Any workload, any policy, any rules, any ranking from outside, some sequences side by side."""
     assert_same(case)
+
+
+def _some_overdue(jobs: Jobs, scheduler: SchedulerConfig, start: np.ndarray) -> bool:
+    if not scheduler.max_wait_h:
+        return False
+    latest = latest_s(jobs.submit_s, jobs.gpus, scheduler.max_wait_h)
+    return bool((start > latest[: len(start)]).any())
 
 
 def test_random_cases_are_worth_comparing() -> None:
@@ -42,6 +51,7 @@ def test_random_cases_are_worth_comparing() -> None:
         seen["own CPUs and memory"] += bool((jobs.row["cpu_milli"] >= 0).any() and (jobs.row["mem_mb"] >= 0).any())
         seen["overruns"] += bool((jobs.estimate_s < jobs.run_s).any())
         seen["agreements"] += bool(jobs.row["sla"].any())
+        seen["past the maximum wait"] += _some_overdue(jobs, scheduler, start)
         seen["accounts"] += len(set(jobs.account)) > 1
         seen["batches"] += len(case.first) > 1
         if any(twin.place.is_split(j, way) for j, way in twin.allocation.items()):
@@ -60,6 +70,7 @@ def test_random_cases_are_worth_comparing() -> None:
         "own CPUs and memory",
         "overruns",
         "agreements",
+        "past the maximum wait",
         "accounts",
         "batches",
         "plus_one",

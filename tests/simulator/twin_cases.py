@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from workload_cases import cluster, compiled, group
 
-from rltune.cluster.fit import Jobs
+from rltune.cluster.fit import Jobs, with_speeds
 from rltune.cluster.layout import Layout
+from rltune.cluster.speeds import Slowdowns
 from rltune.policies import IDS
 from rltune.reference import twin
 from rltune.simulator.batch import Run, SchedulerConfig
@@ -19,6 +20,8 @@ from rltune.simulator.state import State
 
 BACKFILLS = ("none", "greedy", "easy", "conservative")
 PLACEMENTS = ("first_fit", "best_fit", "spread", "exclusive", "isolating_best_fit")
+SILENT = (3,)
+"""Of these ``visible``, the ranking is not asked for while a job is past its maximum wait."""
 LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
 
 Taste = Callable[[float, np.ndarray], np.ndarray]
@@ -41,7 +44,9 @@ class Case:
         rows = [f"{row} {cut}" for row, cut in zip(self.jobs.row.tolist(), self.jobs.cut.tolist())]
         nodes = [str(row) for row in self.layout.nodes.row[["gpus", "cpu_milli", "mem_mb", "type", "group"]].tolist()]
         pools = self.layout.nodes.pool.tolist()
-        return "\n".join([f"first {self.first}, n {self.n}, {self.setting}, {self.visible}", *rows, *nodes, f"{pools}"])
+        return "\n".join(
+            [f"first {self.first}, n {self.n}, {self.scheduler}, {self.visible}", *rows, *nodes, f"{pools}"]
+        )
 
     def taste(self, now: float, rows: np.ndarray) -> np.ndarray:
         """An external order with many ties that changes with time."""
@@ -58,7 +63,8 @@ def run_engine(
     taste: Taste | None = None,
 ) -> State:
     """Run sequences, checked at every instant, their queues ranked by ``taste`` if there is one."""
-    run = Run(jobs, layout, np.asarray(first), np.asarray(n), scheduler, visible=visible, check=True)
+    first, n = np.asarray(first), np.asarray(n)
+    run = Run(jobs, layout, first, n, scheduler, visible=visible, check=True, silent=visible in SILENT)
     while len(asking := run.advance()):
         for s in asking:
             rows = run.state.first[s] + run.state.queued_jobs(s)
@@ -86,7 +92,7 @@ def twin_of(
 ) -> twin.Twin:
     """The same by the twin, played to its end."""
     scores = None if visible is None else lambda now, rows: taste(now, np.array(rows)).tolist()
-    played = twin.Twin(jobs, layout, first, n, scheduler, scores, visible or 0)
+    played = twin.Twin(jobs, layout, first, n, scheduler, scores, visible or 0, silent=visible in SILENT)
     played.play()
     return played
 
@@ -162,7 +168,17 @@ def workloads(draw: st.DrawFn, most: int = 40, **fixed: Any) -> tuple[Jobs, Layo
             row["mem_gb"] = _times(draw(st.sampled_from([None, None, 1.0, 20.0, 30.0])), gpus)
         row["gpu_type"] = draw(st.sampled_from([None, None, None, *types, "|".join(types[-2:])]))
         rows.append({key: value for key, value in (row | fixed).items() if value is not None})
-    return compiled(config, rows)
+    jobs, layout = compiled(config, rows)
+    if not draw(st.booleans()):
+        return jobs, layout
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    slow = rng.choice([0.3, 0.5, 1.0, 1.7, np.inf], jobs.cut.shape)
+    able = jobs.cut["full"] >= 0
+    slow[~(np.isfinite(slow) & able).any(axis=1)] = 1.0  # what would run nowhere is left out before
+    spread = slow * rng.choice([0.8, 1.0, 1.0, 2.5], jobs.cut.shape)
+    return with_speeds(
+        jobs, Slowdowns(slow, spread, np.full(len(slow), ""), rng.uniform(0.2, 1.0, slow.shape[1]))
+    ), layout
 
 
 _SECONDS = st.sampled_from([10.0, 1.0, 50.0, 100.0, 100.0, 100.0, 300.0, 300.0, 1000.0, 0.3, 33.3, 17.0])
@@ -172,8 +188,16 @@ def _times(value: float | None, gpus: int) -> float | None:
     return None if value is None else value * gpus
 
 
+def _setting(*values: Any) -> SchedulerConfig:
+    """Type rule ``least`` with what it goes with."""
+    given = dict(zip((field.name for field in fields(SchedulerConfig)), values))
+    if given["types"] == "least":
+        given |= {"backfill": "conservative", "sticky_head": False}
+    return SchedulerConfig(**given)
+
+
 SETTINGS = st.builds(
-    SchedulerConfig,
+    _setting,
     st.sampled_from(list(IDS)),
     st.sampled_from(BACKFILLS),
     st.sampled_from(PLACEMENTS),
@@ -182,7 +206,10 @@ SETTINGS = st.builds(
     st.sampled_from([False, True]),
     st.sampled_from([1.0, 1.25, 2.0]),
     st.sampled_from([1.0, 1.0, 1.5, 1.7]),
+    st.sampled_from(["any", "fastest_free", "fastest_only", "least"]),
+    st.sampled_from([0.0, 0.03, 1.0]),
     st.sampled_from([1.0, 1.0, 0.3, 2.0]),
+    st.sampled_from([{}, {}, {2: 0.01, 16: 0.05}, {1: 0.003}]),
 )
 
 

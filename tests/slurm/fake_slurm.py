@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
-from rltune.config.slurm import BandConfig, SlurmConfig
+from rltune.config.slurm import Band, SlurmConfig
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.controller import Controller
 from rltune.slurm.ownership import Assignment
@@ -19,7 +19,7 @@ from rltune.slurm.records import Change, JobState, Outcome, Parsed, SlurmJob, Sl
 from rltune.slurm.state_directory import StateDirectory
 
 NOW_S = 1_700_000_000.0
-BAND = BandConfig()
+BAND = Band(1_000_000, 2_000_000)
 
 
 def job(number: int, **given: Any) -> SlurmJob:

@@ -215,7 +215,7 @@ def test_two_controllers_with_bands_of_their_own_notice_each_other(
     slurm: Emulation, waiting: list[int], tmp_path: Path
 ) -> None:
     one = controller(slurm, tmp_path / "one")
-    other = controller(slurm, tmp_path / "other", band={"low": 3_000_000, "high": 4_000_000})
+    other = controller(slurm, tmp_path / "other", band=[3_000_000, 4_000_000])
     one.cycle()
     one.cycle()
     other.cycle()

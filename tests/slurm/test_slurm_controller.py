@@ -128,7 +128,7 @@ def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path
     assert slurm.queue[10].shared == "NO" and assigned(made)[10].exclusive
     made.cycle()
     assert len(slurm.writes) == 1, "what is written once is not written again"
-    made = controller(slurm, tmp_path, band={"low": 3_000_000, "high": 4_000_000}, **ISOLATING)
+    made = controller(slurm, tmp_path, band=[3_000_000, 4_000_000], **ISOLATING)
     made.cycle()
     assert slurm.writes[-1].oversubscribe is None and slurm.queue[10].priority >= 3_000_000
     if then == "released":

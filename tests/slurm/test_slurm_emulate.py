@@ -200,7 +200,7 @@ def test_a_command_runs_inside_and_its_status_is_passed_on(slurm_packages: None,
 def test_a_cluster_file_anywhere_and_what_is_not_there(slurm_packages: None, command: Command, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(
-        "title: Mine\nsource: none\npools:\n  - name: all\n    groups:\n"
+        "title: Mine\npools:\n  - name: all\n    groups:\n"
         "      - {nodes: 2, gpus: 3, gpu_type: h100, cpus: 4, mem_gb: 8}\n"
     )
     out, err = command("--cluster", path, "--", "sinfo", "-h", "-o", "%D %G").communicate(timeout=120)

@@ -53,10 +53,10 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
         job(11, gpus=16),
         job(12, time_limit_s=None),
     ]
-    view = observe(jobs, five_nodes(1, 3), make_config(default_time_limit_s=777.0), NOW_S)
+    view = observe(jobs, five_nodes(1, 3), make_config(), NOW_S)
     assert view is not None and view.found.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
     assert view.left == {11: "no pool could hold it now"} and [one.id for one in view.ranked] == [10, 12]
-    assert view.jobs.estimate_s[-1] == 777.0
+    assert view.jobs.estimate_s[-1] == 86_400.0
     at = view.nodes.index("p100-2")
     assert view.found.free["gpus"][at] == 0
 

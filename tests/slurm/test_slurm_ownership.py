@@ -194,7 +194,7 @@ def test_another_priority_than_the_last_that_was_sent_is_still_the_controllers(t
     slurm, made = ranked(tmp_path, cycles=1)
     given, before = assigned(made), slurm.queue[12].priority
     if case == "other band":
-        made = controller(slurm, tmp_path, band={"low": 3_000_000, "high": 4_000_000})
+        made = controller(slurm, tmp_path, band=[3_000_000, 4_000_000])
     else:
         sent = Assignment(BAND.low + 9, BAND.low + 7 if case == "late" else before)
         made.directory.write(Ownership({**given, 12: sent}))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from fake_slurm import BAND
+from fake_slurm import BAND, make_config
 from hypothesis import given, strategies as st
+from pydantic import ValidationError
 
-from rltune.config.slurm import BandConfig
+from rltune.config.slurm import Band
 from rltune.slurm.decide import assign
 
 
@@ -37,4 +38,19 @@ def _stands(values: list[int]) -> bool:
 
 def test_a_queue_longer_than_the_band_is_refused() -> None:
     with pytest.raises(ValueError, match="widen it"):
-        assign(range(20_002), {}, BandConfig(low=1, high=20_001))
+        assign(range(20_002), {}, Band(low=1, high=20_001))
+
+
+@pytest.mark.parametrize(
+    ("band", "words"),
+    [
+        ([1_000_000, 1_019_999], "found 1000000 to 1019999, expected a band of 20,000 priorities or more"),
+        ([2_000_000, 1_000_000], "expected a band of 20,000"),
+        ([0, 1_000_000], "from 1 to 4294967293"),
+        ([1_000_000, 2**32 - 2], "from 1 to 4294967293"),
+        ({"low": 1_000_000, "high": 2_000_000}, "expected the lowest and the highest priority, such as"),
+    ],
+)
+def test_a_band_that_cannot_be_is_refused(band: object, words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        make_config(band=band)

@@ -15,7 +15,6 @@ from rltune.slurm.eligibility import ABOVE, RANKED, reason_to_leave
         ({"partition": "cpu"}, {}, "another partition"),
         ({"partition": "gpu,cpu"}, {}, "also requests a partition that is not ranked"),
         ({}, {"users": ["grace"]}, "another user"),
-        ({}, {"exclude_users": ["ada"]}, "its user is left to Slurm"),
         ({}, {"accounts": ["other"]}, "another account"),
         ({}, {"qos": ["high"]}, "another QOS"),
         ({"qos": "sla"}, {"exclude_qos": ["sla"]}, "its QOS is left to Slurm"),

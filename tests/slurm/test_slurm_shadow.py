@@ -71,7 +71,7 @@ def steps(jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> Itera
 @pytest.mark.parametrize(("seed", "others"), [(1, 0), (2, 0), (3, 3)])
 def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) -> None:
     """With every third job another user's, whom the controller leaves to Slurm, too."""
-    rules, jobs = config({"exclude_users": ["grace"]}), arrivals(np.random.default_rng(seed), 60)
+    rules, jobs = config({"users": ["ada"]}), arrivals(np.random.default_rng(seed), 60)
     jobs = [replace(one, user="grace") if others and one.id % others == 0 else one for one in jobs]
     begin = begun(jobs, rules)
     start_s, end_s = played(jobs, begin, "fifo", rules)

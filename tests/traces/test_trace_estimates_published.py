@@ -37,9 +37,9 @@ def test_gpu_time_over_gpus_is_a_run_time_and_the_rest_is_reported(tmp_path: Pat
 
 def test_run_times_and_a_packed_file(tmp_path: Path) -> None:
     jobs = generated(20)
-    text = "id,s\n" + "".join(f"{job},{i + 1}\n" for i, job in enumerate(jobs["job_id"]))
+    text = "job_id,s\n" + "".join(f"{job},{i + 1}\n" for i, job in enumerate(jobs["job_id"]))
     (tmp_path / "own.csv.gz").write_bytes(gzip.compress(text.encode()))
-    found = published_run_s(jobs, "t", Predictions(path="own.csv.gz", job_id="id", run_s="s"), tmp_path)
+    found = published_run_s(jobs, "t", Predictions(path="own.csv.gz", run_s="s"), tmp_path)
     assert found.tolist() == list(range(1, 21))
 
 

@@ -123,7 +123,6 @@ def test_a_retry_in_the_hour_that_comes_twice_follows_the_attempt_before_it(
     assert clean.jobs["run_s"].tolist() == [8_400, 660]
     assert clean.jobs["wait_s"].tolist() == [60, 1_200]
     assert "job whose attempts overlap: their sum is longer than their span" not in clean.audit.noted
-    assert clean_trace("t", trace("philly", run_time="span"), folder).jobs["run_s"].tolist() == [9_600, 720]
 
 
 minutes = st.integers(0, 240)
@@ -170,9 +169,8 @@ def test_attempts_are_read_one_after_the_other(
     assert clean.jobs.set_index("job_id")["run_s"].drop("0 plain").to_dict() == expected
 
 
-@pytest.mark.parametrize(("rule", "run"), [("sum", [600, 90, 240]), ("span", [600, 3570, 180])])
-def test_the_run_time_of_several_attempts(rule: str, run: list[int], philly_folder: Callable, trace: Callable) -> None:
-    """60 + 30 s, from 10:01:00 to 11:00:30; 120 + 120 s, from 10:01 to 10:04."""
+def test_the_run_time_of_several_attempts(philly_folder: Callable, trace: Callable) -> None:
+    """60 + 30 s; 120 + 120 s."""
     tries = {
         "a": [("10:01:00", "10:11:00", 2)],
         "b": [("10:01:00", "10:02:00", 2), ("10:05:00", None, 2), ("11:00:00", "11:00:30", 4)],
@@ -182,11 +180,11 @@ def test_the_run_time_of_several_attempts(rule: str, run: list[int], philly_fold
         job(name, attempts=[attempt(f"2017-10-02 {a}", b and f"2017-10-02 {b}", n) for a, b, n in of])
         for name, of in tries.items()
     ]
-    clean = clean_trace("t", trace("philly", run_time=rule), philly_folder(jobs))
-    assert clean.jobs["run_s"].tolist() == run
+    clean = clean_trace("t", trace("philly"), philly_folder(jobs))
+    assert clean.jobs["run_s"].tolist() == [600, 90, 240]
     assert clean.audit.noted == {
         "job with an attempt without times, run time from its other attempts": 1,
-        f"job with more than one attempt, run time is their {rule}": 2,
+        "job with more than one attempt, run time is their sum": 2,
         "job whose attempts have pauses between them: their span is longer than their sum": 1,
         "job whose attempts overlap: their sum is longer than their span": 1,
         "job whose attempts list different numbers of GPUs: the first counts": 1,

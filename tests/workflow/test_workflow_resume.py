@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 RUN = ("report", "CONFIG=config/tiny.yaml", "CORES=1", "ARGS=--until train")
-WAIT_S = 120
+WAIT_S = 600.0
 
 
 @dataclass

@@ -25,7 +25,18 @@ HAS_SLURM = not missing(needed(accounting=True, speed=400.0))
 """Where Slurm's packages are absent, the deployment's runs are left out, and what shows them."""
 MADE = {"clean", "fit", "run-time", "heuristics", "train", "evaluate"}
 """What the jobs that no chapter is made by begin with."""
-CHAPTERS = ("characterise", "system", "figures", "ablation", "semantics", "transfer", "peers", "whatif", "deployment")
+CHAPTERS = (
+    "characterise",
+    "system",
+    "figures",
+    "ablation",
+    "semantics",
+    "transfer",
+    "peers",
+    "gpu_types",
+    "whatif",
+    "deployment",
+)
 
 
 def planned(text: str) -> Counter[str]:
@@ -38,7 +49,7 @@ def planned(text: str) -> Counter[str]:
 def test_it_says_how_long_it_takes_what_is_done_and_where_the_report_is(smoke_run: Any) -> None:
     assert "Traceback" not in smoke_run.outcome.out + smoke_run.outcome.err
     lines = smoke_run.outcome.err.splitlines()
-    count = 29 if HAS_SLURM else 27
+    count = 32 if HAS_SLURM else 30
     assert any(re.fullmatch(rf"{count} jobs, about .+", line) for line in lines), lines
     assert sum(line.startswith("done: ") for line in lines) == count
     assert lines[-1] == f"report: {smoke_run.run.config.results}/report/index.html"
@@ -118,6 +129,8 @@ AFTER |= {"RLTune next to other learners and predictors", "tables and figures", 
 """What depends on the results of every agent."""
 FIRST = {"your cluster, what if", "on a Slurm cluster"}
 """… and on those of the first one."""
+TYPES = {"which GPU, now or later"}
+"""What compares rules alone."""
 NETWORKS = {"the system, and why the order of a queue matters"}
 """What shows the presets' networks."""
 
@@ -127,8 +140,8 @@ NETWORKS = {"the system, and why the order of a queue matters"}
     [
         ("epochs: 3", "epochs: 4", {"train": 3, "evaluate": 3, "the agents": 2}, AFTER | FIRST | NETWORKS),
         ("{placement: best_fit}, ", "", {"evaluate": 3, "the agents": 2}, AFTER),
-        ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, "the agents": 2}, AFTER | FIRST),
-        ("whatif: {}", "whatif: {min_saving: 0.1}", {}, {"your cluster, what if", "report"}),
+        ("bootstrap: 200", "bootstrap: 300", {"evaluate": 3, "the agents": 2}, AFTER | FIRST | TYPES),
+        ("whatif: {}", "whatif: {others: [{policy: fifo}]}", {}, {"your cluster, what if", "report"}),
         ("title: RLTune, smoke run", "title: Another", {}, {"report"}),
     ],
     ids=["budget", "also", "evaluation", "whatif", "title"],

@@ -42,7 +42,7 @@ def main(root: Path, name: str, out: Path) -> None:
     cell = run.config.cell(name)
     folder = root / run.config.results / "workloads" / f"{cell.trace}__{cell.cluster}"
     files = folder / "jobs.parquet", folder / f"estimate-{cell.estimate}.parquet"
-    workload = load_workload(*files, run.clusters[cell.cluster], run.config.split)
+    workload = load_workload(*files, run.clusters[cell.cluster], run.config.train_share)
     variant(run, cell, workload, out / "plain")
     variant(run, cell.but(seed=cell.seed + 1), workload, out / "seed")
     fitted, meta = read_fitted(files[0])
@@ -50,7 +50,7 @@ def main(root: Path, name: str, out: Path) -> None:
     fitted.loc[test, "run_s"] = np.where(test % 2, 1.0, 3e7)
     made = estimate_jobs(fitted, meta, cell.estimate, run.config.evaluation.seed, None, root)
     made = add_calibrated(fitted, meta, made)
-    poisoned = make_workload(fitted, meta, made, run.clusters[cell.cluster], run.config.split)
+    poisoned = make_workload(fitted, meta, made, run.clusters[cell.cluster], run.config.train_share)
     variant(run, cell, poisoned, out / "poisoned")
 
 

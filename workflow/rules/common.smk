@@ -1,10 +1,12 @@
 # The run's configuration, and what the rules share.
 
 import os
+import zlib
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from rltune.cluster.speeds import profile_of
 from rltune.config import project_root
 from rltune.config.comparisons import YARDSTICK, against_qssf
 from rltune.config.context import Run
@@ -36,9 +38,10 @@ PAPER = "config/paper_results.yaml"
 ENVIRONMENT = "../../environment.yml"  # heeded with --software-deployment-method conda
 PLUGINS = list(run.config.plugins)
 BALANCED = balanced_cells(run, CELLS.values())  # the cells on balanced clusters, which no agent is trained on
+MIXED = [run.config.cells()[0].but(trace=w.trace, cluster=w.cluster) for w in run.config.gpu_types]
 BY_YARDSTICK = [cell.but(estimate=YARDSTICK) for cell in against_qssf(run.config)]
-JUDGING = run.config.evaluation.model_dump(include={"bootstrap", "confidence", "seed"})
-SETTINGS = run.config.model_dump(include={"lookahead", "simulation", "split"})
+JUDGING = run.config.evaluation.model_dump(include={"bootstrap"})
+SETTINGS = run.config.model_dump(include={"lookahead", "simulation", "train_share"})
 
 
 def one_of(names):
@@ -96,6 +99,13 @@ def predictions_of(wildcards):
     """The file of published run times, where the estimates are taken from one."""
     file = run.traces[wildcards.trace].predictions
     return [given(wildcards.trace, file.path)] if file and wildcards.estimate == "published" else []
+
+
+def speeds_of(wildcards):
+    """A number that changes with the file of a cluster's speeds by GPU type, where it has one."""
+    speeds = run.clusters[wildcards.cluster].speeds
+    file = profile_of(speeds, project_root()) if isinstance(speeds, str) else None
+    return zlib.crc32(file.read_bytes()) if file and file.is_file() else 0
 
 
 def training_of(wildcards):

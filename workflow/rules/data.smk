@@ -48,7 +48,8 @@ rule fit:
         runtime=more(30),
     params:
         config=CONFIG,
-        train=run.config.split.train,
+        train=run.config.train_share,
+        speeds=speeds_of,
         code=digest("workflow/scripts/fit.py"),
     message:
         "fit {wildcards.trace} to {wildcards.cluster}"

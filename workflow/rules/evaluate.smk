@@ -19,7 +19,7 @@ rule baselines:
         runtime=more(120),
     params:
         config=CONFIG,
-        settings=SETTINGS | run.config.evaluation.model_dump(exclude={"also", "bootstrap", "confidence"}),
+        settings=SETTINGS | run.config.evaluation.model_dump(exclude={"also", "bootstrap"}),
         localities=lambda w: run.config.localities(w.trace, w.cluster, w.estimate),
         code=digest("workflow/scripts/baselines.py"),
     message:

@@ -2,6 +2,7 @@
 
 CHAPTERS = ["characterise", "system", "figures", "semantics", "transfer", "peers"]
 CHAPTERS += ["ablation"] if artefacts.of(run.config, "ablation") else []
+CHAPTERS += ["gpu_types"] if run.config.gpu_types else []
 CHAPTERS += ["whatif"] if run.config.whatif else []
 CHAPTERS += ["deployment"] if run.config.deployment else []
 

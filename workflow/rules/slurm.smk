@@ -65,7 +65,7 @@ rule deploy:
     params:
         config=CONFIG,
         settings=(DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"}) if DEPLOYMENT else None),
-        split=run.config.split.model_dump(),
+        train_share=run.config.train_share,
     message:
         "deploy {wildcards.scheduler} {wildcards.repetition}"
     script:

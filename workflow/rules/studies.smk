@@ -98,6 +98,34 @@ rule peers:
         "../scripts/notebook.py"
 
 
+rule gpu_types:
+    input:
+        notebook="notebooks/gpu_types.ipynb",
+        jobs=workloads("jobs", MIXED),
+        estimates=workloads("estimates", MIXED),
+    output:
+        artefact_files("gpu_types"),
+        notebook=RESULTS / "notebooks/gpu_types.ipynb",
+    log:
+        RESULTS / "logs/gpu_types.ipynb",
+    benchmark:
+        RESULTS / "benchmarks/gpu_types.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=more(3000),
+        runtime=more(120),
+    params:
+        config=CONFIG,
+        artefacts=RESULTS / "artefacts",
+        settings=SETTINGS | run.config.evaluation.model_dump(include={"sequence_jobs", "max_windows", "bootstrap"}),
+        code=digest("notebooks/gpu_types.ipynb", shown=True),
+    message:
+        "which GPU, now or later"
+    script:
+        "../scripts/notebook.py"
+
+
 rule whatif:
     input:
         notebook="notebooks/whatif.ipynb",

@@ -13,7 +13,7 @@ def main(rule) -> None:
     run, of = Run.open(rule.params.config), rule.wildcards
     config = run.config
     load_plugins(run)
-    workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[of.cluster], config.split)
+    workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[of.cluster], config.train_share)
     with explaining(config.plugins):
         frame = evaluate_baselines(workload, config, config.localities(of.trace, of.cluster, of.estimate))
     write_text(rule.output.baselines, frame.to_csv(index=False))

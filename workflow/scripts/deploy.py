@@ -5,24 +5,24 @@ from pathlib import Path
 
 from logged import logged
 
-from rltune import COMPILED, sources_digest
 from rltune.agent.policy_file import load_policy
 from rltune.cluster.workload import load_workload
 from rltune.config.context import Run
 from rltune.files import write_json, write_text
 from rltune.slurm.experiment.deployment import deploy
+from rltune.sources import digest
 
 
 def main(rule) -> None:
     run, scheduler, repetition = Run.open(rule.params.config), rule.wildcards.scheduler, int(rule.wildcards.repetition)
     cell = run.config.deployed_cell()
-    workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[cell.cluster], run.config.split)
+    workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[cell.cluster], run.config.train_share)
     path = Path(rule.input.policy) if rule.input.policy else None
     log = Path(rule.log[0])
     controller = log.with_name(f"{log.stem}-controller.log")
     done = deploy(run, workload, load_policy(path) if path else None, scheduler, repetition, controller)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path else None
-    made_of = {"cell": cell.name, "code": sources_digest("slurm", *COMPILED), "policy": digest}
+    of_policy = hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path else None
+    made_of = {"cell": cell.name, "code": digest("workflow/scripts/deploy.py"), "policy": of_policy}
     jobs = done.jobs.assign(index=range(len(done.jobs)), scheduler=scheduler, repetition=repetition)
     cycles = done.cycles.assign(scheduler=scheduler, repetition=repetition)
     write_text(rule.output.jobs, jobs.round(3).to_csv(index=False))

@@ -13,7 +13,7 @@ def main(rule) -> None:
     trace, cluster = rule.wildcards.trace, rule.wildcards.cluster
     run = Run.open(rule.params.config)
     jobs, meta = read_table(rule.input.jobs)
-    fitted, audit = fit(jobs, run.clusters[cluster], f"{trace} on {cluster}", run.config.split.train)
+    fitted, audit = fit(jobs, run.clusters[cluster], f"{trace} on {cluster}", run.config.train_share)
     write_fitted(fitted, meta, rule.output.jobs)
     write_json(rule.output.audit, audit.to_dict())
     print(audit)

@@ -2,17 +2,21 @@
 
 Every named input and output of the rule (but ``notebook``) is passed as the parameter of the same name: a path, or a list
 of paths. So is every named param that the notebook's parameters cell has. The notebook is executed into the rule's log,
-which stays when a cell fails, and copied to the output ``notebook`` when it is done.
+which stays when a cell fails, and copied to the output ``notebook`` when it is done, with a record of what it was made
+with.
 """
 
 import os
-import shutil
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import nbformat
 import papermill
 from jupyter_client.kernelspec import NoSuchKernel
+from nbclient.exceptions import DeadKernelError
+
+from rltune.sources import made
 
 THREADS = "RLTUNE OMP OPENBLAS MKL NUMBA".split()
 
@@ -48,15 +52,22 @@ def main(rule) -> None:
     names = {f"{name}_NUM_THREADS" for name in THREADS} | {"RLTUNE_THREADS", "TF_NUM_INTRAOP_THREADS"}
     os.environ.update(dict.fromkeys(names, str(rule.threads)), TF_NUM_INTEROP_THREADS="1")
     log.parent.mkdir(parents=True, exist_ok=True)
+    facts = made(Path.cwd())  # of the beginning: files may change while a notebook is at work
     given = parameters(rule, set(papermill.inspect_notebook(source)))
     try:
         with quiet(log.with_suffix(".stderr.txt")):
             papermill.execute_notebook(source, log, given, progress_bar=False)
     except papermill.PapermillExecutionError:
         sys.exit(1)  # the error is in the log
+    except KeyboardInterrupt:
+        os._exit(130)  # at once and quietly: what is half done is done again, or resumed; the kernel follows
+    except DeadKernelError:
+        sys.exit(f"{source.name}: its kernel was stopped, by Ctrl-C or for want of memory")
     except NoSuchKernel as error:
-        sys.exit(f"{source.name}: no Jupyter kernel {error.name!r} here; `make setup` installs it")
-    shutil.copyfile(log, rule.output.notebook)
+        sys.exit(f"{source.name}: no Jupyter kernel {error.name!r} here; `make .venv/.ready` installs it")
+    done = nbformat.read(log, as_version=4)
+    done.metadata["rltune"] = facts
+    nbformat.write(done, rule.output.notebook)
 
 
 main(snakemake)  # noqa: F821

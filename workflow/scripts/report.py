@@ -5,6 +5,7 @@ from pathlib import Path
 from logged import logged
 
 from rltune.config.context import Run
+from rltune.files import read_json
 from rltune.report.page import build
 from rltune.report.page.notebooks import render_all
 
@@ -12,7 +13,8 @@ from rltune.report.page.notebooks import render_all
 def main(rule) -> None:
     out = Path(rule.output.report)
     pages = render_all(rule.input.notebooks, out.parent / "notebooks")
-    build(Run.open(rule.params.config), Path(rule.params.artefacts), out, pages, Path(rule.params.benchmarks))
+    made = [read_json(path)["metadata"].get("rltune", {}) for path in rule.input.notebooks]
+    build(Run.open(rule.params.config), Path(rule.params.artefacts), out, pages, Path(rule.params.benchmarks), made)
     print(f"the report: {out}")
 
 

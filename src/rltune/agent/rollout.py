@@ -16,7 +16,6 @@ from rltune.cluster.layout import Layout
 from rltune.environment.observation import CRITIC_WIDTH, Observer
 from rltune.environment.vector import in_order
 from rltune.kernels import kernel
-from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.batch import Ranker
 from rltune.simulator.state import State
 
@@ -111,6 +110,11 @@ class AgentRanker:
     base_policy_bias: float = 0.0
     memory: Memory = field(default_factory=Memory, repr=False)
 
+    @property
+    def learns(self) -> bool:
+        """Whether its choices are remembered, so that it is asked only where what it chooses starts."""
+        return self.rng is not None
+
     @classmethod
     def of(cls, policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> AgentRanker:
         """A trained policy, greedy, as a ranker of runs on ``jobs``."""
@@ -119,7 +123,7 @@ class AgentRanker:
 
     def __call__(self, state: State, asking: np.ndarray) -> None:
         """Answer the engine's RANK questions."""
-        if state.options.base >= FIRST_DYNAMIC:
+        if state.options.reranks:
             in_order(self.observer.layout.nodes, self.observer.jobs, state, asking)
         seen = self.observer(state, asking)
         # the critic reads a queue position by position: in the order of submission, whatever the base policy

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from rltune import COMPILED, sources_digest
+from rltune import sources
 from rltune.agent.policy_file import shapes_of
 from rltune.agent.rollout import RandomRanker
 from rltune.agent.scheduler_choice import MAX_WINDOWS, AgentScheduler, Trials, choose
@@ -199,7 +199,7 @@ class TrainingTask:
             "rules": repr(self.scheduler),
             "look-ahead": self.lookahead.model_dump(),
             "jobs": digest.hexdigest()[:16],
-            "version": sources_digest("traces", *COMPILED),
+            "version": sources.digest(*Path(__file__).parent.rglob("*.py")),
         }
 
     def _choose(self, calibrated: Jobs | None, folder: Path | None) -> tuple[AgentScheduler, list[dict[str, Any]]]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rltune.config import load_cluster, load_trace, project_root
-from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, parse_estimate
+from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, TYPES, parse_estimate
 from rltune.config.messages import nearest
 from rltune.errors import ConfigError
 
@@ -21,6 +21,7 @@ BUILT_IN = {
     "backfill": BACKFILLS,
     "placement": PLACEMENTS,
     "locality": LOCALITIES,
+    "types": TYPES,
     "overrun": OVERRUNS,
     "part": PARTS,
     "by": GROUPS,

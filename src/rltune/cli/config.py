@@ -26,7 +26,7 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
         check_given(name, trace, project_root(), published)
     print(f"{file}: valid; {len(cells)} cells, results in {run.config.results}")
     rules = run.config.simulation.model_dump()
-    print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items())}")
+    print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items() if value != {})}")
     if also := run.config.evaluation.also:
         print(f"  evaluated also with: {'; '.join(map(str, also))}")
     for name, path in policies.items():

@@ -25,12 +25,11 @@ NAME = re.compile(r"[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*")
 RUN = """{mark}: the current rule against others on the last tenth of the log. docs/how-to/own-cluster.md explains it.
 title: {title}
 description: >-
-  The current order of the queue against simple rules, predictions from history and RLTune, on the log's last tenth.
+  Today's scheduler against simple rules, predictions from history and RLTune, on the log's last tenth.
 results: {results}
 
 experiments:
-  - name: the agent
-    workloads: [{{trace: {name}, cluster: {name}}}]
+  - workloads: [{{trace: {name}, cluster: {name}}}]
     policy: [saf]
     backfill: [easy]
     placement: [best_fit]

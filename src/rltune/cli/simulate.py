@@ -18,7 +18,7 @@ from rltune.cli.choices import (
     check_words,
 )
 from rltune.cli.steps import VerboseOption, make_verbose, step
-from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES
+from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, TYPES
 from rltune.config.context import Run
 from rltune.files import write_text
 
@@ -34,6 +34,8 @@ def simulate(
     backfill: Annotated[str, typer.Option(help=f"While the first job does not fit: {', '.join(BACKFILLS)}.")] = "none",
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
+    types: Annotated[str, typer.Option(help=f"GPU type of a job that may have several: {', '.join(TYPES)}.")] = "any",
+    gpu_price: Annotated[float, typer.Option(help="With --types least: seconds that a GPU-second counts as.")] = 0.0,
     multi_node_slowdown: Annotated[
         Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
     ] = None,
@@ -69,7 +71,7 @@ def simulate(
     check_factors(**slowdowns)
     check_estimate(estimate)
     run = Run.open(config)
-    rules = {"policy": policy, "backfill": backfill, "placement": placement, "locality": locality}
+    rules = {"policy": policy, "backfill": backfill, "placement": placement, "locality": locality, "types": types}
     rules |= {"overrun": overrun}
     check_words(bool(run.config.plugins), **rules, part=part, by=by)
     check_named(trace, cluster)
@@ -79,7 +81,9 @@ def simulate(
         from rltune.evaluation.plugins import load_plugins
         from rltune.report.simulation import draw, groups_summary, summary
     load_plugins(run)
-    scheduler = simulation.make_scheduler(run.config, **rules, **slowdowns, sticky_head=sticky_head)
+    scheduler = simulation.make_scheduler(
+        run.config, **rules, **slowdowns, sticky_head=sticky_head, gpu_price=gpu_price
+    )
     with step(f"reading {trace}, fitted to {cluster}"):
         workload = build_workload(run, trace, cluster, estimate)
     request = simulation.Request(part, begin, jobs, windows, replay, warm_up, by, gantt is not None)
@@ -90,7 +94,8 @@ def simulate(
         print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in workload.left_out.items()))
     if estimate.startswith("lognormal") and result.has_limits:
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
-    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k != "policy")]))
+    hidden = ("policy", *(("types", "gpu_price") if types == "any" else ()))
+    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k not in hidden and v != {})]))
     print(summary(result.metrics(), result.bound() if bound else None))
     if placed := result.placed():
         print(placed)

@@ -66,10 +66,7 @@ def balance(given: ClusterConfig, cluster: str, jobs: pd.DataFrame, trace: str, 
             best, after = candidate, current
     reached = abs(after / load - 1) <= CLOSE
     named = best.model_copy(
-        update={
-            "title": f"{given.title}, scaled to a load of {f'{load:g}' if reached else f'{after:.3g}'}",
-            "source": f"{cluster} with {best.gpus / plain.gpus:.3g} times the GPUs, for {trace}; {given.source}",
-        }
+        update={"title": f"{given.title}, scaled to a load of {f'{load:g}' if reached else f'{after:.3g}'}"}
     )
     return Balanced(named, before, after, reached, given.balance is not None)
 

@@ -9,7 +9,8 @@ import pandas as pd
 
 from rltune.cluster.layout import MILLI, Layout, build_layout
 from rltune.cluster.load import offered_load, within_load
-from rltune.config import ClusterConfig
+from rltune.cluster.speeds import Slowdowns, profile_of, read_profile, slowdowns
+from rltune.config import ClusterConfig, project_root
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.columns import job_uniform
@@ -29,13 +30,26 @@ JOB = np.dtype(
     ],
     align=True,
 )
-"""A job: submission in s since the trace's t0, true run time, the run time that policies know; GPUs; thousandths of a
-CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is the same for jobs that ask for the
+"""A job: submission in s since the trace's t0, true run time, the run time that policies know, both on the fastest GPU type
+that could hold it; GPUs; thousandths of a CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is the same for jobs that ask for the
 same; whose fair share it uses (the user, else the VC, else one for all unknown); whether it goes before all others."""
-CUT = np.dtype([("size", np.int64), ("full", np.int64), ("rem", np.int64)], align=True)
+CUT = np.dtype(
+    [
+        ("size", np.int64),
+        ("full", np.int64),
+        ("rem", np.int64),
+        ("slow", np.float64),
+        ("spread", np.float64),
+        ("price", np.float64),
+        ("rank", np.int64),
+    ],
+    align=True,
+)
 """How a job is cut on nodes of a type under strict locality (rltune.cluster.search): GPUs of a full chunk, full
 chunks (−1: the type is not allowed or cannot hold it), GPUs of the last chunk (0: none). A size of 0: no equal chunks
-could hold it, and ``full`` is the fewest nodes that could."""
+could hold it, and ``full`` is the fewest nodes that could. Its run time on the type over ``run_s``; over that, the run time on
+more nodes than strict; seconds for each of ``run_s`` that its GPU time on the type counts as (rltune.cluster.types); which
+type goes first, of several on which it fits (lower first, ties by placement rule)."""
 
 
 class Jobs(NamedTuple):
@@ -73,7 +87,9 @@ def fit(
     """Keep the jobs a cluster can hold, each with its pool (a new column ``pool``, int64).
 
     A missing VC on a cluster that has VCs is drawn among the pools that could hold the job, in proportion to
-    their nodes, from the job's id (paper §4.2 has no rule; ours). Everything left out or imputed is counted.
+    their nodes, from the job's id (paper §4.2 has no rule; ours). Everything left out or imputed is counted. With
+    ``speeds``, run times and users' limits become those on the fastest GPU type that could hold the job, and a column
+    ``model`` says which one it is taken to train.
     With ``type_shares``, so is the GPU type of a job that names none, among those its pool could hold it on. With
     ``balance``, of the jobs that are left those are kept that the load allows; how many that are is decided on
     the first ``known_share`` of them, so that held-out jobs have no say. Raises DataError when nothing is left.
@@ -92,7 +108,8 @@ def fit(
     leave_out(asks_for_none, (jobs["resource"] != cluster.slots).to_numpy() | (gpus < 1))
     if cluster.max_job_gpus is not None:
         leave_out(f"more GPUs than max_job_gpus ({cluster.max_job_gpus})", gpus > cluster.max_job_gpus)
-    kinds = _type_masks(jobs, cluster, layout)
+    slow = _slowdowns(jobs, cluster, layout)
+    kinds = _type_masks(jobs, cluster, layout, slow)
     leave_out("GPU type not in the cluster", ~kinds.any(axis=1))
     cpu, mem = _per_gpu(jobs)
     # what each pool could hold, for every job: [J, P]
@@ -111,12 +128,14 @@ def fit(
         draw = keep & ~known
         pool[draw] = _draw_pool(jobs["job_id"].to_numpy()[draw], could[draw], layout)
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
+    full = _draw_types(jobs, _cuts_in(layout, cluster, pool, gpus, cpu, mem, kinds)[1], cluster, layout)
     if cluster.type_shares is not None:
-        full = _cuts_in(layout, cluster, pool, gpus, cpu, mem, kinds)[1]
-        leave_out(
-            "no GPU type with a share could hold it", ~(_draw_types(jobs, full, cluster, layout) >= 0).any(axis=1)
-        )
+        leave_out("no GPU type with a share could hold it", ~(full >= 0).any(axis=1))
         audit.note("GPU type missing, drawn by type_shares", int((keep & jobs["gpu_type"].isna().to_numpy()).sum()))
+    if slow is not None:
+        fastest = np.where(keep, slow.fastest(full >= 0), 1.0)
+        jobs = jobs.assign(**{name: jobs[name] * fastest for name in ("run_s", "requested_s")}, model=slow.model)
+        audit.note("run time on the fastest GPU type, by the cluster's speeds", int(keep.sum()))
     if cluster.balance is not None and keep.any():
         held = jobs[keep]
         first = max(1, int(len(held) * known_share))
@@ -164,13 +183,38 @@ def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterC
     row["estimate_s"] = estimate_s
     row["cpu_milli"], row["mem_mb"] = cpu, mem = _per_gpu(fitted)
     row["account"] = pd.factorize(fitted["user"].fillna(fitted["vc"]), sort=True, use_na_sentinel=False)[0]
-    kinds = _type_masks(fitted, cluster, layout)
+    slow = _slowdowns(fitted, cluster, layout)
+    kinds = _type_masks(fitted, cluster, layout, slow)
     cut = np.zeros((len(fitted), len(layout.types)), CUT)
     cut["size"], cut["full"], cut["rem"] = _cuts_in(layout, cluster, row["pool"], row["gpus"], cpu, mem, kinds)
     cut["full"] = _draw_types(fitted, cut["full"], cluster, layout)
-    same = np.column_stack([row[n] for n in ("pool", "gpus", "cpu_milli", "mem_mb")] + [cut["full"], cut["size"]])
+    row["shape"] = np.unique(
+        np.column_stack([row[n] for n in ("pool", "gpus", "cpu_milli", "mem_mb")] + [cut["full"], cut["size"]]),
+        axis=0,
+        return_inverse=True,
+    )[1].reshape(-1)
+    cut["slow"], cut["spread"] = 1.0, 1.0
+    return Jobs(row, cut) if slow is None else with_speeds(Jobs(row, cut), slow)
+
+
+def with_speeds(jobs: Jobs, slow: Slowdowns) -> Jobs:
+    """The jobs with their run time on each type; the present one becomes that on the fastest."""
+    row, cut = jobs.row.copy(), jobs.cut.copy()
+    runs = np.isfinite(slow.consolidated)
+    cut["full"][~runs] = -1
+    fastest = slow.fastest(cut["full"] >= 0)[:, None]
+    cut["slow"] = np.where(runs, slow.consolidated / fastest, 1.0)
+    cut["spread"][runs] = slow.spread[runs] / slow.consolidated[runs]
+    cut["price"] = row["gpus"][:, None] * cut["slow"] * (slow.mean_speed / slow.mean_speed.mean())
+    return with_shapes(Jobs(row, cut), "full", "slow", "spread")
+
+
+def with_shapes(jobs: Jobs, *names: str) -> Jobs:
+    """The jobs with shapes that differ also where these fields of ``cut`` do."""
+    row = jobs.row.copy()
+    same = np.column_stack([row["shape"], *(jobs.cut[name] for name in names)])
     row["shape"] = np.unique(same, axis=0, return_inverse=True)[1].reshape(-1)
-    return Jobs(row, cut)
+    return Jobs(row, jobs.cut)
 
 
 def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -182,14 +226,25 @@ def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return whole_cpu, whole_mem
 
 
-def _type_masks(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> np.ndarray:
-    """Which types each job may use [J, T]: all where it names none; ``A|B`` names two."""
-    if cluster.gpu_types == "ignore":
-        return np.ones((len(jobs), 1), dtype=bool)
+def _type_masks(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout, slow: Slowdowns | None) -> np.ndarray:
+    """Which types each job may use [J, T]: all on which it runs where it names none; ``A|B`` names two."""
+    able = np.ones((len(jobs), len(layout.types)), bool) if slow is None else np.isfinite(slow.consolidated)
+    if cluster.gpu_types != "match":
+        return able
     codes, names = pd.factorize(jobs["gpu_type"], use_na_sentinel=True)
     table = np.array([[t in str(n).split("|") for t in layout.types] for n in names], dtype=bool)
     table = np.vstack([table.reshape(-1, len(layout.types)), np.ones(len(layout.types), dtype=bool)])
-    return table[codes]  # the sentinel −1 takes the last row
+    return able & table[codes]  # the sentinel −1 takes the last row
+
+
+def _slowdowns(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> Slowdowns | None:
+    """By the cluster's ``speeds``; None where it has none."""
+    if cluster.speeds is None:
+        return None
+    speeds = (
+        cluster.speeds if isinstance(cluster.speeds, dict) else read_profile(profile_of(cluster.speeds, project_root()))
+    )
+    return slowdowns(jobs, speeds, layout.types, cluster.recorded_on, cluster.title)
 
 
 def _draw_types(jobs: pd.DataFrame, full: np.ndarray, cluster: ClusterConfig, layout: Layout) -> np.ndarray:

@@ -251,11 +251,7 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
         pools = [Pool(name="all", groups=pools[0].groups)]
     types = {g.gpu_type for p in pools for g in p.groups}
     return ClusterConfig(
-        title=title,
-        source=f"{nodes.source}, {len(table):,} node{'s' * (len(table) != 1)}",
-        pools=pools,
-        slots=slots,
-        gpu_types="ignore" if slots == "cpu" or len(types) == 1 else "match",
+        title=title, pools=pools, slots=slots, gpu_types="ignore" if slots == "cpu" or len(types) == 1 else "match"
     ), remarks
 
 

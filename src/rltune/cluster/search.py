@@ -14,7 +14,7 @@ isolating_best_fit  as best_fit, but a job of several GPUs goes first to nodes o
 exclusive           the smallest idle node, then the lowest; the job takes the whole of it (Slurm's OverSubscribe=NO)
 ==================  ==============================================================================================
 
-Of several GPU types a job may use, first_fit takes the first in which it fits, best_fit and exclusive the one whose
+Of several GPU types a job may use, those of the lowest rank go first (rltune.cluster.fit.prefer_types). Of these first_fit takes the first in which it fits, best_fit and exclusive the one whose
 last chunk leaves the fewest GPUs on its node, spread the one that leaves the most, isolating_best_fit
 as best_fit, but first one where it shares no node with such a job; then the first.
 
@@ -57,6 +57,21 @@ def find(nodes, jobs, free, j, rule, extra, place):
     return n
 
 
+@kernel
+def find_on(nodes, jobs, free, j, kind, rule, extra, place):
+    """The same on one GPU type."""
+    d = nodes.domain_of[jobs.row[j].pool, kind]
+    if free.total[d] < jobs.row[j].gpus:
+        return ZERO
+    n = _chunks(nodes, jobs, free, j, kind, d, rule, place)
+    if n == 0 and extra > 0:
+        fewest = fewest_nodes(nodes, jobs, free, j, rule, d)
+        if fewest <= strict_nodes(jobs, j, kind) + extra:
+            _fill(nodes, jobs, free, j, rule, d, fewest, place)
+            n = fewest
+    return n
+
+
 @inlined
 def strict_nodes(jobs, j, kind):
     """Nodes of a strict allocation on one GPU type (at most, where the chunks are not equal)."""
@@ -66,7 +81,7 @@ def strict_nodes(jobs, j, kind):
 
 @inner_kernel
 def _strict(nodes, jobs, free, j, rule, place):
-    best_kind, best_left, n_best = MINUS_ONE, ZERO, ZERO
+    best_kind, best_rank, best_left, n_best = MINUS_ONE, ZERO, ZERO, ZERO
     types = jobs.cut.shape[1]
     for kind in range(types):
         if jobs.cut[j, kind].full < 0:
@@ -77,13 +92,15 @@ def _strict(nodes, jobs, free, j, rule, place):
         n = _chunks(nodes, jobs, free, j, kind, d, rule, place)
         if n == 0:
             continue
-        if rule == FIRST_FIT or types == 1:
+        if types == 1:
             return n
+        rank = jobs.cut[j, kind].rank
         left = free.row[place[n - 1].node].gpus - place[n - 1].gpus
         if rule == ISOLATING_BEST_FIT and _is_co_located(jobs, free, j, place, n):
             left += NEVER
-        if best_kind < 0 or (left > best_left if rule == SPREAD else left < best_left):
-            best_kind, best_left, n_best = kind, left, n
+        better = rule != FIRST_FIT and (left > best_left if rule == SPREAD else left < best_left)
+        if best_kind < 0 or rank < best_rank or (rank == best_rank and better):
+            best_kind, best_rank, best_left, n_best = kind, rank, left, n
     if best_kind >= 0:
         _chunks(nodes, jobs, free, j, best_kind, nodes.domain_of[jobs.row[j].pool, best_kind], rule, place)
     return n_best
@@ -231,7 +248,7 @@ def fewest_nodes(nodes, jobs, free, j, rule, d):
 @allocating
 def split(nodes, jobs, free, j, rule, extra, place):
     """Place job ``j`` on up to ``extra`` nodes more than strict, on the fewest possible; chunks, 0 for none."""
-    best_kind, fewest = MINUS_ONE, NEVER
+    best_kind, best_rank, fewest = MINUS_ONE, ZERO, NEVER
     for kind in range(jobs.cut.shape[1]):
         if jobs.cut[j, kind].full < 0:
             continue
@@ -239,8 +256,10 @@ def split(nodes, jobs, free, j, rule, extra, place):
         if free.total[d] < jobs.row[j].gpus:
             continue
         n = fewest_nodes(nodes, jobs, free, j, rule, d)
-        if n <= strict_nodes(jobs, j, kind) + extra and n < fewest:
-            best_kind, fewest = kind, n
+        rank = jobs.cut[j, kind].rank
+        better = best_kind < 0 or rank < best_rank or (rank == best_rank and n < fewest)
+        if n <= strict_nodes(jobs, j, kind) + extra and better:
+            best_kind, best_rank, fewest = kind, rank, n
     if best_kind < 0:
         return 0
     _fill(nodes, jobs, free, j, rule, nodes.domain_of[jobs.row[j].pool, best_kind], fewest, place)

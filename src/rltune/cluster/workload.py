@@ -17,7 +17,6 @@ from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace, project_root
 from rltune.config.context import Run
-from rltune.config.run import SplitConfig
 from rltune.errors import DataError
 from rltune.files import atomic_write
 from rltune.traces.clean import clean_trace
@@ -65,7 +64,7 @@ def make_workload(
     meta: TraceMeta,
     estimates: pd.DataFrame,
     cluster: ClusterConfig,
-    split: SplitConfig,
+    train_share: float,
     left_out: Mapping[str, int] | None = None,
 ) -> Workload:
     """A workload from fitted jobs (rltune.cluster.fit.fit) and a row of estimates each, in the same order."""
@@ -75,7 +74,7 @@ def make_workload(
         table,
         compile_jobs(table, table["estimate_s"].to_numpy(), cluster),
         build_layout(cluster),
-        split_points(len(table), split.train, split.validation),
+        split_points(len(table), train_share),
         meta,
         left_out or {},
     )
@@ -104,7 +103,7 @@ def read_fitted(path: Path | str) -> tuple[pd.DataFrame, TraceMeta]:
     return table.to_pandas(), TraceMeta(**json.loads(meta))
 
 
-def load_workload(jobs: Path | str, estimates: Path | str, cluster: ClusterConfig, split: SplitConfig) -> Workload:
+def load_workload(jobs: Path | str, estimates: Path | str, cluster: ClusterConfig, train_share: float) -> Workload:
     """Read the files of the stages fit and estimate.
 
     Raises DataError where one is missing, is something else, or the two are not of the same jobs.
@@ -113,7 +112,7 @@ def load_workload(jobs: Path | str, estimates: Path | str, cluster: ClusterConfi
     given = _read(estimates, "estimate").to_pandas()
     if not np.array_equal(given["job_id"].to_numpy(), fitted["job_id"].to_numpy()):
         raise DataError(f"{estimates}: not of the same jobs as {jobs}; delete it and run the stage estimate again")
-    return make_workload(fitted, meta, given, cluster, split)
+    return make_workload(fitted, meta, given, cluster, train_share)
 
 
 def _read(path: Path | str, stage: str) -> pyarrow.Table:
@@ -139,7 +138,7 @@ def load_workloads(run: Run, jobs: Iterable[str], estimates: Iterable[str]) -> d
         trace, cluster = path.parent.name.split("__")
         kind = path.stem.removeprefix("estimate-")
         found[trace, cluster, kind] = load_workload(
-            tables[path.parent.name], path, run.clusters[cluster], run.config.split
+            tables[path.parent.name], path, run.clusters[cluster], run.config.train_share
         )
     return found
 
@@ -153,10 +152,10 @@ def build_workload(run: Run, trace: str, cluster: str, estimate: str, calibrate:
     root = project_root()
     settings, nodes = load_trace(trace, root), load_cluster(cluster, root)
     cleaned = clean_trace(trace, settings, obtain(trace, settings, root / CACHE, root))
-    fitted, audit = fit(cleaned.jobs, nodes, f"{trace} on {cluster}", run.config.split.train)
+    fitted, audit = fit(cleaned.jobs, nodes, f"{trace} on {cluster}", run.config.train_share)
     seed = run.config.evaluation.seed
     made = estimate_jobs(fitted, cleaned.meta, estimate, seed, settings.predictions, root)
     if calibrate:
         made = add_calibrated(fitted, cleaned.meta, made)
     left_out = Counter(cleaned.audit.left_out) + Counter(audit.left_out)
-    return make_workload(fitted, cleaned.meta, made, nodes, run.config.split, left_out)
+    return make_workload(fitted, cleaned.meta, made, nodes, run.config.train_share, left_out)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 else:
     Policy = Literal[POLICIES]
 Backfill = Literal["none", "greedy", "easy", "conservative"]
+TypeRule = Literal["any", "fastest_free", "fastest_only", "least"]
 Placement = Literal["first_fit", "best_fit", "isolating_best_fit", "spread", "exclusive", "lookahead"]
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]
@@ -51,6 +52,7 @@ def parse_estimate(name: str) -> tuple[str, float]:
 Estimate = Annotated[str, parsed_by(parse_estimate)]
 
 BACKFILLS: tuple[str, ...] = get_args(Backfill)
+TYPES: tuple[str, ...] = get_args(TypeRule)
 PLACEMENTS: tuple[str, ...] = (*get_args(Placement), "algorithm1")
 """Those of a cell, and Algorithm 1 of the paper, with which nothing is trained."""
 LOCALITIES: tuple[str, ...] = get_args(Locality)
@@ -127,8 +129,6 @@ class Workload(Block):
 class Experiment(Block):
     """A block of the matrix: every combination of its lists is a cell."""
 
-    name: str
-    """What the experiment is for."""
     workloads: list[Workload] = Field(min_length=1)
     """Traces on clusters."""
     policy: list[Policy] = Field(min_length=1)

@@ -5,7 +5,7 @@ One file a cluster in ``config/clusters/<name>.yaml``; the file's stem is the cl
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -47,8 +47,14 @@ class ClusterConfig(Block):
     """Name in tables and figures."""
     pools: list[Pool] = Field(min_length=1)
     """Queueing domains; a single pool takes the jobs of all virtual clusters."""
-    gpu_types: Literal["match", "ignore"] = "match"
-    """`match`: a job's GPU type is a constraint; `ignore`: all GPUs of a pool count as the same type."""
+    gpu_types: Literal["match", "any", "ignore"] = "match"
+    """`match`: a job's GPU type is a constraint; `any`: a job may use any type, whatever it requests; `ignore`: all GPUs of a
+    pool count as the same type."""
+    speeds: str | dict[str, Annotated[float, Field(gt=0)]] | None = None
+    """How fast jobs run on each GPU type: `gavel`, measured for 26 models on K80, P100 and V100; a CSV file of the same form,
+    relative to the root; or the speed of each type in any unit. null: a job runs as long on every type."""
+    recorded_on: str = "P100"
+    """GPU type on which the trace's run times were recorded, with `speeds`."""
     type_shares: dict[str, float] | None = None
     """GPU type of jobs that request none: null, any one type; else one drawn for each job, in proportion to these
     shares, from the types in its pool that could hold it (counted)."""
@@ -66,8 +72,6 @@ class ClusterConfig(Block):
     balance: float | None = Field(None, gt=0)
     """Leave out jobs, chosen by their ids alone, until the offered load (requested GPU-seconds per second over the
     cluster's GPUs) is no more than this (counted); never adds any."""
-    source: str = ""
-    """Where the layout comes from."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> ClusterConfig:
@@ -93,6 +97,12 @@ class ClusterConfig(Block):
             raise ValueError(f"type_shares: found {', '.join(unknown)}; the cluster has {', '.join(sorted(types))}")
         if min(self.type_shares.values(), default=0.0) < 0 or not sum(self.type_shares.values()) > 0:
             raise ValueError(f"type_shares: found {self.type_shares}, expected shares of 0 or more, one above 0")
+        return self
+
+    @model_validator(mode="after")
+    def _has_types_with_speeds(self) -> ClusterConfig:
+        if self.speeds is not None and self.gpu_types == "ignore":
+            raise ValueError("speeds: goes with gpu_types: match or any; with ignore there is one type only")
         return self
 
     @property

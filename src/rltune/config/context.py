@@ -9,6 +9,7 @@ from rltune.config.cluster import ClusterConfig
 from rltune.config.load import load_cluster, load_run, load_trace, project_root
 from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
+from rltune.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,13 @@ class Run:
         root = project_root()
         config = load_run(path, root)
         clusters = dict.fromkeys(workload.cluster for workload in config.all_workloads())
-        return cls(
-            str(path),
-            config,
-            {name: load_trace(name, root) for name in config.traces()},
-            {name: load_cluster(name, root) for name in clusters},
-        )
+        loaded = {name: load_cluster(name, root) for name in clusters}
+        for workload in config.gpu_types:
+            if loaded[workload.cluster].speeds is None:
+                raise ConfigError(
+                    f"{path}: gpu_types: config/clusters/{workload.cluster}.yaml has no `speeds`, expected some"
+                )
+        return cls(str(path), config, {name: load_trace(name, root) for name in config.traces()}, loaded)
 
     def trace_titles(self) -> dict[str, str]:
         """Title of each trace of the run, with its name where two have the same."""

@@ -11,20 +11,13 @@ from pydantic import Field, field_validator, model_validator
 from rltune.config.base import Block, EachOnce, Name
 from rltune.config.cells import Backfill, Cell, Experiment, OtherPlacement, Workload
 from rltune.config.deployment import CLUSTER, Deployment
+from rltune.config.max_wait import MaxWait
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.config.whatif import WhatIf
 from rltune.errors import ConfigError
 
 Overrun = Literal["double", "now"]
-
-
-class SplitConfig(Block):
-    """Chronological split (paper §3.1.1): test rows are read only by the evaluation."""
-
-    train: float = Field(0.9, gt=0, lt=1)
-    """Share of the jobs, from the start, for training and validation together; the rest is the test part."""
-    validation: float = Field(0.1, gt=0, lt=1)
-    """Share of that first part, at its end, for choosing the checkpoint."""
+TRAIN_SHARE = 0.9
 
 
 class LookaheadConfig(Block):
@@ -62,6 +55,9 @@ class SimulationConfig(Block):
     """Factor on the run time of a job on more nodes than the fewest that hold it."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
     """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
+    max_wait_h: MaxWait = {}
+    """Hours after which a job goes before all others but those under an agreement, under every policy, the earlier submission
+    first; by its size: most GPUs → hours, larger jobs have the hours of the largest size. The controller of a live cluster has such bounds; the paper has none."""
 
 
 class EvaluationConfig(Block):
@@ -82,9 +78,9 @@ class EvaluationConfig(Block):
     windows."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""
-    confidence: float = Field(0.95, gt=0.5, lt=1)
+    confidence: ClassVar[float] = 0.95
     """Level of an interval."""
-    seed: int = Field(1, ge=0)
+    seed: ClassVar[int] = 1
     """Seed of the resampling and of run-time estimates."""
 
 
@@ -99,14 +95,17 @@ class RunConfig(Block):
     """Folder of everything the run makes: results, or a folder in it."""
     workloads: list[Workload] = []
     """Traces on clusters to prepare and characterise besides those the experiments name."""
+    gpu_types: list[Workload] = []
+    """Traces on clusters with `speeds` for which rules that choose a job's GPU type are compared."""
     characterise: Annotated[list[Name], EachOnce] = []
     """Traces to characterise without a cluster: CPU traces, for Table 2 and Figure 5."""
     experiments: list[Experiment] = Field(min_length=1)
     """What is trained and evaluated: every combination of an experiment's lists is a cell."""
     plugins: Annotated[list[str], EachOnce] = []
     """Python files with your own policies, for `evaluation.baseline_policies`; relative to the project's root."""
-    split: SplitConfig = SplitConfig()
-    """Training, validation and test parts."""
+    train_share: float = Field(TRAIN_SHARE, gt=0, lt=1)
+    """Share of the jobs, from the start, for training and validation together (the last tenth of it); the rest is the test
+    part, which only the evaluation reads (paper §3.1.1)."""
     lookahead: LookaheadConfig = LookaheadConfig()
     """MILP placement."""
     simulation: SimulationConfig = SimulationConfig()
@@ -190,7 +189,7 @@ class RunConfig(Block):
 
     def all_workloads(self) -> list[Workload]:
         """Every trace × cluster once."""
-        named = [w for e in self.experiments for w in e.workloads] + self.workloads
+        named = [w for e in self.experiments for w in e.workloads] + self.workloads + self.gpu_types
         return [Workload(trace=t, cluster=c) for t, c in dict.fromkeys((w.trace, w.cluster) for w in named)]
 
     def localities(self, trace: str, cluster: str, estimate: str) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from rltune.config.base import Block
+from rltune.config.max_wait import DEFAULT, MaxWait
 
 MOST_PRIORITY = 2**32 - 3
 """Largest priority that Slurm takes: larger numbers of 32 bits mean "not set" and "infinite" (slurm.h)."""
@@ -19,8 +20,6 @@ class EligibleConfig(Block):
     """Partitions whose jobs are ranked."""
     users: list[str] | None = None
     """Users whose jobs are ranked; null: all."""
-    exclude_users: list[str] = []
-    """Users whose jobs are left to Slurm."""
     accounts: list[str] | None = None
     """Accounts whose jobs are ranked; null: all."""
     qos: list[str] | None = None
@@ -34,27 +33,30 @@ class EligibleConfig(Block):
     one task); `constraints`, jobs that request node features, which the ranking ignores."""
 
 
-class BandConfig(Block):
-    """Priorities that the controller writes; it never writes others."""
+class Band(NamedTuple):
+    """The lowest and the highest priority that the controller writes."""
 
-    low: int = Field(1_000_000, ge=1, le=MOST_PRIORITY)
-    """Lowest priority: above what Slurm computes, so that ranked jobs come first, or below that of jobs that must come
-    first."""
-    high: int = Field(2_000_000, ge=1, le=MOST_PRIORITY)
-    """Highest priority."""
+    low: int
+    high: int
 
-    def __contains__(self, priority: int) -> bool:
+    def __contains__(self, priority: Any) -> bool:
         """Whether a priority lies in the band."""
-        return self.low <= priority <= self.high
+        return bool(self.low <= priority <= self.high)
 
-    @model_validator(mode="after")
-    def _is_wide_enough(self) -> BandConfig:
-        if self.high - self.low < 20_000:
-            raise ValueError(
-                f"found {self.low} to {self.high}, expected a band of 20,000 priorities or more, so that "
-                "each job of a long queue has its own"
-            )
-        return self
+
+def _two(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"found {value!r}, expected the lowest and the highest priority, such as [1000000, 2000000]")
+    return value
+
+
+def _possible(band: Band) -> Band:
+    if not 1 <= band.low <= band.high - 20_000 <= MOST_PRIORITY - 20_000:
+        raise ValueError(
+            f"found {band.low} to {band.high}, expected a band of 20,000 priorities or more, so that each job of a long "
+            f"queue has its own, from 1 to {MOST_PRIORITY}"
+        )
+    return band
 
 
 class WatchdogConfig(Block):
@@ -65,13 +67,13 @@ class WatchdogConfig(Block):
     """Slurm's own order in the simulation; `multifactor` favours shorter jobs, `multifactor_size` larger ones."""
     every_s: float = Field(600.0, gt=0)
     """Seconds between two comparisons."""
-    restart_s: float = Field(86400.0, gt=0)
+    restart_s: ClassVar[float] = 86400.0
     """How long one simulation continues before it restarts from the cluster's present state."""
     min_jobs: int = Field(20, ge=1)
     """Minimum number of jobs for a comparison."""
     tolerance: float = Field(0.2, gt=0)
     """Fraction by which the mean wait may exceed that of the simulation."""
-    tail_tolerance: float = Field(1.0, gt=0)
+    tail_tolerance: ClassVar[float] = 1.0
     """Fraction by which the 95th and 99th percentile of the wait and the largest wait may exceed those of the simulation, each
     by size of the jobs (`max_wait_h`)."""
     patience: int = Field(6, ge=1)
@@ -85,11 +87,10 @@ class SlurmConfig(Block):
     """The trained policy: `results/cells/<cell>/policy.npz`."""
     eligible: EligibleConfig
     """Which waiting jobs are ranked."""
-    band: BandConfig = BandConfig()
-    """Priorities that are written."""
-    max_wait_h: dict[Annotated[int, Field(ge=1)], Annotated[float, Field(gt=0)]] = Field(
-        {1: 24.0, 8: 72.0, 1024: 168.0}, min_length=1
-    )
+    band: Annotated[Band, BeforeValidator(_two), AfterValidator(_possible)] = Band(1_000_000, 2_000_000)
+    """Lowest and highest priority that is written; no others are. The lowest: above what Slurm computes, so that ranked jobs
+    come first, or below that of jobs that must come first."""
+    max_wait_h: MaxWait = Field(DEFAULT, min_length=1)
     """Hours after which a job goes before all others that are ranked, by its size: most GPUs → hours; larger jobs have the
     hours of the largest size. A written priority does not age. The defaults end at 168 h, the wait (PriorityMaxAge) from which
     a job's age counts fully in Slurm's own priority; small jobs, which any order can start soon, get less."""
@@ -114,7 +115,7 @@ class SlurmConfig(Block):
     this flag: a released job has OverSubscribe=YES, which in a partition with OverSubscribe=YES lets it share nodes."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
     """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
-    default_time_limit_s: float = Field(86400.0, gt=0)
+    default_time_limit_s: ClassVar[float] = 86400.0
     """Estimated run time of a job without a time limit."""
     max_failures: int = Field(5, ge=1)
     """Consecutive failed cycles after which every job is released."""
@@ -123,8 +124,3 @@ class SlurmConfig(Block):
     limit."""
     watchdog: WatchdogConfig | None = WatchdogConfig()
     """When to pause for a day because jobs wait longer than without the controller; null: never."""
-
-    def size_of(self, gpus: int) -> int:
-        """The size class of a job: the least size of `max_wait_h` that it does not exceed, or the largest."""
-        sizes = sorted(self.max_wait_h)
-        return next((size for size in sizes if gpus <= size), sizes[-1])

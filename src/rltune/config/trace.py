@@ -239,9 +239,7 @@ class Predictions(Block):
     """A file of published predictions, for the estimate `published`."""
 
     path: str
-    """A CSV file with a header (gzip or not; `${VARIABLE}` is replaced from the environment; relative to the root)."""
-    job_id: str = "job_id"
-    """Its column of job ids, as in the trace."""
+    """A CSV file with a header and the column job_id, as in the trace (gzip or not; `${VARIABLE}` is replaced from the environment; relative to the root)."""
     run_s: str | None = None
     """Its column of predicted run times, s …"""
     gpu_time_s: str | None = None
@@ -283,8 +281,6 @@ class TraceConfig(Block):
     example, the default, or finetuning)."""
     gpu_share: GpuShare = "round_up"
     """How fractions of a GPU become whole GPUs: the job's total is rounded up, or the job is left out."""
-    run_time: Literal["sum", "span"] = "sum"
-    """Format `philly`: a job's run time is the sum over its attempts, or the span from first start to last end."""
     pods_running: Literal["leave_out", "until_deletion"] = "leave_out"
     """Format `alibaba2023`: pods last seen running are left out, or count as having run until their deletion (and been
     killed), except those deleted at the very end of the trace."""
@@ -318,7 +314,7 @@ class TraceConfig(Block):
             raise ValueError("format `swf` needs `part` (HPC2N or SDSC-SP2) with `synthetic`, and only with it")
         if self.format == "sacct" and self.synthetic is None and self.part is not None:
             raise ValueError("format `sacct` has `part` (example or finetuning) with `synthetic` only")
-        bound = {"part": tuple(PARTS), "run_time": ("philly",), "pods_running": ("alibaba2023",)}
+        bound = {"part": tuple(PARTS), "pods_running": ("alibaba2023",)}
         for key, formats in bound.items():
             if self.format not in formats and getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -44,7 +44,7 @@ class WhatIf(Block):
     )
     """Rules to compare it with; none of them learns. One should use `conservative` backfilling, because the agent may
     choose it."""
-    min_saving: float = Field(0.05, ge=0, lt=1)
+    min_saving: ClassVar[float] = 0.05
     """Share of the hours waited that a change must save to be recommended."""
 
     @model_validator(mode="after")

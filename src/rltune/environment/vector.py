@@ -18,7 +18,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.environment.observation import Observation, Observer
 from rltune.kernels import kernel
-from rltune.policies import FIRST_DYNAMIC, OWN
+from rltune.policies import OWN
 from rltune.simulator.batch import Placer, Run
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import sequence_table
@@ -31,7 +31,8 @@ class VectorEnvironment:
 
     A sequence asks whenever a queue holds two jobs or more and one of them is to go first: after the arrivals and
     ends of an event time, and again after each start. It does not ask where there is nothing to choose, nor while jobs
-    under a service-level agreement are queued, which go before all others in the order of the base policy. It is over
+    under a service-level agreement are queued, which go before all others in the order of the base policy, or one past its
+    maximum wait. It is over
     when its last job has started; its metrics are then final.
 
     An observation (:class:`~rltune.environment.observation.Observation`) has the visible queues of all sequences that
@@ -100,7 +101,16 @@ class VectorEnvironment:
             s = wrong[0]
             raise ValueError(f"sequence {s}: found {n[s]} jobs from job {first[s]}, expected 1 or more of 0 … {last}")
         self._run = Run(
-            self.jobs, self.layout, first, n, self.scheduler, self.placer, self.visible, track=True, check=self.check
+            self.jobs,
+            self.layout,
+            first,
+            n,
+            self.scheduler,
+            self.placer,
+            self.visible,
+            track=True,
+            check=self.check,
+            silent=True,
         )
         return self._advance()
 
@@ -144,7 +154,7 @@ class VectorEnvironment:
         run = self._run
         assert run is not None
         asking = run.advance()
-        if run.state.options.base >= FIRST_DYNAMIC:
+        if run.state.options.reranks:
             in_order(self.layout.nodes, self.jobs, run.state, asking)
         self._seen = self._observer(run.state, asking)
         return self._seen
@@ -197,7 +207,7 @@ def _write_picks(score, asking, offsets, actions):
 
 @kernel
 def in_order(nodes, jobs, st, asking):
-    """Bring the queues that ask into the order of the base policy, where its scores change with time."""
+    """Bring the queues that ask into the order of the base policy, where that changes with time."""
     for a in range(asking.shape[0]):
         seq = sequence_of(st, asking[a])
         if not seq.queue[seq.status.queue].ranked:

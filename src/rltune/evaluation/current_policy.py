@@ -12,7 +12,7 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config.cluster import ClusterConfig
-from rltune.config.run import SimulationConfig, SplitConfig
+from rltune.config.run import TRAIN_SHARE, SimulationConfig
 from rltune.config.whatif import MIN_WAIT_S, Rule
 from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness, nearness
 from rltune.simulator.batch import SchedulerConfig, simulate
@@ -49,9 +49,8 @@ def find(fitted: pd.DataFrame, meta: TraceMeta, cluster: ClusterConfig, estimate
 
     It uses only jobs before the measured tenth, so that the report's comparison there is a check.
     """
-    split, seed = SplitConfig(), 0
-    end = split_points(len(fitted), split.train, split.validation).test[0]
-    estimate_s = estimate_jobs(fitted, meta, estimate, seed, None, None)["estimate_s"].to_numpy()
+    end = split_points(len(fitted), TRAIN_SHARE).test[0]
+    estimate_s = estimate_jobs(fitted, meta, estimate, 0, None, None)["estimate_s"].to_numpy()
     jobs = compile_jobs(fitted, estimate_s, cluster).take(np.arange(end))
     return replayed(jobs, build_layout(cluster), fitted["wait_s"].to_numpy(float)[:end])
 

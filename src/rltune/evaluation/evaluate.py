@@ -170,7 +170,9 @@ def _labelled(
     first = np.arange(len(table)) == 0
     solver = {f"milp_{name}": np.where(first, getattr(counts, name), 0) for name in COUNTED}
     seconds = table.pop("seconds")
-    labels = asdict(scheduler) | {"sequence_jobs": int(table["jobs"].iloc[0])}
+    labels = {k: v for k, v in asdict(scheduler).items() if k != "max_wait_h"} | {
+        "sequence_jobs": int(table["jobs"].iloc[0])
+    }
     return table.assign(role=role, **labels, **solver, seconds=seconds)
 
 

@@ -4,7 +4,7 @@ A job is cut into full chunks and at most one remainder, each on a node of its o
 locality). The rules go chunk by chunk: ``first_fit`` takes the lowest node; ``best_fit`` the one with the fewest free
 GPUs, then the lowest; ``isolating_best_fit`` likewise, but a job of several GPUs first takes nodes on which no other
 such job runs; ``spread`` the one with the most free GPUs, then the lowest; ``exclusive`` the smallest idle node, then
-the lowest, and the job has all of it. Of several GPU types, first_fit takes the first in which the job fits, best_fit
+the lowest, and the job has all of it. Of several GPU types those of the lowest rank go first; of these first_fit takes the first in which the job fits, best_fit
 and exclusive the one whose last chunk leaves the fewest GPUs on its node, isolating_best_fit too, but one where it
 shares no node first, spread the most; then the first.
 
@@ -47,7 +47,8 @@ class Placement:
             raise ValueError(f"found placement {rule!r}, expected one of {', '.join(RULES)}")
         node, pool = layout.nodes.row, layout.nodes.pool
         self.rule, self.row = rule, jobs.row
-        self.cut = [[tuple(cut) for cut in row] for row in jobs.cut.tolist()]
+        self.cut = [[tuple(cut)[:3] for cut in row] for row in jobs.cut.tolist()]
+        self.rank = jobs.cut["rank"].tolist()
         self.own = list(zip(jobs.row["cpu_milli"].tolist(), jobs.row["mem_mb"].tolist()))
         self.capacity: Free = dict(
             enumerate(zip(node["gpus"].tolist(), node["cpu_milli"].tolist(), node["mem_mb"].tolist()))
@@ -78,10 +79,13 @@ class Placement:
             out[m] = _plus(out[m], self.takes(j, m, gpus), sign)
         return out
 
-    def find(self, j: int, free: Free, extra: float) -> Allocation | None:
-        """Where a job goes on what is free, on ``extra`` nodes more than strict at most; None where it does not fit."""
-        allocation = self._strict(j, free)
-        return self.split(j, free, extra) if allocation is None and extra > 0 else allocation
+    def find(self, j: int, free: Free, extra: float, only: int | None = None) -> Allocation | None:
+        """Where a job goes on what is free, on ``extra`` nodes more than strict at most; None where it does not fit.
+
+        ``only``: the one GPU type to look at.
+        """
+        allocation = self._strict(j, free, only)
+        return self.split(j, free, extra, only) if allocation is None and extra > 0 else allocation
 
     def strict_nodes(self, j: int, kind: int) -> int:
         """Nodes of a strict allocation on one GPU type."""
@@ -92,18 +96,20 @@ class Placement:
         """Whether an allocation has more nodes than a strict one of its type."""
         return len(allocation) > self.strict_nodes(j, self.kind[next(iter(allocation))])
 
-    def _strict(self, j: int, free: Free) -> Allocation | None:
+    def _strict(self, j: int, free: Free, only: int | None) -> Allocation | None:
         found = []
-        for kind in self._kinds(j):
+        for kind in self.kinds(j) if only is None else [only]:
             allocation = self._chunks(j, kind, free)
             if allocation is not None:
                 last = list(allocation)[-1]
                 left = free[last][0] - allocation[last]
                 shares = any(self._shares(j, m) for m in allocation)
-                found.append(((shares, -left if self.rule == "spread" else left), kind, allocation))
+                found.append(((self.rank[j][kind], shares, -left if self.rule == "spread" else left), kind, allocation))
         if not found:
             return None
-        return found[0][2] if self.rule == "first_fit" else min(found, key=lambda f: f[:2])[2]
+        if self.rule == "first_fit":
+            return min(found, key=lambda f: (f[0][0], f[1]))[2]
+        return min(found, key=lambda f: f[:2])[2]
 
     def _chunks(self, j: int, kind: int, free: Free) -> Allocation | None:
         """A strict allocation on one GPU type, chunk by chunk, the remainder last."""
@@ -119,16 +125,18 @@ class Placement:
             allocation[self._choose(j, able, free)] = gpus
         return allocation
 
-    def split(self, j: int, free: Free, extra: float) -> Allocation | None:
+    def split(self, j: int, free: Free, extra: float, only: int | None = None) -> Allocation | None:
         """On the fewest nodes possible, and on ``extra`` more than strict at most."""
-        best: list[int] | None = None
-        best_kind = -1
-        for kind in self._kinds(j):
+        found: list[tuple[int, int, int, list[int]]] = []
+        for kind in self.kinds(j) if only is None else [only]:
             nodes = self._fewest(j, kind, free)
             allowed = self.strict_nodes(j, kind) + extra
-            if nodes is not None and len(nodes) <= allowed and (best is None or len(nodes) < len(best)):
-                best, best_kind = nodes, kind
-        return None if best is None else self._anyhow(j, best_kind, best, free)
+            if nodes is not None and len(nodes) <= allowed:
+                found.append((self.rank[j][kind], len(nodes), kind, nodes))
+        if not found:
+            return None
+        _, _, kind, nodes = min(found, key=lambda f: f[:3])
+        return self._anyhow(j, kind, nodes, free)
 
     def _fewest(self, j: int, kind: int, free: Free) -> list[int] | None:
         """The fewest nodes on which the job fits if it may be cut anyhow, the roomiest first."""
@@ -156,7 +164,7 @@ class Placement:
         """Whether the job would rather not go to a node."""
         return self.rule == "isolating_best_fit" and self.row["gpus"][j] > 1 and self.multi_gpu_jobs.get(m, 0) > 0
 
-    def _kinds(self, j: int) -> list[int]:
+    def kinds(self, j: int) -> list[int]:
         """GPU types the job may use and that could hold it."""
         return [kind for kind, (_, full, _) in enumerate(self.cut[j]) if full >= 0]
 

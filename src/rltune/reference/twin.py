@@ -1,7 +1,8 @@
 """The scheduling semantics in plain Python: slow and meant to be read; the oracle of the compiled engine.
 
 Time goes from event to event; at one time completions come before arrivals. Every pool with an event then decides:
-it ranks its queue (jobs under a service-level agreement first, then the lowest score; ties by submission, then row)
+it ranks its queue (jobs under a service-level agreement first, then those past their maximum wait in the order
+of submission, then the lowest score; ties by submission, then row)
 and starts the first job if it fits, again and again, until the queue is empty or the first job, the *head*, does not
 fit. The head is forgotten at the pool's next event or, with ``sticky_head``, stays until it starts: all pools have one
 queue, and the head stays head until it starts. While there is a head, of the others, in the order of the same ranking
@@ -33,6 +34,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rltune.cluster.types import with_type_rule
+from rltune.config.max_wait import bound_of
 from rltune.policies import POLICIES, Facts
 from rltune.reference.placement import Allocation, Free, Placement
 from rltune.reference.usage import Usage
@@ -70,7 +73,7 @@ class Twin:
     and ``reservations`` every (now, head, reserved start) that EASY has made, in order.
 
     ``scores`` takes the place of the policy's order. With ``visible`` it orders only so many jobs, the first by the
-    policy, the others follow by it; and none while a job under an agreement is queued. Where it orders two jobs or
+    policy, the others follow by it; and none while a job under an agreement, or if ``silent`` past its maximum wait, is queued. Where it orders two jobs or
     more, or with ``alone`` one, ``holds`` may say that none starts until the next event; not where none would come.
     """
 
@@ -85,15 +88,19 @@ class Twin:
         visible: int = 0,
         holds: Holds | None = None,
         alone: bool = False,
+        silent: bool = False,
     ) -> None:
+        jobs = with_type_rule(jobs, scheduler.types, scheduler.gpu_price)
         self.scheduler, self.extra = scheduler, EXTRA[scheduler.locality]
         self.score, self.scores, self.visible = POLICIES[scheduler.policy].score, scores, visible
-        self.holds, self.alone, self.coming = holds, alone, True
+        self.holds, self.alone, self.silent, self.coming = holds, alone, silent, True
         self.place = Placement(jobs, layout, scheduler.placement)
         self.pools = layout.nodes.pool
         self.submit, self.run, self.estimate, self.gpus, self.pool, self.account, self.sla = (
             jobs.row[name].tolist() for name in ("submit_s", "run_s", "estimate_s", "gpus", "pool", "account", "sla")
         )
+        self.slow, self.spread, self.price = (jobs.cut[name].tolist() for name in ("slow", "spread", "price"))
+        self.kind = layout.nodes.row["type"].tolist()
         self.usage = Usage(max(self.account) + 1)
         self.rows = list(range(first, first + n))
         self.free: Free = dict(self.place.capacity)
@@ -154,22 +161,32 @@ class Twin:
     def _held(self, queue: list[int], now: float) -> bool:
         """Whether the agent is asked, and holds the queue back."""
         asked = self.holds is not None and len(queue) > (not self.alone)
-        if not asked or self.visible and any(self.sla[j] for j in queue) or not (self.running or self.coming):
+        if not asked or self.visible and self._goes_by_policy(queue, now) or not (self.running or self.coming):
             return False
         return self.holds(now, self._by_policy(queue, now)[: self.visible or None])
 
     def _ranking(self, queue: list[int], now: float) -> list[int]:
         """A queue, best first."""
         ranking = self._by_policy(queue, now)
-        if self.scores is None or (self.visible and any(self.sla[j] for j in queue)):
+        if self.scores is None or (self.visible and self._goes_by_policy(queue, now)):
             return ranking
         visible = sorted(ranking[: self.visible or None])
         scores = dict(zip(visible, self.scores(now, visible), strict=True))
-        best_first = sorted(visible, key=lambda j: (not self.sla[j], scores[j], self.submit[j], j))
+        best_first = sorted(visible, key=lambda j: (*self._urgency(j, now), scores[j], self.submit[j], j))
         return best_first + ranking[len(visible) :]
 
     def _by_policy(self, queue: list[int], now: float) -> list[int]:
-        return sorted(queue, key=lambda j: (not self.sla[j], self.score_now(j, now), self.submit[j], j))
+        return sorted(queue, key=lambda j: (*self._urgency(j, now), self.score_now(j, now), self.submit[j], j))
+
+    def _goes_by_policy(self, queue: list[int], now: float) -> bool:
+        """Whether an agent is not asked."""
+        urgent = [self._urgency(j, now)[:2] for j in queue]
+        return any(not sla for sla, _ in urgent) or (self.silent and any(not calm for _, calm in urgent))
+
+    def _urgency(self, j: int, now: float) -> tuple[bool, bool, int]:
+        """Sorts agreements first, then the jobs past their maximum wait by submission, then the others."""
+        overdue = not self.sla[j] and now > self.submit[j] + 3600 * bound_of(self.scheduler.max_wait_h, self.gpus[j])
+        return not self.sla[j], not overdue, j if overdue else 0
 
     def score_now(self, j: int, now: float) -> float:
         """Score of a queued job under the policy."""
@@ -188,7 +205,9 @@ class Twin:
         )
 
     def _place_first(self, j: int, now: float) -> Allocation | None:
-        """Where the first of a ranking goes now."""
+        """Where the first of a ranking goes now; nowhere where the whole queue is planned."""
+        if self.scheduler.types == "least":
+            return None
         allocation = self.place.find(j, self.free, self.extra)
         if allocation is None and self.scheduler.locality in ("worth_it", "soonest_end"):
             reserved, _ = self._reserve(j, now, self.extra)
@@ -201,8 +220,8 @@ class Twin:
         """Seconds by its estimate that a job loses by being split, each counted ``split_worth`` times."""
         return (
             self.scheduler.split_worth
-            * self.estimate[j]
-            * ((self.scheduler.multi_node_slowdown if self.place.is_split(j, allocation) else 1.0) - 1.0)
+            * (self.estimate[j] * self.slow[j][self._kind(allocation)])
+            * (self._split_slowdown(j, allocation) - 1.0)
         )
 
     def _behind_kept(self, others: list[int], now: float) -> list[int]:
@@ -283,21 +302,29 @@ class Twin:
             if self.pool[j] == pool:
                 hold(present, (self._expected_end(j, now), 1), j, self.allocation[j])
         for j in ranking:
-            lasts = self.estimate[j] * (
-                1.0 if self.scheduler.locality == "strict" else self.scheduler.multi_node_slowdown
-            )
-            since, until, allocation = self._earliest(j, lasts, free_at)
+            kinds = self.place.kinds(j)
+            if self.scheduler.types == "least":
+                found = [self._earliest(j, self.estimate[j] * self._slowest(j, kind), free_at, kind) for kind in kinds]
+                priced = [
+                    until[0] + self.price[j][kind] * self.estimate[j] for kind, (_, until, _) in zip(kinds, found)
+                ]
+                since, until, allocation = found[priced.index(min(priced))]
+            else:
+                lasts = max(self.estimate[j] * self._slowest(j, kind) for kind in kinds)
+                since, until, allocation = self._earliest(j, lasts, free_at)
             hold(since, until, j, allocation)
             if since == present:
                 self._start(j, allocation, now)
 
-    def _earliest(self, j: int, lasts: float, free_at: dict[Point, Free]) -> tuple[Point, Point, Allocation]:
-        """(From, until, where) of a job's reservation."""
+    def _earliest(
+        self, j: int, lasts: float, free_at: dict[Point, Free], kind: int | None = None
+    ) -> tuple[Point, Point, Allocation]:
+        """(From, until, where) of a job's reservation, on one GPU type or any."""
         for since in sorted(free_at):
             until = (since[0] + lasts, 1)
             during = [free for point, free in free_at.items() if since <= point < until]
             throughout = {m: tuple(min(free[m][r] for free in during) for r in range(3)) for m in free_at[since]}
-            allocation = self.place.find(j, throughout, self.extra)
+            allocation = self.place.find(j, throughout, self.extra, kind)
             if allocation is not None:
                 return since, until, allocation
         raise AssertionError(f"job {j} does not fit its empty pool")
@@ -309,15 +336,31 @@ class Twin:
         return now if self.scheduler.overrun == "now" else now + (now - self.start[j])
 
     def _slowdown(self, j: int, allocation: Allocation) -> float:
-        """How many times as long the job runs on this allocation, next to what runs there now."""
+        """The run time of the job on this allocation over the fastest one, next to what runs there now."""
         shares = any(
             self.gpus[j] > 1 and self.gpus[i] > 1 and i != j and set(allocation) & set(self.allocation[i])
             for i in self.running
         )
-        return max(
-            self.scheduler.multi_node_slowdown if self.place.is_split(j, allocation) else 1.0,
-            self.scheduler.interference_slowdown if shares else 1.0,
-        )
+        slowdown = self._split_slowdown(j, allocation)
+        if (
+            shares and self.scheduler.interference_slowdown > 1
+        ):  # a spread may be faster, and sharing then costs nothing
+            slowdown = max(slowdown, self.scheduler.interference_slowdown)
+        return self.slow[j][self._kind(allocation)] * slowdown
+
+    def _kind(self, allocation: Allocation) -> int:
+        return int(self.kind[next(iter(allocation))])
+
+    def _split_slowdown(self, j: int, allocation: Allocation) -> float:
+        """How many times as long the job runs for being on more nodes than strict."""
+        if not self.place.is_split(j, allocation):
+            return 1.0
+        return self.spread[j][self._kind(allocation)] * self.scheduler.multi_node_slowdown
+
+    def _slowest(self, j: int, kind: int) -> float:
+        """The most that the job's run time on a type may be over the fastest one, for being on more nodes than strict."""
+        split = 0.0 if self.scheduler.locality == "strict" else self.scheduler.multi_node_slowdown
+        return self.slow[j][kind] * max(1.0, self.spread[j][kind] * split)
 
     def _set_slowdowns(self, now: float) -> None:
         """Note every change of a running job's slowdown, and its new end."""

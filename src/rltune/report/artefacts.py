@@ -263,6 +263,7 @@ CONDITIONS: dict[str, tuple[Callable[[RunConfig], object], str]] = {
     "rltune": (lambda c: any(agent_of(c, x) == "rltune" for x in c.cells()), "the run has no RLTune agent"),
     "qssf": (against_qssf, "the run has no RLTune agent with EASY backfilling and estimates from earlier jobs"),
     "features": (by_features, "no two RLTune agents of the run differ only in their features"),
+    "gpu_types": (lambda c: c.gpu_types, ""),
     "whatif": (lambda c: c.whatif, ""),
     "deployment": (
         lambda c: c.deployment,

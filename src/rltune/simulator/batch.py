@@ -10,6 +10,7 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
+from rltune.cluster.types import with_type_rule
 from rltune.policies import OWN, Queue
 from rltune.simulator.config import ASKED, SchedulerConfig
 from rltune.simulator.conservative import reserve_all
@@ -77,7 +78,7 @@ class Run:
     """Sequences under way: :meth:`advance` until some ask for a ranking, answer, and again.
 
     ``visible``: how many jobs of a queue a ranking from outside covers (0: all); None: the order is the
-    scheduler's own. ``track``, ``check`` and ``alone`` as in rltune.simulator.config. Raises ValueError when the scheduler's placement
+    scheduler's own. ``track``, ``check``, ``alone`` and ``silent`` as in rltune.simulator.config. Raises ValueError when the scheduler's placement
     is asked of a placer and none is given, or the other way round.
     """
 
@@ -93,12 +94,14 @@ class Run:
         track: bool = False,
         check: bool = False,
         alone: bool = False,
+        silent: bool = False,
     ) -> None:
         if (scheduler.placement in ASKED) != (placer is not None):
             raise ValueError(f"placement {scheduler.placement!r} {'needs' if placer is None else 'takes no'} placer")
+        jobs = with_type_rule(jobs, scheduler.types, scheduler.gpu_price)
         self.jobs, self.layout, self.placer = jobs, layout, placer
-        options = scheduler.options(visible is not None, visible or 0, track, check, alone)
-        self.state = new_state(jobs, layout.nodes, first, n, options, placer.top if placer else 1)
+        options = scheduler.options(visible is not None, visible or 0, track, check, alone, silent)
+        self.state = new_state(jobs, layout.nodes, first, n, options, placer.top if placer else 1, scheduler.max_wait_h)
 
     def advance(self) -> np.ndarray:
         """Go on until a sequence asks for a ranking or all are done; those that ask [k] int64, none at the end.
@@ -154,6 +157,7 @@ def simulate(
         track=visible is not None,
         check=check,
         alone=getattr(ranker, "alone", False),
+        silent=getattr(ranker, "learns", False),
     )
     while len(asking := run.advance()):
         assert ranker is not None

@@ -3,9 +3,10 @@
 Nodes are dissolved: in each domain (a pool's GPUs of one type) only their number counts. Prices λ_d(t) ≥ 0 per
 GPU-second, constant between grid points and 0 after the last, turn that limit into a cost. For any prices,
 
-    Σ_j wait_j  ≥  Σ_j min over types d and starts s ≥ r_j of [s − r_j + g_j ∫_s^{s + p_j} λ_d] − Σ_d G_d ∫ λ_d
+    Σ_j excess_j  ≥  Σ_j min over types d and starts s ≥ r_j of [s − r_j + p_jd − p_j + g_j ∫_s^{s + p_jd} λ_d] − Σ_d G_d ∫ λ_d
 
-(weak duality) for every schedule of rigid jobs without preemption. The prices are improved by subgradient steps.
+(weak duality) for every schedule of rigid jobs without preemption, where p_jd is the run time on a type, p_j the least of
+them and the excess of a job the completion time less p_j: the wait, where all types are equally fast. The prices are improved by subgradient steps.
 Each minimum is exact, as the bracket is piecewise linear in s, so the grid decides how good the bound is, not
 whether it is one. docs/explanation/lower-bound.md has the proof and what is ignored.
 
@@ -52,7 +53,8 @@ class _Part(NamedTuple):
     """Jobs of one pool, in the order of submission: K jobs, D types."""
 
     release: np.ndarray  # [K] float64, s after the first submission
-    run: np.ndarray  # [K] float64, s
+    run: np.ndarray  # [K, D] float64, on each type, s
+    least: np.ndarray  # [K] float64, the least of these
     gpus: np.ndarray  # [K] float64
     allowed: np.ndarray  # [K, D] bool
     total: np.ndarray  # [D] float64, GPUs of each type in the pool
@@ -79,25 +81,41 @@ def lower_bound(
     if not 0 <= first <= len(jobs.gpus) - n:
         raise ValueError(f"jobs {first} to {first + n - 1} are not all among {len(jobs.gpus)}")
     rows = slice(first, first + n)
-    pool = np.asarray(jobs.pool[rows])
-    parts = [_part(jobs, layout, first + np.flatnonzero(pool == p), int(p)) for p in np.unique(pool)]
+    cut, run = jobs.cut[rows], jobs.run_s[rows]
+    lasts = run[:, None] * cut["slow"] * np.minimum(cut["spread"], 1.0)
+    options = reference_wait_s, iterations, grid
+    excess, steps = _bound(jobs, layout, first, lasts, *options)
+    wait = excess
+    if (lasts != run[:, None])[cut["full"] >= 0].any():
+        # with each job as short as on its fastest type, every schedule is still one of the relaxation
+        wait, _ = _bound(jobs, layout, first, np.broadcast_to(run[:, None], lasts.shape), *options)
+    return Bound(wait, excess + float(np.mean(run)), steps)
+
+
+def _bound(
+    jobs: Jobs, layout: Layout, first: int, lasts: np.ndarray, reference_s: float | None, iterations: int, grid: int
+) -> tuple[float, int]:
+    """(The bound on the mean excess of the jobs from ``first`` that last so long on each type [n, T]; steps)."""
+    n = len(lasts)
+    pool = np.asarray(jobs.pool[first : first + n])
+    parts = [_part(jobs, layout, first, np.flatnonzero(pool == p), int(p), lasts) for p in np.unique(pool)]
     starts = [_greedy(part) for part in parts]
-    # what the greedy schedules wait: of relaxed schedules, so at least the best bound there is
-    above = np.array([(start - part.release).sum() for start, part in zip(starts, parts, strict=True)])
+    # the excess of the greedy schedules: of relaxed schedules, so at least the best bound there is
+    above = np.array([(ends - part.release - part.least).sum() for (_, ends), part in zip(starts, parts, strict=True)])
     aim = above.copy()
-    if reference_wait_s is not None and 0 < reference_wait_s * n < above.sum():
-        aim *= reference_wait_s * n / above.sum()
+    if reference_s is not None and 0 < reference_s * n < above.sum():
+        aim *= reference_s * n / above.sum()
     total, steps = 0.0, 0
-    for part, start, most, target in zip(parts, starts, above.tolist(), aim.tolist(), strict=True):
+    for part, (start, _), most, target in zip(parts, starts, above.tolist(), aim.tolist(), strict=True):
         if most > 0:
             value, used = _maximise(part, _grid(part, start, grid), target, iterations)
             total, steps = total + value, max(steps, used)
-    wait = total / n
-    return Bound(wait, wait + float(np.mean(jobs.run_s[rows])), steps)
+    return total / n, steps
 
 
-def _part(jobs: Jobs, layout: Layout, rows: np.ndarray, pool: int) -> _Part:
-    """The jobs in ``rows`` [K], all of one pool, as the relaxation sees them."""
+def _part(jobs: Jobs, layout: Layout, first: int, inside: np.ndarray, pool: int, lasts: np.ndarray) -> _Part:
+    """The jobs ``first + inside`` [K], all of one pool, as the relaxation sees them."""
+    rows = first + inside
     nodes = layout.nodes
     mine = slice(nodes.pool_start[pool], nodes.pool_start[pool + 1])
     total = np.bincount(nodes.row["type"][mine], weights=nodes.row["gpus"][mine], minlength=len(layout.types))
@@ -106,7 +124,9 @@ def _part(jobs: Jobs, layout: Layout, rows: np.ndarray, pool: int) -> _Part:
     if not allowed.any(axis=1).all():
         raise ValueError(f"job {rows[~allowed.any(axis=1)][0]} fits no GPU type of pool {layout.pools[pool]}")
     submit = jobs.submit_s[rows].astype(np.float64)
-    return _Part(submit - submit.min(), jobs.run_s[rows].astype(np.float64), gpus, allowed, total)
+    run = np.ascontiguousarray(lasts[inside])
+    least = np.where(allowed, run, np.inf).min(axis=1)
+    return _Part(submit - submit.min(), run, least, gpus, allowed, total)
 
 
 def _grid(part: _Part, start: np.ndarray, most: int) -> np.ndarray:
@@ -115,7 +135,11 @@ def _grid(part: _Part, start: np.ndarray, most: int) -> np.ndarray:
     Where jobs come, start and end in a schedule, and end if they do not wait; where that is too many, half of them
     are taken evenly from these and half evenly from the whole time, which is better than either.
     """
-    times = np.unique(np.concatenate([part.release, part.release + part.run, start, start + part.run]))
+    points = [part.release, start]
+    for d in range(part.run.shape[1]):
+        run = np.where(part.allowed[:, d], part.run[:, d], part.least)
+        points += [part.release + run, start + run]
+    times = np.unique(np.concatenate(points))
     if len(times) > most + 1:
         half = (most + 1) // 2
         some = times[np.linspace(0, len(times) - 1, most + 1 - half).round().astype(np.int64)]
@@ -125,9 +149,10 @@ def _grid(part: _Part, start: np.ndarray, most: int) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _greedy(part):
-    """Starts [K] of a schedule of the relaxation: smallest area first, whatever fits, on the emptiest type."""
+    """(Starts, ends), [K] each, of a schedule of the relaxation: smallest area first, whatever fits, on the fastest type,
+    the emptiest of several."""
     count, types = part.allowed.shape
-    order = np.argsort(part.gpus * part.run, kind="mergesort")
+    order = np.argsort(part.gpus * part.least, kind="mergesort")
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
     free = part.total.copy()
@@ -159,18 +184,21 @@ def _greedy(part):
         for i in range(queued):
             j, best = queue[i], -1
             for d in range(types):
-                if part.allowed[j, d] and free[d] >= part.gpus[j] and (best < 0 or free[d] > free[best]):
+                if not part.allowed[j, d] or free[d] < part.gpus[j]:
+                    continue
+                run, so_far = part.run[j, d], part.run[j, best] if best >= 0 else np.inf
+                if run < so_far or (run == so_far and free[d] > free[best]):
                     best = d
             if best < 0:
                 queue[kept] = j
                 kept += 1
             else:
                 free[best] -= part.gpus[j]
-                on[j], start[j], end[j] = best, now, now + part.run[j]
+                on[j], start[j], end[j] = best, now, now + part.run[j, best]
                 running[active] = j
                 active += 1
         queued = kept
-    return start
+    return start, end
 
 
 @njit(cache=True, nogil=True)
@@ -186,7 +214,7 @@ def _cheapest(part, grid, price, paid, after_release, after_run, use):
     """Σ_j of the least cost of each job at these prices; fills ``use`` [D, M] with the GPU-seconds it takes there.
 
     ``price`` [D, M + 1], 0 last; ``paid`` [D, M + 1]: its integral up to each grid point; ``after_release``,
-    ``after_run`` [K]: first grid point not before r_j and r_j + p_j. Where the cost has a minimum in s > r_j it
+    ``after_run`` [K, D]: first grid point not before r_j and r_j + p_jd. Where the cost has a minimum in s > r_j it
     bends upwards: the price falls at the start of the job, or rises at its end. A start that waits longer than the
     best cost so far is no better, as prices only add.
     """
@@ -195,40 +223,41 @@ def _cheapest(part, grid, price, paid, after_release, after_run, use):
     use[:] = 0.0
     total = 0.0
     for j in range(count):
-        release, run, gpus = part.release[j], part.run[j], part.gpus[j]
+        release, gpus = part.release[j], part.gpus[j]
         best, start, on = np.inf, release, 0
         for d in range(types):
             if not part.allowed[j, d]:
                 continue
-            at, upto = price[d], paid[d]
+            at, upto, run = price[d], paid[d], part.run[j, d]
+            longer = run - part.least[j]
             ahead = _spent(grid, at, upto, release, after_release[j])
-            cost = gpus * (_spent(grid, at, upto, release + run, after_run[j]) - ahead)
+            cost = longer + gpus * (_spent(grid, at, upto, release + run, after_run[j, d]) - ahead)
             if cost < best:
                 best, start, on = cost, release, d
-            other = after_run[j]
+            other = after_run[j, d]
             for k in range(max(after_release[j], 1), last + 1):
-                if grid[k] - release >= best:
+                if grid[k] - release + longer >= best:
                     break
                 if at[k] < at[k - 1]:
                     end = grid[k] + run
                     while other <= last and grid[other] < end:
                         other += 1
-                    cost = grid[k] - release + gpus * (_spent(grid, at, upto, end, other) - upto[k])
+                    cost = grid[k] - release + longer + gpus * (_spent(grid, at, upto, end, other) - upto[k])
                     if cost < best:
                         best, start, on = cost, grid[k], d
             other = after_release[j]
-            for k in range(max(after_run[j], 1), last):
+            for k in range(max(after_run[j, d], 1), last):
                 begin = grid[k] - run
-                if begin - release >= best:
+                if begin - release + longer >= best:
                     break
                 if at[k] > at[k - 1] and begin >= release:  # rounding may put it before
                     while other <= last and grid[other] < begin:
                         other += 1
-                    cost = begin - release + gpus * (upto[k] - _spent(grid, at, upto, begin, other))
+                    cost = begin - release + longer + gpus * (upto[k] - _spent(grid, at, upto, begin, other))
                     if cost < best:
                         best, start, on = cost, begin, d
         total += best
-        end = start + run
+        end = start + part.run[j, on]
         k = np.searchsorted(grid, start, side="right") - 1
         while k < last and grid[k] < end:
             use[on, k] += gpus * (min(end, grid[k + 1]) - max(start, grid[k]))
@@ -238,7 +267,7 @@ def _cheapest(part, grid, price, paid, after_release, after_run, use):
 
 @njit(cache=True, nogil=True)
 def _maximise(part, grid, target, iterations):
-    """(Best bound on Σ wait of one pool, not below 0; steps taken); ``target``: what it may be at most, a guess.
+    """(Best bound on Σ excess of one pool, not below 0; steps taken); ``target``: what it may be at most, a guess.
 
     Rounding: integrals of M terms, differences of times up to the last one, and a sum of K terms, each with its
     share of 2^-52, are taken off every value.
@@ -247,7 +276,9 @@ def _maximise(part, grid, target, iterations):
     last = len(grid) - 1
     width = grid[1:] - grid[:-1]
     price, paid, use = np.zeros((types, last + 1)), np.zeros((types, last + 1)), np.zeros((types, last))
-    after_release, after_run = np.searchsorted(grid, part.release), np.searchsorted(grid, part.release + part.run)
+    after_release, after_run = np.searchsorted(grid, part.release), np.empty(part.run.shape, np.int64)
+    for d in range(types):
+        after_run[:, d] = np.searchsorted(grid, part.release + part.run[:, d])
     epsilon = 2.0**-52
     latest, gpus = grid[-1] + part.run.max(), part.gpus.sum()
     best, mark, stalled, ahead = 0.0, 0.0, 0, 0.5 * target

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple, get_args
 
 from rltune.cluster.search import EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, WORTH_IT
-from rltune.config.cells import Backfill
+from rltune.config.cells import TYPES, Backfill
 from rltune.config.run import Overrun
-from rltune.policies import IDS, OWN
+from rltune.policies import FIRST_DYNAMIC, IDS, OWN
 
 EXTERNAL = -1  # the order is asked of the driver
 
@@ -45,25 +46,43 @@ class SchedulerConfig:
     """Run time of a job on more nodes than the fewest that hold it, over its run time."""
     interference_slowdown: float = 1.0
     """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time."""
+    types: str = "any"
+    """Which GPU type of several a job gets (rltune.cluster.types); ``least`` goes with conservative backfilling."""
+    gpu_price: float = 0.0
+    """With types ``least``: seconds of completion that a GPU-second counts as."""
     split_worth: float = 1.0
     """With locality ``worth_it`` or ``soonest_end``: seconds of waiting that a split has to save for every second that
     it prolongs the job."""
+    max_wait_h: Mapping[int, float] = field(default_factory=dict, hash=False)
+    """Most GPUs of a job → hours after which it goes before all others but those under an agreement (rltune.config.run)."""
 
     def __post_init__(self) -> None:
-        for field, known in (
+        for name, known in (
             ("policy", (*IDS, *OWN)),
             ("backfill", BACKFILLS),
             ("placement", (*RULES, *ASKED)),
             ("locality", LOCALITIES),
             ("overrun", OVERRUNS),
             ("sticky_head", (False, True)),
+            ("types", TYPES),
         ):
-            if getattr(self, field) not in known:
+            if getattr(self, name) not in known:
                 expected = ", ".join(map(str, known))
-                raise ValueError(f"{field}: found {getattr(self, field)!r}, expected one of {expected}")
-        for field, least in (("multi_node_slowdown", 1), ("interference_slowdown", 1), ("split_worth", 0)):
-            if not least <= getattr(self, field) <= MOST:
-                raise ValueError(f"{field}: found {getattr(self, field)}, expected {least} to {MOST}")
+                raise ValueError(f"{name}: found {getattr(self, name)!r}, expected one of {expected}")
+        for name, least in (
+            ("multi_node_slowdown", 1),
+            ("interference_slowdown", 1),
+            ("split_worth", 0),
+            ("gpu_price", 0),
+        ):
+            if not least <= getattr(self, name) <= MOST:
+                raise ValueError(f"{name}: found {getattr(self, name)}, expected {least} to {MOST}")
+        if wrong := {n: h for n, h in self.max_wait_h.items() if not (n >= 1 and 0 < h < float("inf"))}:
+            raise ValueError(f"max_wait_h: found {wrong}, expected sizes of 1 or more and finite hours above 0")
+        if self.types != "any" and self.placement in ASKED:
+            raise ValueError(f"types {self.types}: found placement {self.placement!r}, which ignores speeds")
+        if self.types == "least" and (self.backfill != "conservative" or self.sticky_head):
+            raise ValueError("types least: goes with backfill conservative, without sticky_head")
         if self.placement == "algorithm1" and self.locality != "strict":
             raise ValueError(f"placement {self.placement}: found locality {self.locality!r}, expected strict")
 
@@ -74,10 +93,16 @@ class SchedulerConfig:
         return cls(**{**known, **changes})
 
     def options(
-        self, external: bool = False, visible: int = 0, track: bool = False, check: bool = False, alone: bool = False
+        self,
+        external: bool = False,
+        visible: int = 0,
+        track: bool = False,
+        check: bool = False,
+        alone: bool = False,
+        silent: bool = False,
     ) -> Options:
         """The same as numbers; ``external``: rankings are asked of the driver, of the first ``visible`` jobs, and if
-        ``alone`` of a single one too."""
+        ``alone`` of a single one too, and if ``silent`` not while a job is past its maximum wait."""
         base = IDS.get(self.policy, 0)
         asked = ASKED.get(self.placement, NEVER)
         interferes = self.interference_slowdown != 1.0
@@ -94,6 +119,8 @@ class SchedulerConfig:
             extra=int(EXTRA[locality]),
             overrun=OVERRUNS[self.overrun],
             sticky_head=bool(self.sticky_head),
+            silent=silent and visible > 0 and bool(self.max_wait_h),
+            reranks=base >= FIRST_DYNAMIC or bool(self.max_wait_h),
             asks_place=asked,
             multi_node_slowdown=float(self.multi_node_slowdown),
             interference_slowdown=float(self.interference_slowdown),
@@ -103,6 +130,7 @@ class SchedulerConfig:
             tracks=track or backfill >= EASY or worth_it or asked == AMONG_OTHERS or interferes,
             check=check,
             alone=alone,
+            least=self.types == "least",
         )
 
 
@@ -122,6 +150,10 @@ class Options(NamedTuple):
     """Nodes more than strict that any job may have."""
     overrun: int
     sticky_head: bool
+    silent: bool
+    """Do not ask for a ranking while a job is past its maximum wait, which starts whatever the answer."""
+    reranks: bool
+    """Whether a queue's order changes with time."""
     asks_place: int
     """Ask PLACE where the chosen job has several candidate placements: NEVER, AMONG_OTHERS (others wait), ALWAYS."""
     multi_node_slowdown: float
@@ -137,6 +169,9 @@ class Options(NamedTuple):
     """Assert the invariants at every event time."""
     alone: bool
     """Ask for the ranking of a single job too, which may be held back."""
+
+    least: bool
+    """Plan every queue, each job on the GPU type of its least expected completion."""
 
     @property
     def asks(self) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.free import Free, change, needs
-from rltune.cluster.search import EXCLUSIVE, find
+from rltune.cluster.search import EXCLUSIVE, find, find_on
 from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inner_allocating, inner_kernel
 from rltune.simulator.queue import drop_started
 from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.start import start_job
 from rltune.simulator.state import POOL, RESERVE, sequence_of
+
+ROUNDING = 1e-9
+"""What a sum of times may be off by, relative to it: a type is passed over only where it is worse by more."""
 
 
 @allocating
@@ -58,47 +61,47 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
     times = np.empty(most, np.float64)
     profile = np.empty((most, 3, width), np.int64)
     slots = _profile(nodes, jobs, seq, options, p, times, profile)
-    total = np.empty(most, np.int64)  # free GPUs of the pool at each time
+    types = jobs.cut.shape[1]
+    total = np.empty((most, types + 1), np.int64)  # free GPUs of the pool at each time, by type and, last, of all
     for x in range(slots):
-        total[x] = profile[x, 0].sum()
+        _count(nodes, begin, profile[x, 0], total[x])
     low = np.empty((3, width), np.int64)
+    # nodes of each type, counted from the pool's first, and, last, all
+    index, count = np.empty((types + 1, width), np.int64), np.zeros(types + 1, np.int64)
+    for m in range(width):
+        for kind in (nodes.row[begin + m].type, types):
+            index[kind, count[kind]] = m
+            count[kind] += 1
     whole = options.rule == EXCLUSIVE
-    longer = options.multi_node_slowdown if options.splits else 1.0
     # a copy of what is free, to search on
     spare = Free(seq.free.row.copy(), seq.free.total.copy(), seq.free.count.copy(), seq.free.words.copy())
     # reservations are made again at every event: once nothing behind could start now, the rest need none
-    fewest = np.empty(ranked.shape[0] + 1, np.int64)
+    fewest = np.empty((ranked.shape[0] + 1, types), np.int64)
     fewest[-1] = 1 << 40
     for r in range(ranked.shape[0] - 1, -1, -1):
-        row = jobs.row[seq.status.first + ranked[r]]
-        fewest[r] = min(fewest[r + 1], row.gpus) if row.pool == p else fewest[r + 1]
+        j = seq.status.first + ranked[r]
+        row = jobs.row[j]
+        fewest[r] = fewest[r + 1]
+        for kind in range(types):
+            if row.pool == p and jobs.cut[j, kind].full >= 0:
+                fewest[r, kind] = min(fewest[r, kind], row.gpus)
     for r in range(ranked.shape[0]):
         job = ranked[r]
         j = seq.status.first + job
         row = jobs.row[j]
-        if total[0] < fewest[r]:
+        if np.all(total[0, :types] < fewest[r]):
             break
         if row.pool != p:
             continue
-        lasts = row.estimate_s * longer
-        i, n = -1, 0
-        while n == 0:
-            i = _enough(times, total, slots, i + 1, lasts, row.gpus)
-            if i == slots:
-                raise RuntimeError("a job in the queue can never fit its pool")
-            low[:] = profile[i]
-            x = i + 1
-            while x < slots and times[x] < times[i] + lasts:
-                for resource in range(3):
-                    for m in range(width):
-                        low[resource, m] = min(low[resource, m], profile[x, resource, m])
-                x += 1
-            if options.extra == 0 and not _could(nodes, jobs, j, options.rule, begin, low):
-                continue
-            for m in range(width):
-                have = spare.row[begin + m]
-                change(nodes, spare, begin + m, low[0, m] - have.gpus, low[1, m] - have.cpu, low[2, m] - have.mem)
-            n = find(nodes, jobs, spare, j, options.rule, options.extra, seq.place)
+        plan = times, total, profile, slots, low, spare, index, count
+        if options.least:
+            kind, i, x, n, lasts = _least(nodes, jobs, seq, options, j, begin, plan)
+        else:
+            lasts = 0.0
+            for kind in range(types):
+                if jobs.cut[j, kind].full >= 0:
+                    lasts = max(lasts, row.estimate_s * _slowest(jobs, options, j, kind))
+            i, x, n = _earliest(nodes, jobs, seq, options, j, MINUS_ONE, begin, lasts, np.inf, plan)
         if x == slots or times[x] > times[i] + lasts:
             for y in range(slots, x, -1):
                 times[y], total[y] = times[y - 1], total[y - 1]
@@ -109,24 +112,107 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
         for c in range(n):
             _add(nodes, jobs, j, whole, seq.place[c].node, seq.place[c].gpus, begin, profile[i:x], MINUS_ONE)
         for y in range(i, x):
-            total[y] = profile[y, 0].sum()
+            _count(nodes, begin, profile[y, 0], total[y])
         if i == 0:
             start_job(nodes, jobs, seq, options, job, n)
 
 
+@inner_allocating
+def _least(nodes, jobs, seq, options, j, begin, plan):
+    """(Type, slot, the first slot behind, chunks in ``place``, seconds) of the allocation of the least expected completion, with
+    its price.
+
+    The fastest type is looked at first; another only as far as it could still be better.
+    """
+    times, estimate = plan[0], jobs.row[j].estimate_s
+    best, first, last = MINUS_ONE, np.inf, MINUS_ONE
+    found, behind, chunks, seconds = ZERO, ZERO, ZERO, 0.0
+    for rank in range(jobs.cut.shape[1]):
+        for kind in range(jobs.cut.shape[1]):
+            cut = jobs.cut[j, kind]
+            if cut.rank != rank or cut.full < 0:
+                continue
+            lasts, price = estimate * _slowest(jobs, options, j, kind), cut.price * estimate
+            i, x, n = _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, first - price, plan)
+            if n == 0:
+                continue
+            last, ends = kind, times[i] + lasts + price
+            if ends < first or (ends == first and kind < best):
+                best, first = kind, ends
+                found, behind, chunks, seconds = i, x, n, lasts
+    if last != best:  # another allocation is in ``place``
+        found, behind, chunks = _earliest(nodes, jobs, seq, options, j, best, begin, seconds, np.inf, plan)
+    return best, found, behind, chunks, seconds
+
+
+@inner_allocating
+def _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, most, plan):
+    """(Slot, the first slot behind, chunks in ``place``) of the earliest allocation that lasts so long; on one GPU type, or
+    with a ``kind`` of −1 as the rule has it. No chunks where it would end well after ``most``."""
+    times, total, profile, slots, low, spare, index, count = plan
+    i = -1
+    while True:
+        i = _enough(times, total[:, kind], slots, i + 1, lasts, jobs.row[j].gpus)
+        if i == slots:
+            raise RuntimeError("a job in the queue can never fit its pool")
+        if times[i] + lasts > most + ROUNDING * abs(most):
+            return i, i, ZERO
+        for resource in range(3):
+            for k in range(count[kind]):
+                m = index[kind, k]
+                low[resource, m] = profile[i, resource, m]
+        x = i + 1
+        while x < slots and times[x] < times[i] + lasts:
+            for resource in range(3):
+                for k in range(count[kind]):
+                    m = index[kind, k]
+                    low[resource, m] = min(low[resource, m], profile[x, resource, m])
+            x += 1
+        if options.extra == 0 and not _could(nodes, jobs, j, kind, options.rule, begin, low, index, count):
+            continue
+        for k in range(count[kind]):
+            m = index[kind, k]
+            have = spare.row[begin + m]
+            change(nodes, spare, begin + m, low[0, m] - have.gpus, low[1, m] - have.cpu, low[2, m] - have.mem)
+        if kind < 0:
+            n = find(nodes, jobs, spare, j, options.rule, options.extra, seq.place)
+        else:
+            n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
+        if n > 0:
+            return i, x, n
+
+
 @inner_kernel
-def _could(nodes, jobs, j, rule, begin, low):
-    """Whether a strict allocation fits what is free (``low`` [3, nodes of the pool]), by counting nodes."""
+def _count(nodes, begin, free, total):
+    """Sum the free GPUs of a pool's nodes by type and, last, of all."""
+    total[:] = 0
+    for i in range(free.shape[0]):
+        total[nodes.row[begin + i].type] += free[i]
+        total[-1] += free[i]
+
+
+@inner_kernel
+def _slowest(jobs, options, j, kind):
+    """The most that a job's run time on a type may be over ``run_s``, for being on more nodes than strict."""
+    cut = jobs.cut[j, kind]
+    return cut.slow * max(1.0, cut.spread * options.multi_node_slowdown if options.splits else 1.0)
+
+
+@inner_kernel
+def _could(nodes, jobs, j, only, rule, begin, low, index, count):
+    """Whether a strict allocation fits what is free (``low`` [3, nodes of the pool]), by counting nodes; on the type ``only``
+    unless that is −1."""
     for kind in range(jobs.cut.shape[1]):
         cut = jobs.cut[j, kind]
-        if cut.full < 0:
+        if cut.full < 0 or (only >= 0 and kind != only):
             continue
         if cut.size == 0:
             return True
         full = rest = 0
-        for i in range(low.shape[1]):
+        for k in range(count[kind]):
+            i = index[kind, k]
             m = begin + i
-            if nodes.row[m].type != kind or low[0, i] == 0:
+            if low[0, i] == 0:
                 continue
             if rule == EXCLUSIVE and low[0, i] < nodes.row[m].gpus:
                 continue

@@ -1,7 +1,7 @@
 """Jobs that slow one another down: the run time of a job of several GPUs while another such job is on one of its nodes.
 
-A job's *slowdown* is how many times as long it runs as by itself: the larger of what being split and what sharing a node
-cost it. It changes while the job runs, when neighbours come and go; what is done so far stays done. Jobs of one GPU
+A job's *slowdown* is its run time over the fastest one: that of the GPU type it is on, times the larger of what being split
+and what sharing a node cost it. It changes while the job runs, when neighbours come and go; what is done so far stays done. Jobs of one GPU
 neither slow others down nor are slowed down: what is shared are the links that GPUs of one job talk over.
 """
 
@@ -18,26 +18,29 @@ from rltune.simulator.releases import move_running
 @inlined
 def split_slowdown(nodes, jobs, options, j, m, n):
     """How many times as long job ``j`` runs on ``n`` nodes like ``m`` for being split."""
-    if options.multi_node_slowdown != 1.0 and n > strict_nodes(jobs, j, nodes.row[m].type):
-        return options.multi_node_slowdown
+    kind = nodes.row[m].type
+    if n > 1 and n > strict_nodes(jobs, j, kind):
+        return jobs.cut[j, kind].spread * options.multi_node_slowdown
     return 1.0
 
 
 @inlined
 def split_loses_s(nodes, jobs, options, j, m, n):
     """Seconds by its estimate that job ``j`` loses by that, each counted ``options.split_worth`` times."""
-    return options.split_worth * jobs.row[j].estimate_s * (split_slowdown(nodes, jobs, options, j, m, n) - 1.0)
+    lasts_s = jobs.row[j].estimate_s * jobs.cut[j, nodes.row[m].type].slow
+    return options.split_worth * lasts_s * (split_slowdown(nodes, jobs, options, j, m, n) - 1.0)
 
 
 @inner_kernel
 def slowdown_on(nodes, jobs, seq, options, j, place, n):
-    """How many times as long job ``j`` would run on these ``n`` chunks, given what runs there now."""
+    """Run time of job ``j`` on these ``n`` chunks over the fastest one, given what runs there now."""
+    slow = jobs.cut[j, nodes.row[place[0].node].type].slow
     slowdown = split_slowdown(nodes, jobs, options, j, place[0].node, n)
-    if options.interference_slowdown > slowdown and jobs.row[j].gpus > 1:
+    if options.interference_slowdown > max(slowdown, 1.0) and jobs.row[j].gpus > 1:
         for c in range(n):
             if seq.free.row[place[c].node].multi_gpu_jobs > 0:
-                return options.interference_slowdown
-    return slowdown
+                return slow * options.interference_slowdown
+    return slow * slowdown
 
 
 @inner_kernel
@@ -88,6 +91,7 @@ def _change_slowdown(nodes, jobs, seq, options, job):
         for c in range(run.at, run.at + run.len):
             if seq.free.row[seq.chunk[c].node].multi_gpu_jobs > 1:
                 slowdown = options.interference_slowdown
+    slowdown *= jobs.cut[j, nodes.row[seq.chunk[run.at].node].type].slow
     if slowdown == run.slowdown:
         return
     run.done_s += (now - run.since) / run.slowdown

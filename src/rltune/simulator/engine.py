@@ -11,7 +11,7 @@ head, take the best (lowest score; ties by submission, then id). If it fits it s
 if not it is the head until the queue's next event, and the backfill rule says which others may start, in the order
 of the same scores. With ``sticky_head`` there is one queue for the whole cluster, and the head stays head until it
 starts. Jobs under a service-level agreement come before all others, by the base policy; while one is queued, so are
-the others.
+the others. Behind them come jobs past their maximum wait, in the order of submission.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ import numpy as np
 from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
 from rltune.kernels import ZERO, inlined, inner_allocating, inner_kernel, kernel
-from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.backfill import backfill, reserve
 from rltune.simulator.check import check
 from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
 from rltune.simulator.contention import split_loses_s
-from rltune.simulator.queue import dequeue, enqueue, rank
+from rltune.simulator.queue import OVERDUE, dequeue, enqueue, rank, urgency
 from rltune.simulator.start import end_job, start_job
 from rltune.simulator.state import BEHIND, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, RESERVE, sequence_of
 
@@ -78,7 +77,7 @@ def advance_all(nodes, jobs, st):
             elif status.phase == BEHIND:
                 # the head waits, and the queue is done for this event time
                 status.phase = POOL
-                if queue[status.queue].len + (status.head >= 0) > 1 and options.backfill != NONE:
+                if options.least or (queue[status.queue].len + (status.head >= 0) > 1 and options.backfill != NONE):
                     if options.backfill == CONSERVATIVE:
                         status.phase = RESERVE
                     else:
@@ -115,10 +114,10 @@ def _next_event(nodes, jobs, seq, options):
         seq.queue[0 if options.sticky_head else jobs.row[j].pool].dirty = True
     while status.arrived < status.n and jobs.row[status.first + status.arrived].submit_s <= now:
         q = 0 if options.sticky_head else jobs.row[status.first + status.arrived].pool
-        enqueue(nodes, jobs, seq, q, options.base, status.arrived)
+        enqueue(nodes, jobs, seq, q, options, status.arrived)
         seq.queue[q].dirty = True
         status.arrived += 1
-    if options.base >= FIRST_DYNAMIC:
+    if options.reranks:
         for q in range(seq.queue.shape[0]):
             seq.queue[q].ranked = False
 
@@ -132,6 +131,10 @@ def _decide(nodes, jobs, seq, options):
     few = 0 if options.alone else 1
     own = options.order != EXTERNAL or queue.len <= few or (options.visible > 0 and (queue.sla > 0 or status.head >= 0))
     own = own or (status.head >= 0 and options.backfill == NONE)
+    if options.silent and not own:  # nor, while it learns, as long as a job is past its maximum wait
+        if not queue.ranked:
+            rank(nodes, jobs, seq, status.queue, options.base)
+        own = urgency(jobs, seq, seq.waiting[queue.at]) == OVERDUE
     if (own or visible < queue.len) and not queue.ranked:
         rank(nodes, jobs, seq, status.queue, options.base)
     status.scored = not own
@@ -159,10 +162,10 @@ def _best(jobs, seq):
 def _before(jobs, seq, at, i, k):
     """Whether the job in place ``i`` of a ranked queue stands before that in place ``k``."""
     a, b = seq.waiting[at + i], seq.waiting[at + k]
-    sla_a, sla_b = jobs.row[seq.status.first + a].sla, jobs.row[seq.status.first + b].sla
-    if sla_a != sla_b:
-        return sla_a
-    if seq.score[i] != seq.score[k]:
+    urgent_a, urgent_b = urgency(jobs, seq, a), urgency(jobs, seq, b)
+    if urgent_a != urgent_b:
+        return urgent_a > urgent_b
+    if urgent_a != OVERDUE and seq.score[i] != seq.score[k]:
         return seq.score[i] < seq.score[k]
     return a < b
 
@@ -234,6 +237,8 @@ def _fit(nodes, jobs, seq, options, job):
     """
     status = seq.status
     status.may_wait = False
+    if options.least:  # the whole queue is planned
+        return ZERO
     j = status.first + job
     n = find(nodes, jobs, seq.free, j, options.rule, ZERO, seq.place)
     status.split = n == 0

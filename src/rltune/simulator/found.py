@@ -121,7 +121,7 @@ def _resume(nodes, jobs, st, start_s, end_s, offsets, chunks, free, now_s, queue
     status.now, status.arrived, status.events = now_s, running + queued, 1
     for job in range(running, running + queued):
         q = 0 if st.options.sticky_head else jobs.row[job].pool
-        enqueue(nodes, jobs, seq, q, st.options.base, job)
+        enqueue(nodes, jobs, seq, q, st.options, job)
         seq.queue[q].dirty = True
     status.queue, status.phase = 0, POOL
 

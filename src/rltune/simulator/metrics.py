@@ -17,8 +17,8 @@ def job_table(jobs: Jobs, state: State) -> pd.DataFrame:
     """One row a job: sequence, job (row of Jobs), gpus, nodes (it ran on), submit_s, start_s, end_s, run_s, wait_s,
     jct_s, bsld.
 
-    A job that ran longer because it was split has its longer run time in end_s and jct_s; its bounded slowdown is
-    relative to ``run_s``, the run time by itself.
+    A job that ran longer because it was split, or on a slower GPU type, has its longer run time in end_s and jct_s; its bounded
+    slowdown is relative to ``run_s``, the run time by itself on the fastest type.
     """
     sequence = np.repeat(np.arange(len(state.n)), state.n)
     inside = _inside(state.n)
@@ -67,7 +67,8 @@ def _inside(lengths: np.ndarray) -> np.ndarray:
 def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
     """One row a sequence.
 
-    The columns of rltune.metrics; largest_wait_s; makespan_s: first submission to last completion; utilisation_span:
+    The columns of rltune.metrics; excess_s: mean completion time less the mean run time on the fastest GPU type, which is the
+    wait where types are equally fast and nothing prolongs a job; largest_wait_s; makespan_s: first submission to last completion; utilisation_span:
     utilisation over the submission span only (NaN when all jobs arrive at once), since one long job sets the makespan. decisions: rankings asked for;
     choices: those with two candidates or more; mean_queue: jobs queued at a decision; cut: decisions in which
     jobs were hidden behind the visible ones.
@@ -80,6 +81,7 @@ def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
     area_inside = (table["gpus"] * np.maximum(inside, 0.0)).groupby(table["sequence"]).sum()
     decisions = state.status["decisions"]
     return out.assign(
+        excess_s=(table["jct_s"] - table["run_s"]).groupby(table["sequence"]).mean(),
         largest_wait_s=grouped["wait_s"].max(),
         jobs=state.n,
         first_job=state.first,

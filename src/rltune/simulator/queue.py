@@ -1,9 +1,10 @@
-"""Queues in the order of the base policy: jobs under a service-level agreement first, then lower scores, then
-submission and id (which is the order of the numbers of the jobs).
+"""Queues in the order of the base policy: jobs under a service-level agreement first, then those past their maximum wait
+in the order of their submission, then lower scores, then submission and id (which is the order of the numbers of the
+jobs).
 
 A policy whose scores do not change with time ranks a job once, when it arrives: the queue stays sorted. The others
 are scored again at every event time that decides, and the last order is repaired by insertion, for it has hardly
-changed.
+changed. Where jobs have maximum waits every queue is scored again so.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.kernels import inlined, inner_allocating, inner_kernel
-from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, Facts
+from rltune.policies import FIRST_FAIR, Facts
 from rltune.policies.compiled import compiled_score
 from rltune.simulator.usage import fair_share, know
+
+AGREED, OVERDUE = 2, 1
 
 
 @inner_kernel
@@ -39,18 +42,26 @@ def score_of(nodes, jobs, seq, policy, job):
 
 
 @inlined
+def urgency(jobs, seq, job):
+    """AGREED for a job under a service-level agreement, OVERDUE for one past its maximum wait, else 0."""
+    if jobs.row[seq.status.first + job].sla:
+        return AGREED
+    return OVERDUE if seq.status.now > seq.run[job].latest else 0
+
+
+@inlined
 def before(jobs, seq, a, b):
     """Whether job ``a`` stands before job ``b``."""
-    sla_a, sla_b = jobs.row[seq.status.first + a].sla, jobs.row[seq.status.first + b].sla
-    if sla_a != sla_b:
-        return sla_a
-    if seq.run[a].key != seq.run[b].key:
+    urgent_a, urgent_b = urgency(jobs, seq, a), urgency(jobs, seq, b)
+    if urgent_a != urgent_b:
+        return urgent_a > urgent_b
+    if urgent_a != OVERDUE and seq.run[a].key != seq.run[b].key:
         return seq.run[a].key < seq.run[b].key
     return a < b
 
 
 @inner_kernel
-def enqueue(nodes, jobs, seq, q, policy, job):
+def enqueue(nodes, jobs, seq, q, options, job):
     """Add a job that arrives."""
     queue, waiting = seq.queue[q], seq.waiting
     at, stop = queue.at, queue.at + queue.len
@@ -59,8 +70,8 @@ def enqueue(nodes, jobs, seq, q, policy, job):
     if seq.share.shape[0] > 0:
         know(seq.share, jobs.row[seq.status.first + job].account)
     lo = stop
-    if policy < FIRST_DYNAMIC:
-        seq.run[job].key = score_of(nodes, jobs, seq, policy, job)
+    if not options.reranks:
+        seq.run[job].key = score_of(nodes, jobs, seq, options.base, job)
         if stop > at and before(jobs, seq, job, waiting[stop - 1]):
             lo, hi = at, stop - 1
             while lo < hi:
@@ -72,7 +83,7 @@ def enqueue(nodes, jobs, seq, q, policy, job):
             for i in range(stop, lo, -1):
                 waiting[i] = waiting[i - 1]
     waiting[lo] = job
-    queue.ranked = policy < FIRST_DYNAMIC
+    queue.ranked = not options.reranks
 
 
 @inner_kernel
@@ -150,8 +161,9 @@ def _sort(jobs, seq, at, n):
         key[i] = seq.run[mine[i]].key
     order = np.argsort(key, kind="mergesort")
     k = at
-    for wanted in (True, False):
-        for i in order:
-            if jobs.row[seq.status.first + mine[i]].sla == wanted:
+    for wanted in (AGREED, OVERDUE, 0):
+        for place in range(n):
+            i = place if wanted == OVERDUE else order[place]
+            if urgency(jobs, seq, mine[i]) == wanted:
                 seq.waiting[k] = mine[i]
                 k += 1

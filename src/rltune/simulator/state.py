@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -64,8 +65,8 @@ nothing is to start now; a head's reserved start, and the nodes of its shadow al
 QUEUE = _record(at=_i, len=_i, sla=_i, ranked=_b, dirty=_b)
 """A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
 order is that of this event time; whether there is an event for it."""
-RUN = _record(key=_f, start=_f, end=_f, due=_f, slowdown=_f, since=_f, done_s=_f, at=_i, len=_i, late=_b)
-"""A job: score under the base policy; start (NaN before), true end, end by its estimate; where co-located jobs slow each other down,
+RUN = _record(key=_f, latest=_f, start=_f, end=_f, due=_f, slowdown=_f, since=_f, done_s=_f, at=_i, len=_i, late=_b)
+"""A job: score under the base policy; when it is past its maximum wait; start (NaN before), true end, end by its estimate; where co-located jobs slow each other down,
 how many times as long it runs as by itself, since when, and what of its run time was done then; its chunks; whether it
 runs past its estimate."""
 HEAP = _record(end=_f, job=_i)
@@ -168,7 +169,15 @@ def sequence_of(st, s):
     )
 
 
-def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, options: Options, top: int = 1) -> State:
+def new_state(
+    jobs: Jobs,
+    nodes: Nodes,
+    first: np.ndarray,
+    n: np.ndarray,
+    options: Options,
+    top: int = 1,
+    max_wait_h: Mapping[int, float] | None = None,
+) -> State:
     """Sequences of ``n[s]`` consecutive jobs from job ``first[s]``, each on an idle cluster."""
     first, n = np.asarray(first, np.int64), np.asarray(n, np.int64)
     s, most, pools = len(first), int(n.max()), len(nodes.pool)
@@ -180,6 +189,10 @@ def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, option
         queue["at"] = pool_at
     run = np.zeros((s, most), RUN)
     run["start"] = np.nan
+    run["latest"] = np.inf
+    if max_wait_h:
+        mine = np.minimum(first[:, None] + np.arange(most), len(jobs.row) - 1)
+        run["latest"] = latest_s(jobs.submit_s[mine], jobs.gpus[mine], max_wait_h)
     ends = np.zeros((s, pools), ENDS)
     ends["due_at"] = ends["late_at"] = pool_at
     # chunks a job may get: a strict cut's, or with more nodes allowed one a GPU
@@ -212,6 +225,13 @@ def new_state(jobs: Jobs, nodes: Nodes, first: np.ndarray, n: np.ndarray, option
         np.zeros(by_end, np.int64),
         np.zeros((2, int(jobs.row["shape"].max()) + 2), np.int64),
     )
+
+
+def latest_s(submit_s: np.ndarray, gpus: np.ndarray, max_wait_h: Mapping[int, float]) -> np.ndarray:
+    """When jobs of these submissions and sizes are past their maximum wait, s since the trace's t0, of the same shape."""
+    sizes = np.array(sorted(max_wait_h))
+    hours = np.array([max_wait_h[size] for size in sizes.tolist()])
+    return submit_s + 3600.0 * hours[np.minimum(np.searchsorted(sizes, gpus), len(sizes) - 1)]
 
 
 def _stretches(pool: np.ndarray, first: np.ndarray, n: np.ndarray, pools: int) -> np.ndarray:

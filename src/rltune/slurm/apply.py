@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rltune.config.slurm import BandConfig
+from rltune.config.slurm import Band
 from rltune.slurm.decide import Decision
 from rltune.slurm.observe import View
 from rltune.slurm.ownership import Assignment, Ownership
@@ -38,7 +38,7 @@ class Plan:
     ownership: Ownership
     forgotten: dict[int, str]
     """Jobs that are no longer on the list, each with the reason."""
-    band: BandConfig
+    band: Band
 
     @property
     def unranked(self) -> list[SlurmJob]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy
+from rltune.config.max_wait import bound_of
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.apply import Journal, Plan, Writer
@@ -329,7 +330,7 @@ class Controller:
         """A ranking with the jobs first that have waited longer than their size may, the longest wait first."""
         jobs, limits = {job.id: job for job in view.ranked}, self.config.max_wait_h
         since = {number: max(jobs[number].submit_s, jobs[number].eligible_s or 0.0) for number in order}
-        hours = {number: limits[self.config.size_of(jobs[number].gpus)] for number in order}
+        hours = {number: bound_of(limits, jobs[number].gpus) for number in order}
         late = sorted((n for n in order if view.now_s - since[n] > 3600 * hours[n]), key=since.__getitem__)
         first = set(late)
         return late + [number for number in order if number not in first]

@@ -15,7 +15,7 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import ranker_of
 from rltune.cluster.fit import Jobs
 from rltune.config.run import LookaheadConfig
-from rltune.config.slurm import BandConfig, SlurmConfig
+from rltune.config.slurm import Band, SlurmConfig
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Run
 from rltune.simulator.config import SchedulerConfig
@@ -116,7 +116,7 @@ def _exclusive(view: View, starts: dict[int, dict[str, int]]) -> frozenset[int]:
     return frozenset(exclusive)
 
 
-def assign(order: Sequence[int], current: Mapping[int, int], band: BandConfig) -> dict[int, int]:
+def assign(order: Sequence[int], current: Mapping[int, int], band: Band) -> dict[int, int]:
     """Job → new priority, for the fewest jobs that have to change so that ``order`` (first goes first) holds.
 
     The most jobs that are already in order, with priorities in the band, keep theirs (a longest decreasing subsequence);
@@ -135,7 +135,7 @@ def assign(order: Sequence[int], current: Mapping[int, int], band: BandConfig) -
     return {job: value for job, value in zip(order, new, strict=True) if current.get(job) != value}
 
 
-def _longest_decreasing(values: Sequence[int], band: BandConfig) -> list[int]:
+def _longest_decreasing(values: Sequence[int], band: Band) -> list[int]:
     """Positions of a longest strictly decreasing subsequence of the values inside the band."""
     tails: list[int] = []  # negative values that end the best subsequence of each length
     ends: list[int] = []
@@ -157,7 +157,7 @@ def _longest_decreasing(values: Sequence[int], band: BandConfig) -> list[int]:
     return chosen[::-1]
 
 
-def _fill(n: int, kept: Mapping[int, int], band: BandConfig) -> list[int] | None:
+def _fill(n: int, kept: Mapping[int, int], band: Band) -> list[int] | None:
     """Strictly decreasing priorities with the kept ones in their positions; None where some gap is too narrow."""
     values = [0] * n
     marks = [(-1, band.high + 1), *sorted(kept.items()), (n, band.low - 1)]

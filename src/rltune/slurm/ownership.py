@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from rltune.config.slurm import BandConfig
+from rltune.config.slurm import Band
 from rltune.slurm.records import ENDED_STATES, WAITING_STATES, JobState, Parsed, Slurm, SlurmJob
 
 FORMAT = 3
@@ -38,7 +38,7 @@ class Assignment:
     ended_s: float = 0.0
     """When it was found to have ended, s since 1970; 0 for a job that waits or runs."""
 
-    def includes(self, priority: int, band: BandConfig) -> bool:
+    def includes(self, priority: int, band: Band) -> bool:
         """Whether the controller may have given the job this priority: any of the band, since one sent earlier may arrive
         late; or one of the list, in case the band has changed."""
         return priority > 0 and (priority in band or priority in (self.priority, self.previous))
@@ -72,7 +72,7 @@ class Ownership:
         """Assignments of jobs that have not ended."""
         return {job: given for job, given in self.assigned.items() if not given.ended_s}
 
-    def raised(self, jobs: Iterable[SlurmJob], band: BandConfig) -> list[int]:
+    def raised(self, jobs: Iterable[SlurmJob], band: Band) -> list[int]:
         """Jobs whose priority somebody has raised to another one of the band; only operators can. Without tasks of arrays,
         which get what their array gets."""
         waiting = (job for job in jobs if job.state in WAITING_STATES and job.array_id is None)
@@ -90,16 +90,16 @@ class Ownership:
         """Whether a job was given whole nodes."""
         return job in self.assigned and self.assigned[job].exclusive
 
-    def owns(self, job: SlurmJob, band: BandConfig) -> bool:
+    def owns(self, job: SlurmJob, band: Band) -> bool:
         """Whether a job waits with a priority that the controller gave it, or its array."""
         assignment = self.assigned.get(job.id) or self.assigned.get(job.array_id or 0)
         return job.state in WAITING_STATES and assignment is not None and assignment.includes(job.priority, band)
 
-    def owned(self, jobs: Iterable[SlurmJob], band: BandConfig) -> dict[int, int]:
+    def owned(self, jobs: Iterable[SlurmJob], band: Band) -> dict[int, int]:
         """Jobs that wait with a priority that the controller gave them → that priority."""
         return {job.id: job.priority for job in jobs if self.owns(job, band)}
 
-    def set_by_others(self, jobs: Iterable[SlurmJob], band: BandConfig) -> frozenset[int]:
+    def set_by_others(self, jobs: Iterable[SlurmJob], band: Band) -> frozenset[int]:
         """Jobs that wait with a priority that somebody else gave them after the controller had, including tasks that
         inherit it from their array."""
         others = [job for job in jobs if job.state in WAITING_STATES and job.priority and not self.owns(job, band)]
@@ -138,7 +138,7 @@ def look_up(slurm: Slurm, jobs: Sequence[int]) -> tuple[dict[int, JobState], fro
 def update_ownership(
     old: Ownership,
     read: Parsed[SlurmJob],
-    band: BandConfig,
+    band: Band,
     unaccounted: Collection[int] = (),
     over: Collection[int] = (),
     now_s: float = 0.0,
@@ -192,7 +192,7 @@ def update_ownership(
     return Ownership(kept, overridden), forgotten
 
 
-def _missed(given: Assignment, records: Iterable[SlurmJob], band: BandConfig) -> int:
+def _missed(given: Assignment, records: Iterable[SlurmJob], band: Band) -> int:
     """Consecutive answers, including this one, that did not show that an assignment still matters."""
     for job in records:
         if job.state not in WAITING_STATES or given.includes(job.priority, band) or given.exclusive:
@@ -200,7 +200,7 @@ def _missed(given: Assignment, records: Iterable[SlurmJob], band: BandConfig) ->
     return given.missed + 1
 
 
-def _is_seen(given: Assignment, own: SlurmJob | None, band: BandConfig) -> bool:
+def _is_seen(given: Assignment, own: SlurmJob | None, band: Band) -> bool:
     """Whether a job was last seen waiting with a priority of the controller's (priorities of others apart)."""
     if own is None:
         return given.seen

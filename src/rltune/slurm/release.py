@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from rltune.config.slurm import BandConfig, SlurmConfig
+from rltune.config.slurm import Band, SlurmConfig
 from rltune.slurm.ownership import Assignment, Ownership, look_up, update_ownership
 from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, Slurm, SlurmJob
 
@@ -37,7 +37,7 @@ class Released:
     """Waiting jobs of the ranked partitions whose priority of the band is not from the list."""
 
 
-def release(slurm: Slurm, jobs: Mapping[int, int], band: BandConfig, fresh: bool) -> Iterator[Outcome]:
+def release(slurm: Slurm, jobs: Mapping[int, int], band: Band, fresh: bool) -> Iterator[Outcome]:
     """Release jobs that waited with these priorities, batch by batch, if they still do: an outcome each.
 
     Before each batch Slurm reports its jobs again, but for the first where the priorities are ``fresh``. A job that has

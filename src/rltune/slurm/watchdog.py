@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rltune.cluster.fit import Jobs
+from rltune.config.max_wait import size_of
 from rltune.config.slurm import EligibleConfig, SlurmConfig, WatchdogConfig
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import could_start, resume
@@ -132,7 +133,7 @@ class Shadow:
 
     def _tails(self, gpus: np.ndarray, *waits: np.ndarray) -> dict[str, tuple[float, float]]:
         """The largest wait and, of as many jobs as it takes, the 95th and 99th percentile, of each size of jobs."""
-        sizes, found = np.array([self.config.size_of(int(n)) for n in gpus]), {}
+        sizes, found = np.array([size_of(self.config.max_wait_h, int(n)) for n in gpus]), {}
         for size in np.unique(sizes):
             own = [wait[sizes == size] for wait in waits]
             for share, name, least in (

@@ -8,6 +8,9 @@ import numpy as np
 
 from rltune.errors import ConfigError
 
+VALIDATION_SHARE = 0.1
+"""Of the jobs that training may use, the last tenth is kept for choices (checkpoint, settings)."""
+
 
 @dataclass(frozen=True)
 class Split:
@@ -18,13 +21,13 @@ class Split:
     test: tuple[int, int]
 
 
-def split_points(n_jobs: int, train: float = 0.9, validation: float = 0.1) -> Split:
+def split_points(n_jobs: int, train: float = 0.9, validation: float = VALIDATION_SHARE) -> Split:
     """Split ``n_jobs`` rows in time (paper §3.1.1: first 90 % for training, last 10 % held out).
 
     Args:
         n_jobs: rows of the job table.
         train: share, from the beginning, that training and every choice may use; the rest is test.
-        validation: share of that, at its end, kept for choices (checkpoint, settings).
+        validation: share of that, at its end, kept for choices.
 
     Raises:
         ConfigError: a range without a job.

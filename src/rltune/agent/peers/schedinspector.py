@@ -25,7 +25,6 @@ from rltune.cluster.layout import Layout
 from rltune.environment.features import columns_of
 from rltune.environment.observation import Observer
 from rltune.environment.vector import in_order
-from rltune.policies import FIRST_DYNAMIC
 from rltune.simulator.state import State
 
 MAX_REJECTIONS = 72
@@ -69,7 +68,7 @@ class InspectorRanker:
         """Answer the engine's RANK questions."""
         if self._run is not state.status:
             self._run, self._rejected = state.status, np.zeros(state.start.shape, np.int64)
-        if state.options.base >= FIRST_DYNAMIC:
+        if state.options.reranks:
             in_order(self.observer.layout.nodes, self.observer.jobs, state, asking)
         seen = self.observer(state, asking)
         state.score[asking] = np.arange(state.score.shape[1], dtype=float)

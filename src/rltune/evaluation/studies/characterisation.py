@@ -146,10 +146,9 @@ def simulated_wait(jobs: pd.DataFrame, fitted: pd.DataFrame, cluster: ClusterCon
 
 def before_test(run: Run, jobs: pd.DataFrame, fitted: Mapping[str, pd.DataFrame]) -> int:
     """How many of a trace's jobs, from the first, are before every test part there is of it."""
-    split = run.config.split
 
     def test_begins(rows: pd.DataFrame) -> float:
-        return float(rows["submit_s"].iloc[split_points(len(rows), split.train, split.validation).test[0]])
+        return float(rows["submit_s"].iloc[split_points(len(rows), run.config.train_share).test[0]])
 
     return int(np.searchsorted(jobs["submit_s"], min(map(test_begins, [jobs, *fitted.values()])), side="left"))
 
@@ -178,10 +177,10 @@ def _estimates(
 
 
 def _loads(run: Run, fitted: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    rows, split = [], run.config.split
+    rows = []
     for name, jobs in fitted.items():
         cluster = run.clusters[name]
-        test = slice(*split_points(len(jobs), split.train, split.validation).test)
+        test = slice(*split_points(len(jobs), run.config.train_share).test)
         loads = {"load_all": offered_load(jobs, cluster.gpus), "load_test": offered_load(jobs.iloc[test], cluster.gpus)}
         rows.append({"cluster": cluster.title, "gpus": cluster.gpus, **loads})
     return pd.DataFrame(rows)

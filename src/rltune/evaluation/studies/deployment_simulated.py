@@ -41,7 +41,7 @@ def first_jobs(settings: Deployment, workload: Workload) -> np.ndarray:
         raise ConfigError(
             f"deployment: {settings.repetitions} repetitions of {settings.jobs:,} jobs need {wanted:,}, found "
             f"{end - begin:,} in the test part of {workload.meta.name}; ask for fewer, give the trace more jobs, or "
-            "lower `split.train`"
+            "lower `train_share`"
         )
     return begin + settings.jobs * np.arange(settings.repetitions)
 

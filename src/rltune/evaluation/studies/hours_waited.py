@@ -1,7 +1,7 @@
 """Hours waited under several schedulers on a cluster's own log: shares with intervals, groups, and a recommendation.
 
 The frames of jobs have one row per scheduler × seed × job: ``scheduler``, ``seed``, ``kind`` (current | rule | qssf |
-configuration | rltune), ``job_id``, ``block`` (of arrivals, numbered in order of time), ``gpus``, ``wait_s``, ``bsld``. Every
+configuration | rltune | bounded), ``job_id``, ``block`` (of arrivals, numbered in order of time), ``gpus``, ``wait_s``, ``bsld``. Every
 scheduler has the same jobs.
 """
 
@@ -24,6 +24,8 @@ QSSF = "qssf"
 CONFIGURATION = "configuration"
 """What an agent chose besides the order of the queue (rltune.agent.scheduler_choice), with its base policy instead of its network."""
 RLTUNE = "rltune"
+BOUNDED = "bounded"
+"""RLTune with the maximum waits that the controller of a live cluster keeps to."""
 HEAVY, LIGHT = 0.9, 0.5
 """Quantiles of the GPU-hours that users used before the measured part: heavy users above the one, light up to the other."""
 USERS = ("heavy", "middle", "light")
@@ -56,10 +58,10 @@ def less(jobs: pd.DataFrame, ours: str, theirs: str, measure: str, intervals: In
 
 def totals(jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """One row per scheduler: scheduler, kind, jobs, seeds, windows (blocks), total ``wait_h`` and ``gpu_h`` (GPU-hours waited
-    for), ``wait_mean_s``, ``wait_median_s``, ``wait_p95_s``, ``bsld`` (mean); and for wait, gpu and bsld the reduction from
+    for), ``wait_mean_s``, ``wait_median_s``, ``wait_p95_s``, ``wait_max_s``, ``bsld`` (mean); and for wait, gpu and bsld the reduction from
     the current rule: ``less_wait``, ``…_low``, ``…_high``, ``…_p`` (fractions; NaN for the current rule).
 
-    Sums and means are averages over the seeds; quantiles are those of the jobs of all seeds.
+    Sums, means and the largest waits are averages over the seeds; quantiles are those of the jobs of all seeds.
     """
     rows = []
     for (scheduler, kind), mine in jobs.groupby(["scheduler", "kind"], sort=False):
@@ -75,6 +77,7 @@ def totals(jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
             "wait_mean_s": wait.mean(),
             "wait_median_s": wait.median(),
             "wait_p95_s": wait.quantile(0.95),
+            "wait_max_s": mine.groupby("seed")["wait_s"].max().mean(),
             "bsld": mine["bsld"].mean(),
         }
         for measure in MEASURES:
@@ -103,7 +106,7 @@ def steps(jobs: pd.DataFrame, intervals: Intervals, configuration: str = CONFIGU
     """
     hours = {s: by_block(jobs, s, "wait").sum(axis=1).mean() for s in dict.fromkeys(jobs["scheduler"])}
     order = (best_rule(jobs), QSSF, CONFIGURATION, RLTUNE)
-    pairs = [(name, CURRENT) for name in hours if name != CURRENT]
+    pairs = [(name, CURRENT) for name in hours if name not in (CURRENT, BOUNDED)]
     pairs += [(ours, theirs) for i, ours in enumerate(order) for theirs in order[:i]] + [(RLTUNE, configuration)]
     rows, blocks = [], jobs["block"].nunique()
     for ours, theirs in dict.fromkeys(pairs):
@@ -224,7 +227,8 @@ def recommend(totals: pd.DataFrame, steps: pd.DataFrame, min_saving: float, used
             step = compared.loc[(higher, chosen)]
             chosen = higher if step["shows"] == "fewer" and step["gain"] >= min_saving else chosen
     if chosen == CURRENT:
-        fewest = str(totals.loc[totals["wait_h"].idxmin(), "scheduler"])
+        free = totals[totals["scheduler"] != BOUNDED]
+        fewest = str(free.loc[free["wait_h"].idxmin(), "scheduler"])
         looks = fewest != CURRENT and compared.loc[(fewest, CURRENT), "high"] >= min_saving
         return Advice("open" if looks else "keep", CURRENT, reached, blocks)
     return Advice("rule" if chosen == best else chosen, chosen, reached, blocks)

@@ -14,12 +14,14 @@ from rltune.cluster.load import gpus_in_use, offered_load
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, whatif as settings
 from rltune.config.context import Run
+from rltune.config.max_wait import DEFAULT as MAX_WAIT_H
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import Contender, contender_of, run, scheduler_used
 from rltune.evaluation.groups import LARGE, SIZES, size_class
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import (
+    BOUNDED,
     CONFIGURATION,
     CURRENT,
     QSSF,
@@ -43,7 +45,7 @@ class Entry:
 
     scheduler: str
     kind: str
-    """current | rule | qssf | configuration | rltune."""
+    """current | rule | qssf | configuration | rltune | bounded."""
     seed: int
     contender: Contender
     workload: Workload
@@ -108,7 +110,8 @@ class WhatIfStudy:
     def entries(self) -> Iterator[Entry]:
         """Every scheduler, one after the other.
 
-        The configuration that the agents chose in training, without their networks, is one of them unless a rule has it.
+        The configuration that the agents chose in training, without their networks, is one of them unless a rule has it; so
+        are the agents with the maximum waits that their controller keeps to, unless the run has them everywhere.
         """
         given = self.cells[0].estimate
         for scheduler, contender in self._rules.items():
@@ -124,6 +127,9 @@ class WhatIfStudy:
         for cell, agent, (_, jobs) in zip(self.cells, self.agents, self._chosen, strict=True):
             name = given if jobs is self.workload.jobs else f"{given}, as calibrated"
             yield Entry(RLTUNE, "rltune", cell.seed, agent, self.workload, name)
+            if agent.scheduler.max_wait_h != MAX_WAIT_H:
+                bounded = replace(agent, scheduler=replace(agent.scheduler, max_wait_h=MAX_WAIT_H))
+                yield Entry(BOUNDED, "bounded", cell.seed, bounded, self.workload, name)
 
     def _rule(self, of: Rule) -> Contender:
         cell = self.cells[0].but(policy=of.policy, backfill=of.backfill, placement="best_fit")
@@ -164,7 +170,7 @@ class WhatIfStudy:
         if end - begin < 2:
             raise ConfigError(
                 f"whatif: found {end - begin} jobs in the last part of {self.cells[0].trace}, expected more; give a "
-                "longer log, or a smaller `split.train`"
+                "longer log, or a smaller `train_share`"
             )
         frames, facts = [], []
         groups = user_groups(self.table.iloc[:begin], self.table["who"].iloc[self.measured]).to_numpy()
@@ -250,7 +256,7 @@ class WhatIfStudy:
         ``jobs``), block, at (its beginning, local time), wait_h (mean of the seeds)."""
         begins = pd.Series(self.block_start.dt.strftime("%Y-%m-%d %H:%M").to_numpy(), self.blocks)
         recorded = self.recorded().dropna(subset="wait_s").assign(scheduler="recorded", seed=0)
-        both = pd.concat([recorded, jobs], ignore_index=True)
+        both = pd.concat([recorded, jobs[jobs["scheduler"] != BOUNDED]], ignore_index=True)
         hours = both.groupby(["scheduler", "seed", "block"], sort=False)["wait_s"].sum() / 3600
         found = hours.groupby(["scheduler", "block"], sort=False).mean().reset_index(name="wait_h")
         return found.assign(at=found["block"].map(begins.groupby(level=0).first()))
@@ -260,7 +266,7 @@ class WhatIfStudy:
 
         A grouping is left out if no job's group is known.
         """
-        frames = []
+        frames, jobs = [], jobs[jobs["scheduler"] != BOUNDED]
         for grouping, order in GROUPINGS.items():
             if len(known := jobs[jobs[grouping].notna()]):
                 found = in_groups(known, grouping, intervals).assign(grouping=grouping)

@@ -14,6 +14,7 @@ from rltune.report.figures.fairness import fairness as fairness
 from rltune.report.figures.fig5 import fig5 as fig5
 from rltune.report.figures.fig6 import fig6 as fig6
 from rltune.report.figures.fig17 import fig17 as fig17
+from rltune.report.figures.gpu_types import gpu_types as gpu_types
 from rltune.report.figures.headroom import headroom as headroom
 from rltune.report.figures.improvements import improvements as improvements
 from rltune.report.figures.loads_compared import loads_compared as loads_compared

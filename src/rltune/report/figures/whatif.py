@@ -21,6 +21,7 @@ LOOKS = {
     "qssf": style.PURPLE,
     "configuration": style.GREEN,
     "rltune": style.BLUE,
+    "bounded": style.MUTED,
 }
 RULES = (style.SKY, style.VERMILION, style.INK, style.GREEN)
 """Colours of rules where each has its own."""

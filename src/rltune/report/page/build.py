@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,23 +30,31 @@ def build(
     out: Path,
     notebooks: Iterable[str] = (),
     benchmarks: Path | None = None,
+    made: Sequence[Mapping[str, str]] = (),
     root: Path | None = None,
 ) -> Path:
     """Write the page to ``out`` and return its path.
 
     ``folder``: of the artefacts; ``notebooks``: names of the pages in the folder `notebooks` next to the page;
-    ``benchmarks``: folder of the workflow's measurements; ``root``: the project's, found from the working folder. The
+    ``benchmarks``: folder of the workflow's measurements; ``made``: what the notebooks recorded (rltune.sources.made); ``root``: the project's, found from the working folder. The
     page shows those of the run's artefacts that are there and names those that are not; what an earlier configuration
     left in the folder is not shown. Raises DataError where an artefact is broken, ConfigError where the configuration or
     the paper's numbers are.
     """
     wanted = artefacts.expected(run.config)
     there = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
-    write_text(out, render(run, there, sorted(notebooks), benchmarks, root or project_root()))
+    write_text(out, render(run, there, sorted(notebooks), benchmarks, made, root or project_root()))
     return out
 
 
-def render(run: Run, there: dict[str, Saved], notebooks: list[str], benchmarks: Path | None, root: Path) -> str:
+def render(
+    run: Run,
+    there: dict[str, Saved],
+    notebooks: list[str],
+    benchmarks: Path | None,
+    made: Sequence[Mapping[str, str]],
+    root: Path,
+) -> str:
     """The page's HTML."""
     paper = load_paper(root)
     rows = summary.comparisons(there)
@@ -54,9 +62,8 @@ def render(run: Run, there: dict[str, Saved], notebooks: list[str], benchmarks: 
     labels: dict[str, list[str]] = {}
     for trace in run.traces.values():
         labels.setdefault(trace.data, []).append(trace.title)
-    sections, aside = contents.chapters(there), []
-    if operator := run.config.whatif is not None:
-        sections, aside = contents.for_an_operator(there)
+    operator = run.config.whatif is not None and len(run.traces) == 1  # a run about the user's own cluster
+    sections = contents.for_an_operator(there) if operator else contents.chapters(there)
     theme, js = inline.part("theme.js"), inline.part("page.js")
     main = [entry.id for entry in artefacts.chapters()[contents.SUMMARY].entries]
     html = (
@@ -78,8 +85,7 @@ def render(run: Run, there: dict[str, Saved], notebooks: list[str], benchmarks: 
             confidence=f"{100 * run.config.evaluation.confidence:.0f} %",
             operator=operator,
             sections=sections,
-            aside=aside,
-            chapters_here=[s.id for s, _ in (*sections, *aside)],
+            chapters_here=[s.id for s, _ in sections],
             summary_artefacts=[there[n] for n in main if n in there],
             missing=contents.missing(run.config, there),
             shared_notes=contents.shared_notes(there),
@@ -91,7 +97,7 @@ def render(run: Run, there: dict[str, Saved], notebooks: list[str], benchmarks: 
             paper=paper,
             rule=RULE,
             notebooks=notebooks,
-            provenance=provenance.gather(run, root, benchmarks),
+            provenance=provenance.gather(run, root, benchmarks, made),
         )
     )
     return re.sub(r"\n\s*\n+", "\n", html)

@@ -49,15 +49,14 @@ def chapters(there: dict[str, Saved]) -> Chapters:
     return found
 
 
-def for_an_operator(there: dict[str, Saved]) -> tuple[Chapters, Chapters]:
-    """(The chapters of a page about a user's cluster, those of the paper that are left); none of them empty."""
-    first = [(chapter, shown) for chapter, shown in chapters(there) if chapter.id == "whatif"]
+def for_an_operator(there: dict[str, Saved]) -> Chapters:
+    """The chapters of a page about a user's cluster, none of them empty; the recommendation stands in its summary."""
+    without = {name: saved for name, saved in there.items() if name != "whatif-recommendation"}
+    found = [(chapter, shown) for chapter, shown in chapters(without) if chapter.id == "whatif"]
     for name, text in artefacts.read("operator").items():
         chapter = Chapter(name, text["title"], "", text["lead"], ())
-        first.append((chapter, [there[n] for n in text["artefacts"] if n in there]))
-    used = {saved.artefact.id for _, shown in first for saved in shown}
-    rest = chapters({name: saved for name, saved in there.items() if name not in used})
-    return tuple([(c, shown) for c, shown in some if shown] for some in (first, rest))
+        found.append((chapter, [there[n] for n in text["artefacts"] if n in there]))
+    return [(chapter, shown) for chapter, shown in found if shown]
 
 
 def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:

@@ -8,6 +8,7 @@ from rltune.config.context import Run
 from rltune.evaluation.intervals import FEWEST
 from rltune.report.common import policy_title
 from rltune.report.format import show
+from rltune.traces.split import VALIDATION_SHARE
 
 
 def methods(run: Run) -> dict[str, Any]:
@@ -16,9 +17,9 @@ def methods(run: Run) -> dict[str, Any]:
     evaluation, cells, most = config.evaluation, config.cells(), config.evaluation.max_windows
     windows = "all that fit" if most is None else f"at most {show(most, 'int')} of each length, evenly spread"
     return {
-        "train": show(config.split.train, "percent"),
-        "validation": show(config.split.validation, "percent"),
-        "test": show(1 - config.split.train, "percent"),
+        "train": show(config.train_share, "percent"),
+        "validation": show(VALIDATION_SHARE, "percent"),
+        "test": show(1 - config.train_share, "percent"),
         "lengths": _listed([show(n, "int") for n in sorted(evaluation.sequence_jobs)]),
         "windows": windows,
         "policies": _listed([policy_title(p) for p in evaluation.baseline_policies]),

@@ -1,12 +1,11 @@
-"""Where the numbers come from: configuration, seeds, versions, commit, machine, seconds a stage."""
+"""Where the numbers come from: configuration, seeds, what each notebook recorded, seconds a stage."""
 
 from __future__ import annotations
 
 import os
-import platform
-import subprocess
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,10 @@ import pandas as pd
 
 from rltune.config.context import Run
 
-PACKAGES = (
-    "rltune numpy numba pandas pyarrow scipy tensorflow keras cvxpy ijson lightgbm matplotlib seaborn snakemake papermill"
-).split()
 
-
-def gather(run: Run, root: Path, benchmarks: Path | None) -> dict[str, Any]:
-    """Everything a reader needs to make the report again: run (when, from what and on what the page was made), seeds,
-    versions, config_path, config_text, and of the steps of the workflow stages (`stage`, `seconds`, longest first) and
+def gather(run: Run, root: Path, benchmarks: Path | None, made: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Everything a reader needs to make the report again: when the page was made; what each notebook recorded of commit,
+    machine and versions when it was executed (``made``); seeds, config_path, config_text, and of the steps of the workflow stages (`stage`, `seconds`, longest first) and
     kinds (`kind` of step, `steps` of it, their `seconds` in all); what cannot be found says so."""
     path = root / run.path
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
@@ -30,11 +25,11 @@ def gather(run: Run, root: Path, benchmarks: Path | None) -> dict[str, Any]:
     kinds = each.assign(kind=each["stage"].str.split("/").str[0]).groupby("kind", as_index=False)
     kinds = kinds.agg(steps=("seconds", "size"), seconds=("seconds", "sum"))
     return {
-        "run": {"Page made": when.strftime("%Y-%m-%d %H:%M UTC"), "Commit": commit(root), **machine()},
+        "run": {"Page made": when.strftime("%Y-%m-%d %H:%M UTC")},
+        "made": together(made),
         "config_path": path.name if not path.is_relative_to(root) else str(path.relative_to(root)),
         "config_text": path.read_text(encoding="utf-8") if path.is_file() else "not found",
         "seeds": seeds(run),
-        "versions": versions(),
         "stages": each,
         "kinds": kinds.sort_values(["seconds", "kind"], ascending=[False, True], ignore_index=True),
     }
@@ -54,49 +49,14 @@ def seeds(run: Run) -> dict[str, str]:
     }
 
 
-def versions() -> dict[str, str]:
-    """Python and the packages that could change a number."""
-    return {"Python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def commit(root: Path) -> str:
-    """The commit, and whether the files differ from it; in words where there is no git."""
-
-    def git(*arguments: str) -> str:
-        how = {"capture_output": True, "text": True, "timeout": 20, "check": True}
-        quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
-        return subprocess.run(["git", "-C", str(root), *arguments], env=quiet, **how).stdout.strip()
-
-    try:
-        if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
-            return "unknown (the project is not a git repository of its own)"
-        changed = len(git("status", "--porcelain").splitlines())
-        return git("rev-parse", "HEAD") + (f", with {changed} changed or new files" if changed else ", no file changed")
-    except (OSError, subprocess.SubprocessError):
-        return "unknown (no git here)"
-
-
-def machine() -> dict[str, str]:
-    """Cores, memory and system of the machine that made the page."""
-    model = platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        lines = info.read_text(errors="replace").splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    memory = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
-    return {
-        "Processor": model,
-        "Cores": str(os.cpu_count() or "unknown"),
-        "Memory": memory,
-        "System": f"{platform.system()} {platform.release()}",
-    }
+def together(made: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """What each result was made with (rltune.sources.made): one value where all agree, else each with its number of results."""
+    found = {}
+    for name in dict.fromkeys(name for one in made for name in one):
+        values = Counter(one.get(name, "not recorded") for one in made)
+        several = [f"{value} ({n} of {len(made)} notebooks)" for value, n in values.most_common()]
+        found[name] = next(iter(values)) if len(values) == 1 else "; ".join(several)
+    return found
 
 
 def stages(folder: Path | None, run: Run) -> pd.DataFrame:

@@ -101,8 +101,11 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
 
 
 def _others(there: dict[str, Saved]) -> dict[str, Any]:
-    """The ablation, the load, the cost; None where they are not there."""
-    found: dict[str, Any] = dict.fromkeys(("ablation", "load", "cost"))
+    """The ablation, the GPU types, the load, the cost; None where they are not there."""
+    found: dict[str, Any] = dict.fromkeys(("ablation", "gpu_types", "load", "cost"))
+    if "gpu-types-numbers" in there:
+        saved = there["gpu-types-numbers"]
+        found["gpu_types"] = saved.artefact.notes[: saved.frame["workload"].nunique()]
     if "fig10-numbers" in there and len(frame := there["fig10-numbers"].frame):
         rows = best_measured(frame)
         naive = rows[rows["variant"].str.startswith("naive") & rows["pro_over_low"].notna()]

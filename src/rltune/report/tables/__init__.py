@@ -15,6 +15,7 @@ from rltune.report.tables.deployment import (
 from rltune.report.tables.design import table1 as table1, table3 as table3, table5 as table5
 from rltune.report.tables.example_schedules import example_schedules as example_schedules
 from rltune.report.tables.fairness import fairness as fairness, losers as losers
+from rltune.report.tables.gpu_types import gpu_types as gpu_types
 from rltune.report.tables.heuristics import heuristics as heuristics
 from rltune.report.tables.latency import latency as latency
 from rltune.report.tables.loads_compared import loads_compared as loads_compared

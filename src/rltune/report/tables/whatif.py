@@ -7,8 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from rltune.config.max_wait import DEFAULT as MAX_WAIT_H
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
+from rltune.evaluation.studies.hours_waited import BOUNDED
 from rltune.policies import TITLES
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
@@ -16,40 +18,68 @@ from rltune.report.common import holm_note, with_holm
 from rltune.report.style import scheduler_title
 from rltune.report.templates import fill
 
+HOURS = (("mean", "wait_s", ""), *(("more", "more_s", end) for end in ("", "_low", "_high")))
 TESTED = {f"less_{m}_p": f"less_{m}_holm" for m in ("wait", "gpu", "bsld")}
+WAITS = {
+    "wait_mean_h": pd.Series.mean,
+    "wait_median_h": pd.Series.median,
+    "wait_p95_h": lambda wait: wait.quantile(0.95),
+    "wait_max_h": pd.Series.max,
+}
 GROUP_TITLE = {"user": "users", "size": "GPUs of a job"}
 ORDERS = {
     "fifo": "first come, first served",
     "sjf": "shortest first",
     "saf": "smallest area first",
     "smallest": "fewest GPUs first",
-    "multifactor": "Slurm’s priority, but for shorter jobs first",
-    "multifactor_size": "Slurm’s priority",
+    "multifactor": "Slurm’s priority with equal weights, but for shorter jobs first",
+    "multifactor_size": "Slurm’s priority with equal weights",
 }
 BACKFILLS = {
-    "easy": "backfilling with a reservation for the first job",
-    "conservative": "backfilling with a reservation for every job",
+    "easy": "backfilling with a planned start for the first job",
+    "conservative": "backfilling with a planned start for every job",
     "greedy": "any job that fits starts",
     "none": "no job starts before the first",
 }
-MULTIFACTOR = {"multifactor": "multifactor as in the paper", "multifactor_size": "Slurm multifactor"}
+SLURM = {
+    "fifo": "PriorityType=priority/basic",
+    "multifactor_size": "PriorityType=priority/multifactor and PriorityWeightAge, …Fairshare, …JobSize, …Partition, …QOS=1000",
+    "none": "SchedulerType=sched/builtin",
+    "easy": "SchedulerType=sched/backfill and SchedulerParameters=bf_job_part_count_reserve=1,bf_window=MINUTES",
+    "conservative": "SchedulerType=sched/backfill and SchedulerParameters=bf_continue,bf_max_job_test=JOBS,bf_window=MINUTES",
+}
+"""Order or backfilling → the lines of slurm.conf that set it (its manual page); the others have none."""
+MULTIFACTOR = {"multifactor": "multifactor as in the paper", "multifactor_size": "Slurm multifactor, equal weights"}
 Facts = Mapping[str, Any]
 
 
 def names(ran: pd.DataFrame) -> dict[str, str]:
-    """Scheduler → its name: `Current: Slurm multifactor + EASY`, `SAF + EASY`, `QSSF + EASY`, `RLTune`.
+    """Scheduler → its name: `Assumed: Slurm multifactor, equal weights + EASY`, `SAF + EASY`, `QSSF + EASY`, `RLTune`.
 
     ``ran``: scheduler, kind, policy, backfill.
     """
-    titles = {"qssf": "QSSF + EASY", "configuration": "RLTune’s configuration, no network", "rltune": "RLTune"}
+    titles = {
+        "qssf": "QSSF + EASY",
+        "configuration": "RLTune’s configuration, no network",
+        "rltune": "RLTune",
+        "bounded": "RLTune, maximum waits",
+    }
     rows = zip(ran["scheduler"], ran["kind"], map(full_title, ran["policy"], ran["backfill"]))
-    return {s: titles.get(kind, f"{'Current: ' * (kind == 'current')}{title}") for s, kind, title in rows}
+    return {s: titles.get(kind, f"{'Assumed: ' * (kind == 'current')}{title}") for s, kind, title in rows}
 
 
 def full_title(policy: str, backfill: str) -> str:
     """`FIFO + EASY`, `FIFO without backfilling`: all that an operator has to set. Slurm's multifactor is Slurm's own formula."""
     title = scheduler_title(policy, backfill).replace(TITLES[policy], MULTIFACTOR.get(policy, TITLES[policy]), 1)
     return title + (" without backfilling" if backfill == "none" else "")
+
+
+def max_wait() -> str:
+    """The controller's maximum waits in words: `24 h up to 1 GPU, 72 h up to 8 GPUs, 168 h for larger jobs`."""
+    *some, (_, last_h) = MAX_WAIT_H.items()
+    return ", ".join(
+        [*(f"{h:g} h up to {n} GPU{'s' if n > 1 else ''}" for n, h in some), f"{last_h:g} h for larger jobs"]
+    )
 
 
 def group_name(row: Mapping[str, Any]) -> str:
@@ -77,7 +107,8 @@ def sentences(
     name = names(ran)
     outcome, chosen = advice["outcome"], advice["chosen"]
     found = {(r["ours"], r["theirs"]): r for r in steps.to_dict("records")}
-    best = str(totals.loc[totals["wait_h"].idxmin(), "scheduler"])
+    free = totals[totals["scheduler"] != BOUNDED]
+    best = str(free.loc[free["wait_h"].idxmin(), "scheduler"])
     # while undecided RLTune is compared with the best rule, which is what QSSF was compared with
     best_rule = next((theirs for ours, theirs in found if ours == "qssf" and theirs != "current"), "current")
     against = best_rule if outcome == "open" else advice["reached"]
@@ -103,6 +134,8 @@ def sentences(
         ),
         orders=ORDERS,
         backfills=BACKFILLS,
+        slurm=SLURM,
+        max_wait=max_wait(),
         groups=[
             {**row, "name": group_name(row), "current_s": current[row["grouping"], row["group"]]}
             for row in groups[groups["scheduler"] == chosen].to_dict("records")
@@ -139,10 +172,12 @@ def whatif_numbers(
     own = ran.drop_duplicates("scheduler").set_index("scheduler")
     settings = {s: f"{full_title(r['policy'], r['backfill'])}, {r['estimate']}" for s, r in own.iterrows()}
     first_h = totals["wait_h"].iloc[0]
-    frame = with_holm(totals, TESTED).assign(
+    untested = totals.assign(**{p: totals[p].where(totals["scheduler"] != BOUNDED) for p in TESTED})
+    frame = with_holm(untested, TESTED).assign(
         title=totals["scheduler"].map(names(ran)),
         utilisation=totals["scheduler"].map(ran.groupby("scheduler")["utilisation"].mean()),
         ran=totals["scheduler"].map(settings),
+        **{name: totals[name.replace("_h", "_s")] / 3600 for name in WAITS},
         **{f"hours_less{end}": totals[f"less_wait{end}"] * first_h for end in ("", "_low", "_high")},
         data=facts["data"],
     )
@@ -155,7 +190,7 @@ def whatif_numbers(
             "windows": known["block"].nunique(),
             "wait_h": wait.sum() / 3600,
             "gpu_h": float((wait * known["gpus"]).sum()) / 3600,
-            **{"wait_mean_s": wait.mean(), "wait_median_s": wait.median(), "wait_p95_s": wait.quantile(0.95)},
+            **dict(zip(WAITS, (of(wait) / 3600 for of in WAITS.values()), strict=True)),
             "bsld": known["bsld"].mean(),
             "utilisation": recorded_used,
             "data": facts["data"],
@@ -168,8 +203,10 @@ def whatif_numbers(
         facts=facts,
         confidence=confidence,
         unit=f"{facts['machine']} h",
+        max_wait=max_wait(),
+        bounded=(totals["scheduler"] == BOUNDED).any(),
         calibrated=ran["estimate"].astype(str).str.endswith("as calibrated").any(),
-        holm=holm_note(frame, TESTED, "over the current policy", confidence),
+        holm=holm_note(frame, TESTED, "over the assumed policy", confidence),
     ), frame
 
 
@@ -178,7 +215,7 @@ def whatif_steps(
 ) -> tuple[Artefact, pd.DataFrame]:
     """The table `whatif-steps`: the comparisons that the recommendation uses."""
     titles = {f"{side}_title": steps[side].map(names(ran)) for side in ("ours", "theirs")}
-    frame = steps.assign(**titles, data=facts["data"])
+    frame = steps.assign(**titles, shows=steps["shows"].replace("open", "not significant"), data=facts["data"])
     return describe("whatif-steps", frame, alpha=1 - confidence, least_gain=worth), frame
 
 
@@ -191,6 +228,7 @@ def whatif_groups(
         name=list(map(group_name, groups.to_dict("records"))),
         data=facts["data"],
         wait_h=groups["wait_s"] * groups["jobs"] / 3600,
-        shows=groups["shows"].where(groups["scheduler"] != "current", ""),
+        **{f"{name}_h{end}": groups[f"{of}{end}"] / 3600 for name, of, end in HOURS},
+        shows=groups["shows"].replace("open", "not significant").where(groups["scheduler"] != "current", ""),
     )
     return describe("whatif-groups-numbers", frame, confidence=confidence, alpha=1 - confidence), frame

@@ -4,9 +4,8 @@ A job: ``{status, vc, jobid, submitted_time, user, attempts: [{start_time, end_t
 times are wall clock without a zone, and may be missing or ``"None"``; ``attempts`` and ``detail`` may be empty.
 
 Rules:
-- ``run_s`` is by the trace's ``run_time``, over the attempts that have both times, in order: ``sum`` (default), the sum
-  of end − start, as a retried job held its GPUs that long; ``span``, from the first start to the last end, pauses
-  between the attempts included.
+- ``run_s`` is the sum of end − start over the attempts that have both times, in order: a retried job held its GPUs that
+  long.
 - ``wait_s`` is the first start − submission; where the log has the start before the submission it is null (counted).
 - ``gpus`` is the number of GPUs listed in the ``detail`` of the first attempt that has any: what the user asked for;
   later attempts of a job ask for the same (those that do not are counted).
@@ -54,16 +53,14 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     whole = end >= start
     audit.note("attempt ends before it starts: not counted in the run time", (end < start).sum())
     tried, complete = np.bincount(owner, minlength=rows), np.bincount(owner[whole], minlength=rows)
-    run = {"sum": np.bincount(owner[whole], weights=(end - start)[whole], minlength=rows)}
-    run["span"] = _extreme(np.fmax, end[whole], owner[whole], rows) - _extreme(
-        np.fmin, start[whole], owner[whole], rows
-    )
+    run = np.bincount(owner[whole], weights=(end - start)[whole], minlength=rows)
+    span = _extreme(np.fmax, end[whole], owner[whole], rows) - _extreme(np.fmin, start[whole], owner[whole], rows)
     gpus = np.array(jobs["gpus"], dtype=np.float64)
     for remark, holds in (
         ("job with an attempt without times, run time from its other attempts", (complete > 0) & (complete < tried)),
-        (f"job with more than one attempt, run time is their {trace.run_time}", complete > 1),
-        ("job whose attempts have pauses between them: their span is longer than their sum", run["span"] > run["sum"]),
-        ("job whose attempts overlap: their sum is longer than their span", run["sum"] > run["span"]),
+        ("job with more than one attempt, run time is their sum", complete > 1),
+        ("job whose attempts have pauses between them: their span is longer than their sum", span > run),
+        ("job whose attempts overlap: their sum is longer than their span", run > span),
         ("job whose attempts list different numbers of GPUs: the first counts", np.array(jobs["varies"])),
     ):
         audit.note(remark, holds.sum())
@@ -72,7 +69,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "user": jobs["user"],
         "vc": jobs["vc"],
         "submit_unix_s": submit,
-        "run_s": run[trace.run_time],
+        "run_s": run,
         "gpus": gpus,
         "wait_s": _extreme(np.fmin, start, owner, rows) - submit,
         "status": _text(jobs["status"]).map(STATUS),

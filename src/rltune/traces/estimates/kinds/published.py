@@ -57,13 +57,13 @@ def published_run_s(jobs: pd.DataFrame, trace: str, predictions: Predictions | N
         table = pd.read_csv(path, dtype="str", keep_default_na=False)
     except (ValueError, OSError, EOFError) as error:  # pandas' own errors are ValueErrors
         raise DataError(f"{where}: {path}: not readable as CSV ({error})") from None
-    for column in (predictions.job_id, value):
+    for column in ("job_id", value):
         if column not in table:
             raise DataError(f"{where}: {path}: no column {column!r}; found {', '.join(map(str, table))}")
-    ids = table[predictions.job_id]
+    ids = table["job_id"]
     if ids.duplicated().any():
         twice = ids[ids.duplicated()].iloc[0]
-        raise DataError(f"{where}: {path}: column {predictions.job_id}: found {twice!r} twice, expected each job once")
+        raise DataError(f"{where}: {path}: column job_id: found {twice!r} twice, expected each job once")
     seconds = pd.to_numeric(table[value], errors="coerce").to_numpy(np.float64)
     bad = ~(np.isfinite(seconds) & (seconds > 0))
     if bad.any():

@@ -1,0 +1,177 @@
+"""How fast jobs run on each GPU type: a measured profile, or one ratio a type, and which model a job trains.
+
+A profile is a CSV file: ``model``, ``gpus``, ``gpu_type``, ``consolidated_steps_per_s`` (on as few nodes as possible) and
+``unconsolidated_steps_per_s`` (spread over more; empty: not measured, taken to be the same). 0: the model does not run
+there, as for want of memory. The one that
+ships, ``gavel``, was measured by Narayanan et al. (OSDI 2020) on K80, P100 and V100.
+
+A job whose trace does not name its model is given one by its id, each model measured at its number of GPUs with the same
+chance, as Gavel's generator of jobs does. That is an assumption, not data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rltune.errors import DataError
+from rltune.traces.columns import job_uniform
+
+GAVEL = Path(__file__).parents[1] / "data" / "gavel_throughputs.csv"
+STEPS = ["consolidated_steps_per_s", "unconsolidated_steps_per_s"]
+COLUMNS = ["model", "gpus", "gpu_type", *STEPS]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Steps per second of models on numbers of GPUs of each type."""
+
+    path: str
+    models: tuple[str, ...]
+    gpus: np.ndarray
+    """[G] int64, ascending."""
+    types: tuple[str, ...]
+    """In lower case."""
+    steps: np.ndarray
+    """[models, G, types, 2] float64: consolidated, spread; NaN where not measured, 0 where the model does not run."""
+
+
+@dataclass(frozen=True)
+class Slowdowns:
+    """How many times as long each job runs on each type of a cluster as where it was recorded; ∞ where it does not run."""
+
+    consolidated: np.ndarray
+    """[J, T] float64, on as few nodes as possible."""
+    spread: np.ndarray
+    """[J, T] float64, on more nodes."""
+    model: np.ndarray
+    """[J] object, names; empty where all models have one speed."""
+    mean_speed: np.ndarray
+    """[T] float64, of the models of the profile, each relative to its fastest type."""
+
+    def take(self, rows: np.ndarray) -> Slowdowns:
+        """Those of some jobs."""
+        return Slowdowns(self.consolidated[rows], self.spread[rows], self.model[rows], self.mean_speed)
+
+    def fastest(self, able: np.ndarray) -> np.ndarray:
+        """The least of the slowdowns of each job [J], on the types where it is ``able`` [J, T] to run."""
+        return np.where(able, np.minimum(self.consolidated, self.spread), np.inf).min(axis=1)
+
+
+def profile_of(name: str, root: Path) -> Path:
+    """The file that a cluster's ``speeds`` name."""
+    return GAVEL if name == "gavel" else root / name
+
+
+def read_profile(path: Path) -> Profile:
+    """Read a profile.
+
+    Raises:
+        DataError: naming file, model and type: a column that is missing, a value that is no number or negative, a row
+            twice, a model that was measured nowhere.
+    """
+    try:
+        table = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not a profile of speeds: {error}") from None
+    if missing := [name for name in COLUMNS if name not in table]:
+        raise DataError(f"{path}: no column {', '.join(missing)}; found {', '.join(map(str, table.columns))}")
+    table = table.assign(model=table["model"].astype(str), gpu_type=table["gpu_type"].astype(str).str.lower())
+    numbers = table[["gpus", *STEPS]].apply(pd.to_numeric, errors="coerce")
+    empty = table[STEPS[1]].isna()
+    numbers.loc[empty, STEPS[1]] = numbers.loc[empty, STEPS[0]]
+    wrong = numbers.isna().any(axis=1) | (numbers < 0).any(axis=1) | (numbers["gpus"] < 1)
+    if wrong.any():
+        row = table[wrong].iloc[0]
+        found = ", ".join(f"{name} {row[name]}" for name in ["gpus", *STEPS])
+        raise DataError(
+            f"{path}: model {row['model']!r} on {row['gpu_type']}: found {found}, expected numbers of 0 or more, gpus of 1 "
+            "or more"
+        )
+    table[["gpus", *STEPS]] = numbers
+    if (twice := table.duplicated(["model", "gpus", "gpu_type"])).any():
+        row = table[twice].iloc[0]
+        raise DataError(f"{path}: model {row['model']!r} with {row['gpus']:g} GPUs on {row['gpu_type']}: found twice")
+    models, gpus, types = (tuple(sorted(table[name].unique())) for name in ("model", "gpus", "gpu_type"))
+    steps = np.full((len(models), len(gpus), len(types), 2), np.nan)
+    at = (table["model"].map(models.index), table["gpus"].map(gpus.index), table["gpu_type"].map(types.index))
+    steps[tuple(np.asarray(a, np.int64) for a in at)] = table[STEPS].to_numpy(np.float64)
+    for m, name in enumerate(models):
+        if not (steps[m] > 0).any():
+            raise DataError(f"{path}: model {name!r}: found 0 everywhere, expected a type on which it runs")
+    return Profile(str(path), models, np.array(gpus, np.int64), types, steps)
+
+
+def slowdowns(
+    jobs: pd.DataFrame, speeds: Profile | Mapping[str, float], types: tuple[str, ...], recorded_on: str, name: str
+) -> Slowdowns:
+    """The slowdowns of jobs on a cluster's ``types``.
+
+    Args:
+        jobs: job_id, gpus; ``model`` where the trace names models; ``gpu_type``, where it is one with a speed, is the type on
+            which a job was recorded.
+        speeds: a profile, or the speed of each type in any unit.
+        recorded_on: the type on which the other jobs were recorded.
+        name: the cluster's, for messages.
+
+    Raises:
+        DataError: a type without a speed, or a model that the profile does not have at any number of GPUs.
+    """
+    known = speeds.types if isinstance(speeds, Profile) else tuple(t.lower() for t in speeds)
+    if missing := [t for t in (*types, recorded_on) if t.lower() not in known]:
+        where = speeds.path if isinstance(speeds, Profile) else f"{name}: speeds"
+        raise DataError(f"{where}: no speed on GPU type {', '.join(dict.fromkeys(missing))}; found {', '.join(known)}")
+    number = {t: i for i, t in enumerate(known)}
+    at = np.array([number[t.lower()] for t in types])
+    recorded = np.full(len(jobs), number[recorded_on.lower()])
+    if "gpu_type" in jobs:
+        own = jobs["gpu_type"].str.lower().map(number)
+        recorded = own.fillna(number[recorded_on.lower()]).to_numpy(np.int64)
+    if isinstance(speeds, Profile):
+        return _by_model(jobs, speeds, at, recorded)
+    speed = np.array([speeds[t] for t in speeds])
+    both = speed[recorded][:, None] / speed[at]
+    return Slowdowns(both, both, np.full(len(jobs), "", object), speed[at] / speed[at].max())
+
+
+def _by_model(jobs: pd.DataFrame, profile: Profile, types: np.ndarray, recorded: np.ndarray) -> Slowdowns:
+    size = np.searchsorted(profile.gpus, np.maximum(jobs["gpus"].to_numpy(np.int64), 1), side="right") - 1
+    size = np.maximum(size, 0)
+    # [models, G, types of the profile] measured where the job was recorded, and running on a type of the cluster
+    able = (profile.steps[..., 0] > 0) & (profile.steps[:, :, types, 0] > 0).any(axis=2, keepdims=True)
+    for g, r in sorted(set(zip(size.tolist(), recorded.tolist()))):
+        if not able[:, g, r].any():
+            raise DataError(f"{profile.path}: no model runs with {profile.gpus[g]} GPUs on {profile.types[r]}")
+    model = np.full(len(jobs), -1, np.int64)
+    if "model" in jobs:
+        named = jobs["model"].notna().to_numpy()
+        number = jobs["model"].map({m: i for i, m in enumerate(profile.models)}).to_numpy(np.float64)
+        if (unknown := named & np.isnan(number)).any():
+            found = jobs["model"][unknown].iloc[0]
+            raise DataError(
+                f"{profile.path}: no model {found!r}, which the trace names; found {', '.join(profile.models)}"
+            )
+        model[named] = number[named].astype(np.int64)
+        able_there = able[model[named], size[named], recorded[named]]
+        if not able_there.all():
+            at = int(np.flatnonzero(named)[np.flatnonzero(~able_there)[0]])
+            raise DataError(
+                f"{profile.path}: model {profile.models[model[at]]!r} with {profile.gpus[size[at]]} GPUs: not measured on "
+                f"{profile.types[recorded[at]]}, or on no type of the cluster"
+            )
+    drawn = np.flatnonzero(model < 0)
+    u = job_uniform(jobs["job_id"].to_numpy(), "model")
+    for g, r in sorted(set(zip(size[drawn].tolist(), recorded[drawn].tolist()))):
+        some = drawn[(size[drawn] == g) & (recorded[drawn] == r)]
+        of = np.flatnonzero(able[:, g, r])
+        model[some] = of[np.minimum((u[some] * len(of)).astype(np.int64), len(of) - 1)]
+    there = np.nan_to_num(profile.steps[:, :, types], nan=0.0)  # [models, G, T, 2]
+    with np.errstate(divide="ignore"):
+        slow = profile.steps[model, size, recorded, :1][:, None] / there[model, size]
+    measured = there[..., 0][(there[..., 0] > 0).any(axis=2)]
+    mean = (measured / measured.max(axis=1, keepdims=True)).mean(axis=0)
+    return Slowdowns(slow[:, :, 0], slow[:, :, 1], np.array(profile.models, object)[model], mean)

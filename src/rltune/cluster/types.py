@@ -1,0 +1,35 @@
+"""Which GPU type a job gets, where it may use several that run it at different speeds.
+
+============  ==================================================================================================
+any           as the placement rule has it, whatever the speed: what a request without a type gets
+fastest_free  the fastest on which the job fits now
+fastest_only  the fastest that could hold it, also where others are free
+least         that of the least expected completion: expected start, by reservations, and run time (minimum completion
+              time, Braun et al. 2001); a job may wait for a faster type while a slower one is free
+============  ==================================================================================================
+
+``least`` may have a price of GPU time: the expected completion plus ``gpu_price`` · GPUs · run time on the type · mean speed of the
+type (relative to the mean of the types). A job then leaves a fast type that gains it little to others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rltune.cluster.fit import Jobs, with_shapes
+
+
+def with_type_rule(jobs: Jobs, types: str, gpu_price: float) -> Jobs:
+    """The jobs as the simulator reads this rule of them."""
+    if jobs.cut.shape[1] == 1 or types == "any":
+        return jobs
+    cut = jobs.cut.copy()
+    slow = np.where(cut["full"] >= 0, cut["slow"], np.inf)
+    if types == "fastest_only":
+        cut["full"][slow > slow.min(axis=1, keepdims=True)] = -1
+    else:
+        cut["rank"] = (slow[:, None, :] < slow[:, :, None]).sum(axis=2)
+    if types == "least":
+        cut["price"] *= gpu_price
+        return Jobs(jobs.row, cut)
+    return with_shapes(Jobs(jobs.row, cut), "full", "rank")

@@ -1,0 +1,49 @@
+"""Where completion time goes under each rule for the GPU type."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from rltune.report import style
+from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
+from rltune.report.format import show
+from rltune.report.tables.gpu_types import best_of_each
+
+PARTS = {
+    "run_s": ("run time on the fastest type", style.SKY),
+    "slower_s": ("lost on slower types", style.VERMILION),
+    "wait_s": ("wait", style.ORANGE),
+}
+"""Parts of a mean completion time: name and colour."""
+
+
+def gpu_types(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
+    """A panel a workload, a bar a rule for the GPU type; ``numbers``: the frame of `tables.gpu_types`."""
+    frame = best_of_each(numbers).reset_index(drop=True)
+    return describe("gpu-types", frame), frame, _draw(frame)
+
+
+@style.styled()
+def _draw(frame: pd.DataFrame) -> Figure:
+    parts = dict(list(frame.groupby("workload", sort=False)))
+    figure, axes = style.panels(list(parts), 1, 1.9, 0.5)
+    for axis, rows in zip(axes, parts.values()):
+        left = pd.Series(0.0, rows.index)
+        for column, (name, colour) in PARTS.items():
+            axis.barh(range(len(rows)), rows[column], 0.62, left, color=colour, label=name)
+            left += rows[column]
+        for y, total in enumerate(left):
+            style.label(axis, show(total, "seconds"), (total, y), (4, 0), 7.5, va="center")
+        axis.axvline(rows["bound_s"].iloc[0], color=style.INK, linewidth=0.9, linestyle="--")
+        style.name_rows(axis, [f"{rule}\n({title})" for rule, title in zip(rows["rule"], _orders(rows))])
+        axis.set_xlim(0, float(left.max()) * 1.12)
+        axis.xaxis.set_major_formatter(style.COUNT)
+    axes[-1].set_xlabel("Mean completion time (s)")
+    style.legend_of(axes[0])
+    return figure
+
+
+def _orders(rows: pd.DataFrame) -> list[str]:
+    return [style.scheduler_title(policy, backfill) for policy, backfill in zip(rows["policy"], rows["backfill"])]

@@ -1,0 +1,67 @@
+"""Rules that choose a job's GPU type, where types differ in speed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from rltune.evaluation.studies.gpu_types import PRICES, USED
+from rltune.report.artefact import Artefact
+from rltune.report.artefacts import describe
+from rltune.report.common import holm_note, where, with_holm
+from rltune.report.style import scheduler_title
+
+TITLES = {
+    "any": "any",
+    "fastest_free": "fastest free",
+    "fastest_only": "fastest only",
+    "least": "earliest completion",
+    "priced": "earliest completion with a price",
+}
+"""Rules for the GPU type."""
+TESTED = {"less_p": "less_holm"}
+
+
+def gpu_types(rules: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.DataFrame]:
+    """The table `gpu-types-numbers`: one row per workload × rule.
+
+    ``rules`` as rltune.evaluation.studies.gpu_types.summary gives it, of each ``workload``; the frame is the same with `title` (order
+    and backfill rule) and `rule` (for the GPU type).
+    """
+    names = rules["types"].mask(rules["gpu_price"] > 0, "priced")
+    titles = pd.Series(map(scheduler_title, rules["policy"], rules["backfill"]), rules.index, dtype=object)
+    titles += rules["best"].map({True: " ★", False: ""}) + rules["reference"].map({True: " (reference)", False: ""})
+    frame = with_holm(rules.assign(title=titles, rule=names.map(TITLES), choice=names), TESTED)
+    used = {column.removeprefix(USED): column.removeprefix(USED) for column in frame if column.startswith(USED)}
+    return describe(
+        "gpu-types-numbers",
+        frame,
+        confidence=confidence,
+        workloads=[_facts(part) for _, part in frame.groupby("workload", sort=False)],
+        prices=", ".join(f"{price:g}" for price in PRICES),
+        used=used,
+        holm=holm_note(frame, TESTED, "over the reference", confidence),
+    ), frame
+
+
+def best_of_each(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Of each workload and rule for the GPU type the order and backfill rule with the shortest completion."""
+    order = list(TITLES)
+    best = numbers.loc[numbers.groupby(["workload", "choice"], sort=False)["jct_s"].idxmin()]
+    return (
+        best.assign(at=best["choice"].map(order.index))
+        .sort_values(["workload", "at"], kind="stable")
+        .drop(columns="at")
+    )
+
+
+def _facts(part: pd.DataFrame) -> dict[str, Any]:
+    least = best_of_each(part).set_index("choice")
+    best = where(part, best=True).iloc[0]
+    title = scheduler_title(best["policy"], best["backfill"])
+    return {
+        "workload": best["workload"],
+        "best": best.to_dict() | {"title": title},
+        **{name: least.loc[name].to_dict() for name in ("any", "fastest_free")},
+    }

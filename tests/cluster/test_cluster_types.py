@@ -1,0 +1,101 @@
+"""Which GPU type a job gets: the rules by hand, and what they leave alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from workload_cases import cluster, compiled, group, table
+
+from rltune.cluster.fit import Jobs, fit, with_speeds
+from rltune.cluster.layout import Layout
+from rltune.cluster.speeds import Slowdowns
+from rltune.cluster.types import with_type_rule
+from rltune.errors import DataError
+from rltune.simulator.batch import simulate
+from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.metrics import job_table
+
+FAST, SLOW = 0, 1
+
+
+def case(*jobs: tuple[float, float, float]) -> tuple[Jobs, Layout]:
+    """(submit_s, run_s on the fast type, times as long on the slow one) jobs of one GPU; one GPU of each type."""
+    rows = [{"submit_s": submit, "run_s": run} for submit, run, _ in jobs]
+    made, layout = compiled(cluster([group(1, 1, "V100"), group(1, 1, "K80")]), rows)
+    slow = np.array([[1.0, factor] for *_, factor in jobs])
+    made.row["estimate_s"] = made.row["run_s"]
+    return with_speeds(made, Slowdowns(slow, slow, np.full(len(jobs), ""), np.array([1.0, 0.5]))), layout
+
+
+def ran(made: tuple[Jobs, Layout], types: str, price: float = 0.0, policy: str = "fifo") -> list[tuple[float, float]]:
+    """(Start, end) of each job."""
+    scheduler = SchedulerConfig(policy, "conservative", types=types, gpu_price=price)
+    jobs, layout = made
+    table = job_table(jobs, simulate(jobs, layout, np.array([0]), np.array([len(jobs.gpus)]), scheduler, check=True))
+    return list(zip(table["start_s"], table["end_s"]))
+
+
+def test_each_rule_by_hand() -> None:
+    """Two jobs of 100 s, three times as long on the slow type, and a third of 150 s, ten times as long there."""
+    three = case((0, 100, 3), (1, 100, 3), (2, 150, 10))
+    assert ran(three, "fastest_free") == [(0, 100), (1, 301), (100, 250)]
+    assert ran(three, "fastest_only") == [(0, 100), (100, 200), (200, 350)]
+    assert ran(three, "least") == [(0, 100), (100, 200), (200, 350)], "200 s is before 301 s"
+
+
+def test_a_job_waits_for_a_faster_type_only_as_long_as_that_pays() -> None:
+    assert ran(case((0, 100, 3), (0, 60, 2.5)), "least") == [(0, 100), (0, 150)], "150 s is before 160 s"
+    assert ran(case((0, 100, 3), (0, 60, 2.8)), "least") == [(0, 100), (100, 160)], "160 s is before 168 s"
+
+
+def test_a_price_leaves_the_fast_type_to_those_whom_it_helps() -> None:
+    """The first job is a fifth faster on the dear type; with a price it goes to the other."""
+    two = case((0, 100, 1.25), (1, 100, 10))
+    assert ran(two, "least") == [(0, 100), (100, 200)]
+    assert ran(two, "least", price=1.0) == [(0, 125), (1, 101)]
+
+
+def test_any_type_is_what_the_placement_rule_takes() -> None:
+    jobs, _ = case((0, 100, 3), (0, 100, 3))
+    for types in ("any", "fastest_free", "fastest_only", "least"):
+        cut = with_type_rule(jobs, types, 0.0).cut
+        assert (cut["rank"] == ([[0, 1]] if types in ("fastest_free", "least") else 0)).all(), types
+        assert (cut["full"][:, SLOW] >= 0).all() is np.bool_(types != "fastest_only"), types
+
+
+def test_types_of_one_speed_have_one_rank() -> None:
+    jobs, _ = case((0, 100, 1), (0, 100, 1))
+    assert (with_type_rule(jobs, "fastest_free", 0.0).cut["rank"] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"backfill": "easy", "types": "least"}, "types least: goes with backfill conservative"),
+        ({"types": "slowest"}, "types: found 'slowest', expected one of any, fastest_free"),
+        ({"placement": "lookahead", "types": "fastest_free"}, "types fastest_free: found placement 'lookahead'"),
+        ({"gpu_price": -1.0}, "gpu_price: found -1.0, expected 0 to 100"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(rules: dict, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        SchedulerConfig("fifo", **rules)
+
+
+TWO = ([group(1, 2, "V100"), group(1, 2, "K80")],)
+
+
+def test_run_times_are_on_the_fastest_type_that_could_hold_the_job() -> None:
+    speeds = {"V100": 4.0, "K80": 1.0, "P100": 2.0}
+    rows = table([{"run_s": 100.0, "requested_s": 200.0}, {"run_s": 100.0, "gpu_type": "K80"}])
+    fitted, audit = fit(rows, cluster(*TWO, speeds=speeds))
+    assert fitted["run_s"].tolist() == [50.0, 100.0], "recorded on a P100; on a K80, which it asks for"
+    assert fitted["requested_s"].iloc[0] == 100.0
+    assert audit.noted["run time on the fastest GPU type, by the cluster's speeds"] == 2
+    anywhere, _ = fit(rows, cluster(*TWO, speeds=speeds, gpu_types="any"))
+    assert anywhere["run_s"].tolist() == [50.0, 25.0], "a quarter of what it took on the K80"
+
+
+def test_a_type_without_a_speed_is_named() -> None:
+    with pytest.raises(DataError, match="C: speeds: no speed on GPU type K80; found v100, p100"):
+        fit(table([{}]), cluster(*TWO, speeds={"V100": 4.0, "P100": 2.0}))

@@ -1,0 +1,87 @@
+"""Rules for the GPU type on windows: who is compared, what a price is chosen on, and what the numbers add up to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from agent_fakes import jobs_frame, run_config, whole_workload
+from workload_cases import cluster, group
+
+from rltune.cluster.fit import compile_jobs, fit
+from rltune.cluster.layout import build_layout
+from rltune.cluster.workload import Workload
+from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies import gpu_types
+from rltune.evaluation.studies.gpu_types import PRICES, RULE, summary, utilisation, windows
+from rltune.simulator.batch import simulate
+from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.metrics import job_table
+
+CLUSTER = cluster([group(2, 8, "V100"), group(2, 8, "K80")], speeds={"V100": 4.0, "K80": 1.0, "P100": 2.0})
+CONFIG = run_config(sequence_jobs=[40], max_windows=3)
+
+
+@pytest.fixture(scope="module")
+def work() -> Workload:
+    fitted, _ = fit(jobs_frame(900, 1), CLUSTER)
+    jobs = compile_jobs(fitted, fitted["run_s"].to_numpy(), CLUSTER)
+    return replace(whole_workload(900), table=fitted, jobs=jobs, layout=build_layout(CLUSTER))
+
+
+@pytest.fixture(scope="module")
+def found(work: Workload) -> pd.DataFrame:
+    return windows(work, CONFIG)
+
+
+def test_every_rule_meets_every_window_once_and_of_the_priced_the_one_chosen_before(found: pd.DataFrame) -> None:
+    assert (found.groupby(RULE).size() == found["window"].nunique()).all()
+    rules = found[RULE].drop_duplicates()
+    assert (rules["gpu_price"] == 0).sum() == len(gpu_types.rules(priced=False))
+    priced = rules[rules["gpu_price"] > 0]
+    assert sorted(priced["policy"]) == sorted(gpu_types.POLICIES) and set(priced["gpu_price"]) <= set(PRICES)
+
+
+def test_the_test_part_has_no_say_in_the_price(work: Workload, found: pd.DataFrame) -> None:
+    row = work.jobs.row.copy()
+    row["run_s"][work.split.test[0] :] = np.random.default_rng(3).uniform(1, 1e5, len(row) - work.split.test[0])
+    other = windows(replace(work, jobs=work.jobs._replace(row=row)), CONFIG)
+    assert (other[RULE].drop_duplicates().to_numpy() == found[RULE].drop_duplicates().to_numpy()).all()
+
+
+def test_a_summary_adds_up(found: pd.DataFrame) -> None:
+    rows = summary(found, Intervals(200))
+    parts = rows["run_s"] + rows["slower_s"] + rows["wait_s"]
+    assert parts.to_numpy() == pytest.approx(rows["jct_s"].to_numpy())
+    assert rows["run_s"].nunique() == 1 or np.ptp(rows["run_s"]) < 1e-6 * rows["run_s"].max()
+    assert (rows["jct_s"] >= rows["bound_s"]).all() and (rows["slower_s"] > -1e-9).all()
+    reference = rows[rows["reference"]]
+    assert len(reference) == 1 and reference["gpu_price"].item() == 0
+    assert reference["excess_s"].item() == rows.loc[rows["gpu_price"] == 0, "excess_s"].min()
+    others = rows[~rows["reference"]]
+    assert others["less"].to_numpy() == pytest.approx(1 - others["excess_s"] / reference["excess_s"].item())
+
+
+def test_the_earliest_completion_is_better_than_any_type(found: pd.DataFrame) -> None:
+    mean = found.groupby(["policy", "backfill", "types", "gpu_price"])["jct_s"].mean()
+    assert mean["saf", "conservative", "least", 0.0] < mean["saf", "conservative", "any", 0.0]
+
+
+def test_utilisation_by_type_against_a_count_of_every_job(work: Workload) -> None:
+    scheduler = SchedulerConfig("saf", "easy", types="fastest_free")
+    first, n = np.array([0, 100]), np.array([40, 60])
+    state = simulate(work.jobs, work.layout, first, n, scheduler)
+    used = utilisation(work, state)
+    jobs = job_table(work.jobs, state)
+    for s in range(2):
+        mine = jobs[jobs["sequence"] == s].reset_index(drop=True)
+        begin, end = mine["submit_s"].min(), mine["submit_s"].max()
+        spent = dict.fromkeys(work.layout.types, 0.0)
+        for i, job in mine.iterrows():
+            run = state.run[s, i]
+            node = state.chunk[s, run["at"]]["node"]
+            kind = work.layout.types[work.layout.nodes.row[node]["type"]]
+            spent[kind] += job["gpus"] * max(0.0, min(job["end_s"], end) - job["start_s"])
+        assert used.loc[s].to_dict() == pytest.approx({t: v / 16 / (end - begin) for t, v in spent.items()})

@@ -1,0 +1,63 @@
+"""The chapter on GPU types: what its table and figure say."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies.gpu_types import summary
+from rltune.report import figures, tables
+
+WINDOWS = 12
+RULES = {
+    ("saf", "easy", "any", 0.0): (1000.0, 100.0),
+    ("fifo", "easy", "any", 0.0): (1200.0, 300.0),
+    ("saf", "easy", "fastest_free", 0.0): (600.0, 100.0),
+    ("saf", "conservative", "least", 0.0): (400.0, 150.0),
+    ("saf", "conservative", "least", 0.3): (350.0, 160.0),
+}
+"""Rule → mean completion and wait, s; 200 s of it are the run time on the fastest type."""
+
+
+@pytest.fixture
+def rules() -> pd.DataFrame:
+    rows = []
+    for (policy, backfill, types, price), (jct, wait) in RULES.items():
+        for window in range(WINDOWS):
+            hard = 0.5 + window / (WINDOWS - 1)
+            times = {"jct_s": jct, "excess_s": jct - 200, "wait_s": wait, "largest_wait_s": 5 * wait, "bound_s": 250.0}
+            named = {"policy": policy, "backfill": backfill, "types": types, "gpu_price": price, "window": window}
+            rows.append({**named, **{k: v * hard for k, v in times.items()}, "bsld": 2.0, "used_V100": 0.6})
+    return summary(pd.DataFrame(rows), Intervals(200)).assign(workload="Philly on three types", data="sample")
+
+
+def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:
+    artefact, frame = tables.gpu_types(rules, 0.95)
+    assert frame["title"].tolist() == [
+        "SAF + EASY",
+        "FIFO + EASY",
+        "SAF + EASY",
+        "SAF + conservative (reference)",
+        "SAF + conservative ★",
+    ]
+    assert frame["rule"].tolist()[2:] == ["fastest free", "earliest completion", "earliest completion with a price"]
+    assert frame["less"].tolist()[4] == pytest.approx(0.25) and frame["less"].isna().tolist()[3]
+    assert frame["slower_s"].tolist() == pytest.approx([700, 700, 300, 50, -10])
+    note = artefact.notes[0].replace("\u00a0", " ")
+    assert (
+        "after 350 s on average, where the GPU type is chosen by earliest completion with a price and the order is SAF"
+        in note
+    )
+    assert "With any type it is 1,000 s, with the fastest that is free 600 s" in note and "less than 250 s" in note
+    assert "0.03, 0.1, 0.3" in artefact.notes[1] and "V100" in artefact.columns["used_V100"].heading
+    assert any("assumption" in text for text in artefact.notes)
+
+
+def test_the_figure_has_a_bar_a_rule_for_the_type(rules: pd.DataFrame) -> None:
+    artefact, frame, figure = figures.gpu_types(tables.gpu_types(rules, 0.95)[1])
+    assert frame["choice"].tolist() == ["any", "fastest_free", "least", "priced"]
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "any\n(SAF + EASY)"
+    widths = [bar.get_width() for bar in figure.axes[0].patches]
+    assert widths[:4] == pytest.approx([200] * 4) and sum(widths) == pytest.approx(1000 + 600 + 400 + 350)
+    assert "fastest free: 600 s, of it wait 100 s" in artefact.alt.replace("\u00a0", " ")
