@@ -47,6 +47,7 @@ class Chromium:
             raise
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)  # the clipboard asks for the focus
 
     def _address(self, folder: Path) -> str:
         port = folder / "DevToolsActivePort"

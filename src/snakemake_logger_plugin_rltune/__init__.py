@@ -24,8 +24,10 @@ TYPICAL_S = {"train": 45.0, "example_schedules": 75.0, "deploy": 120.0, "baselin
 OTHER_S = 10.0
 FIRST_S, LONGEST_S = 15.0, 600.0
 """Without a terminal: the first pause between two lines, which doubles each time, and the longest."""
-STOPPING = "Terminating processes on user request"
-"""How Snakemake says that it was interrupted."""
+INTERRUPTED = "Terminating processes on user request"
+"""How Snakemake says that it got Ctrl-C: it stops its jobs."""
+TERMINATED = "Will exit after finishing"
+"""How it says, whenever a job ends, that it got SIGTERM: it starts no other job."""
 LAST_LINES = 15
 """So many lines of the log of a failed job are shown."""
 
@@ -99,13 +101,11 @@ class LogHandler(LogHandlerBase):
                 if self.stopping:
                     return
                 self._say("\n".join([f"FAILED: {name}", *(failure(Path(log)) for log in given["log"])]))
-            case "" if record.getMessage().startswith(STOPPING):
+            case "" if record.getMessage().startswith(INTERRUPTED):
                 self.stopping = True
-                number = f"{len(self.running)} job{'s' * (len(self.running) != 1)}"
-                self._say(
-                    f"stopping: waiting for {number} to end, seconds here, on a cluster until they are over; Ctrl-C again does "
-                    "not wait. The same command goes on from there"
-                )
+                self._say_stopping("seconds here, on a cluster until they are over; Ctrl-C again does not wait")
+            case "" if record.getMessage().startswith(TERMINATED):
+                self._say_stopping("no other is started")
             case "error" if given.get("exception") != "RuleException" and "did not complete" not in record.getMessage():
                 self._say(record.getMessage().removeprefix("WorkflowError: "))
             case "" if record.levelname in ("ERROR", "CRITICAL", "WARNING"):
@@ -133,6 +133,11 @@ class LogHandler(LogHandlerBase):
         self._say(f"done: {name}, {duration(seconds)}")
         if rule == "report":
             self._say(f"report: {self.report}")
+
+    def _say_stopping(self, how: str) -> None:
+        if self.running:
+            number = f"{len(self.running)} job{'s' * (len(self.running) != 1)}"
+            self._say(f"stopping: waiting for {number} to end, {how}. The same command goes on from there")
 
     def _left_s(self) -> float:
         """Seconds until the end: what is left, less what running jobs have done, on all cores."""

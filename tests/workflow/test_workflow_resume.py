@@ -8,11 +8,13 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pytest
 
 RUN = ("report", "CONFIG=config/tiny.yaml", "CORES=1", "ARGS=--until train")
@@ -101,6 +103,34 @@ def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:
         file.write("more,99999999,1,60\n")
     text = shell.make(*dry, cwd=story.root).err
     assert "would run: clean tiny" in text and "would run: train tiny" in text
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"), [(signal.SIGINT, "Ctrl-C again does not wait"), (signal.SIGTERM, "no other is started")]
+)
+def test_a_stopped_run_says_what_it_waits_for(
+    sent: signal.Signals, words: str, project: Any, shell: Any, tmp_path: Path
+) -> None:
+    output = tmp_path / "output.txt"
+    run = shell.start_make(*RUN, cwd=project.root, output=output)
+    try:
+        began = time.monotonic()
+        while not (project.results / "logs" / "clean-tiny.ipynb").is_file():
+            assert run.poll() is None and time.monotonic() - began < WAIT_S, output.read_text()
+            time.sleep(0.05)
+        if sent is signal.SIGINT:
+            os.killpg(run.pid, sent)  # as a terminal does
+        else:
+            [process] = [c for c in psutil.Process(run.pid).children(recursive=True) if "snakemake" in c.name()]
+            process.send_signal(sent)
+        assert run.wait(WAIT_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+    text = output.read_text()
+    assert f"stopping: waiting for 1 job to end, {words}" in re.sub("seconds here.*; ", "", text), text
+    assert ("done: clean tiny" in text) == (sent is signal.SIGTERM) and "done: fit" not in text, text
+    assert not re.search("Traceback|FAILED", text), text
 
 
 def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
