@@ -25,6 +25,7 @@ import pandas as pd
 
 from rltune.cluster.workload import Workload, build_workload
 from rltune.config.context import Run
+from rltune.evaluation.contenders import Contender
 from rltune.evaluation.intervals import improved
 from rltune.evaluation.studies.gpu_types import RULE, rules, run_rule
 from rltune.simulator.bound import lower_bound
@@ -67,10 +68,12 @@ def compare(name: str, given: Workload, run: Run, most: int) -> dict[str, float 
 
     def table(starts: np.ndarray, estimates: list[str], priced: tuple[bool, ...]) -> pd.DataFrame:
         return pd.concat(
-            run_rule(by_estimates[kind], run.config, rule, starts, LENGTH).assign(estimates=kind)
+            run_rule(by_estimates[kind], Contender(rule, lookahead=run.config.lookahead), starts, LENGTH).assign(
+                estimates=kind
+            )
             for kind in estimates
             for charge in priced
-            for rule in rules(charge)
+            for rule in rules(run.config.evaluation.baseline_policies, charge)
         )
 
     before = table(known, ["given", "calibrated"], (True,))

@@ -172,7 +172,7 @@ def test_speeds_of_ones_own(project: Any, cli: Cli) -> None:
     found = cli(*SIMULATE, "--backfill", "conservative", "--types", "least", "--gpu-price", "0.1")
     assert found.status == 0 and "types least, gpu_price 0.1" in found.out
     cli(*SIMULATE, "--types", "least").explains("types least: goes with backfill conservative")
-    cli(*SIMULATE, "--types", "fastest").explains("--types: found 'fastest'", "expected one of any, fastest_free")
+    cli(*SIMULATE, "--types", "fastest").explains("--types: found 'fastest'", "expected one of auto, any, fastest_free")
     (project.root / "own.csv").write_text(SPEEDS.replace("8,8", "8,-8"))
     cli(*SIMULATE).explains("own.csv: model 'a' on v100", "-8")
     (project.root / "own.csv").write_text(SPEEDS.replace("K80", "P100"))

@@ -27,9 +27,11 @@ def case(*jobs: tuple[float, float, float]) -> tuple[Jobs, Layout]:
     return with_speeds(made, Slowdowns(slow, slow, np.full(len(jobs), ""), np.array([1.0, 0.5]))), layout
 
 
-def ran(made: tuple[Jobs, Layout], types: str, price: float = 0.0, policy: str = "fifo") -> list[tuple[float, float]]:
+def ran(
+    made: tuple[Jobs, Layout], types: str, price: float = 0.0, policy: str = "fifo", backfill: str = "conservative"
+) -> list[tuple[float, float]]:
     """(Start, end) of each job."""
-    scheduler = SchedulerConfig(policy, "conservative", types=types, gpu_price=price)
+    scheduler = SchedulerConfig(policy, backfill, types=types, gpu_price=price)
     jobs, layout = made
     table = job_table(jobs, simulate(jobs, layout, np.array([0]), np.array([len(jobs.gpus)]), scheduler, check=True))
     return list(zip(table["start_s"], table["end_s"]))
@@ -63,6 +65,20 @@ def test_any_type_is_what_the_placement_rule_takes() -> None:
         assert (cut["full"][:, SLOW] >= 0).all() is np.bool_(types != "fastest_only"), types
 
 
+def test_without_a_rule_it_follows_from_backfilling_and_speeds() -> None:
+    three = case((0, 100, 3), (1, 100, 3), (2, 150, 10))
+    assert ran(three, "auto") == ran(three, "least") and ran(three, "auto", price=3.0) == ran(three, "least", price=3.0)
+    for backfill in ("none", "greedy", "easy"):
+        assert ran(three, "auto", backfill=backfill) == ran(three, "fastest_free", backfill=backfill), backfill
+    same, _ = case((0, 100, 1), (0, 100, 1))
+    for scheduler, jobs in (
+        (SchedulerConfig("fifo", "conservative"), same),
+        (SchedulerConfig("fifo", "conservative", "lookahead"), three[0]),
+    ):
+        assert scheduler.on(jobs).types == "any"
+    assert SchedulerConfig("fifo", "conservative", sticky_head=True).on(three[0]).types == "fastest_free"
+
+
 def test_types_of_one_speed_have_one_rank() -> None:
     jobs, _ = case((0, 100, 1), (0, 100, 1))
     assert (with_type_rule(jobs, "fastest_free", 0.0).cut["rank"] == 0).all()
@@ -72,7 +88,7 @@ def test_types_of_one_speed_have_one_rank() -> None:
     ("rules", "words"),
     [
         ({"backfill": "easy", "types": "least"}, "types least: goes with backfill conservative"),
-        ({"types": "slowest"}, "types: found 'slowest', expected one of any, fastest_free"),
+        ({"types": "slowest"}, "types: found 'slowest', expected one of auto, any, fastest_free"),
         ({"placement": "lookahead", "types": "fastest_free"}, "types fastest_free: found placement 'lookahead'"),
         ({"gpu_price": -1.0}, "gpu_price: found -1.0, expected 0 to 100"),
     ],

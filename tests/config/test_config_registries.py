@@ -120,7 +120,7 @@ def test_the_default_run_needs_no_download() -> None:
     traces = [load_trace(name, ROOT) for name in run.traces()]
     assert all(t.synthetic or str(t.path).startswith("${RLTUNE_DATA}/") for t in traces), [t.path for t in traces]
     paper = BUILT_IN["paper"]
-    assert paper.epochs * paper.trajectories == 10_000 and len(run.cells()) <= 16
+    assert paper.epochs * paper.trajectories == 10_000 and len(run.cells()) <= 17
     whole = sorted(c.trace for c in run.cells() if c.preset == "tuned")
     assert whole == ["alibaba-synthetic", "philly-rows", "venus-rows"], "one fully trained agent a trace of the paper's"
     for preset in {c.preset for c in run.cells()} - {"tuned"}:

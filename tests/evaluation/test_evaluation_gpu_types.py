@@ -10,18 +10,25 @@ import pytest
 from agent_fakes import jobs_frame, run_config, whole_workload
 from workload_cases import cluster, group
 
+from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.fit import compile_jobs, fit
 from rltune.cluster.layout import build_layout
 from rltune.cluster.workload import Workload
+from rltune.config import Cell
+from rltune.evaluation.contenders import Contender, by_window, heuristics
+from rltune.evaluation.evaluate import test_windows as windows_to_test
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import gpu_types
-from rltune.evaluation.studies.gpu_types import PRICES, RULE, summary, utilisation, windows
+from rltune.evaluation.studies.gpu_types import PRICES, RULE, run_rule, summary, utilisation, windows
 from rltune.simulator.batch import simulate
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import job_table
 
 CLUSTER = cluster([group(2, 8, "V100"), group(2, 8, "K80")], speeds={"V100": 4.0, "K80": 1.0, "P100": 2.0})
-CONFIG = run_config(sequence_jobs=[40], max_windows=3)
+CELL = Cell("t", "c", "sjf", "jct", "easy", "best_fit", "strict", "unsampled", "exact", "quick", 1)
+SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"agent": "rltune", "features": "unsampled"})
+POLICIES = ["fifo", "sjf", "saf"]
+CONFIG = run_config(sequence_jobs=[40], max_windows=3, baseline_policies=POLICIES)
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +46,37 @@ def found(work: Workload) -> pd.DataFrame:
 def test_every_rule_meets_every_window_once_and_of_the_priced_the_one_chosen_before(found: pd.DataFrame) -> None:
     assert (found.groupby(RULE).size() == found["window"].nunique()).all()
     rules = found[RULE].drop_duplicates()
-    assert (rules["gpu_price"] == 0).sum() == len(gpu_types.rules(priced=False))
+    assert (rules["gpu_price"] == 0).sum() == len(gpu_types.rules(POLICIES, priced=False))
     priced = rules[rules["gpu_price"] > 0]
-    assert sorted(priced["policy"]) == sorted(gpu_types.POLICIES) and set(priced["gpu_price"]) <= set(PRICES)
+    assert sorted(priced["policy"]) == sorted(POLICIES) and set(priced["gpu_price"]) <= set(PRICES)
+
+
+def test_an_agent_is_run_under_what_it_chose_beside_the_rules(work: Workload, found: pd.DataFrame) -> None:
+    chose = {"policy": "sjf", "backfill": "conservative", "gpu_price": 0.1, "uses_calibrated": False}
+    small_first = replace(SMALLEST, facts=SMALLEST.facts | {"scheduler": chose})
+    both = windows(work, CONFIG, {CELL: small_first})
+    [(length, first)] = windows_to_test(work.split, CONFIG.evaluation).items()
+    mine = both[both["agent"] == CELL.name]
+    assert both[both["agent"] == ""].equals(found.iloc[: len(both) - len(mine)])
+    rule = mine[["policy", "backfill", "types", "gpu_price"]].drop_duplicates().to_numpy().tolist()
+    assert rule == [["sjf", "conservative", "least", 0.1]] and len(mine) == 2 * found["window"].nunique()
+    rows = summary(both, Intervals(200))
+    start, row = (rows.query("agent != '' and network == @network").iloc[0] for network in (False, True))
+    priced = rows.query("gpu_price > 0 and agent == ''")["excess_s"].min()
+    assert row["less_priced"] == pytest.approx(1 - row["excess_s"] / priced)
+    assert row["less_start"] == pytest.approx(1 - row["excess_s"] / start["excess_s"]) and row["less_start"] != 0
+    scheduler = SchedulerConfig("sjf", "conservative", types="least", gpu_price=0.1)
+    assert (
+        start["excess_s"]
+        == run_rule(work, Contender(scheduler, lookahead=CONFIG.lookahead), first, length)["excess_s"].mean()
+    )
+
+
+def test_where_types_differ_in_speed_the_heuristics_plan_too(work: Workload) -> None:
+    same, mixed = heuristics(CONFIG, whole_workload(900)), heuristics(CONFIG, work)
+    assert set(mixed) - set(same) == {f"{policy} conservative" for policy in POLICIES}
+    mean = by_window(work, mixed, np.array([720]), 40).groupby("who")["jct_s"].mean()
+    assert mean["saf conservative"] < mean["saf easy"]
 
 
 def test_the_test_part_has_no_say_in_the_price(work: Workload, found: pd.DataFrame) -> None:

@@ -6,29 +6,38 @@ import pandas as pd
 import pytest
 
 from rltune.evaluation.intervals import Intervals
-from rltune.evaluation.studies.gpu_types import summary
+from rltune.evaluation.studies.gpu_types import RULE, summary
 from rltune.report import figures, tables
 
 WINDOWS = 12
 RULES = {
-    ("saf", "easy", "any", 0.0): (1000.0, 100.0),
-    ("fifo", "easy", "any", 0.0): (1200.0, 300.0),
-    ("saf", "easy", "fastest_free", 0.0): (600.0, 100.0),
-    ("saf", "conservative", "least", 0.0): (400.0, 150.0),
-    ("saf", "conservative", "least", 0.3): (350.0, 160.0),
+    ("", False, "saf", "easy", "any", 0.0): (1000.0, 100.0),
+    ("", False, "fifo", "easy", "any", 0.0): (1200.0, 300.0),
+    ("", False, "saf", "easy", "fastest_free", 0.0): (600.0, 100.0),
+    ("", False, "saf", "conservative", "least", 0.0): (400.0, 150.0),
+    ("", False, "saf", "conservative", "least", 0.3): (350.0, 160.0),
+    ("a cell", False, "saf", "conservative", "least", 0.1): (350.0, 100.0),
+    ("a cell", True, "saf", "conservative", "least", 0.1): (320.0, 100.0),
 }
-"""Rule → mean completion and wait, s; 200 s of it are the run time on the fastest type."""
+"""Agent and rule → mean completion and wait, s; 200 s of it are the run time on the fastest type."""
 
 
 @pytest.fixture
 def rules() -> pd.DataFrame:
     rows = []
-    for (policy, backfill, types, price), (jct, wait) in RULES.items():
+    for rule, (jct, wait) in RULES.items():
         for window in range(WINDOWS):
             hard = 0.5 + window / (WINDOWS - 1)
             times = {"jct_s": jct, "excess_s": jct - 200, "wait_s": wait, "largest_wait_s": 5 * wait, "bound_s": 250.0}
-            named = {"policy": policy, "backfill": backfill, "types": types, "gpu_price": price, "window": window}
-            rows.append({**named, **{k: v * hard for k, v in times.items()}, "bsld": 2.0, "used_V100": 0.6})
+            rows.append(
+                {
+                    **dict(zip(RULE, rule)),
+                    "window": window,
+                    **{k: v * hard for k, v in times.items()},
+                    "bsld": 2.0,
+                    "used_V100": 0.6,
+                }
+            )
     return summary(pd.DataFrame(rows), Intervals(200)).assign(workload="Philly on three types", data="sample")
 
 
@@ -39,25 +48,32 @@ def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:
         "FIFO + EASY",
         "SAF + EASY",
         "SAF + conservative (reference)",
-        "SAF + conservative ★",
+        "SAF + conservative",
+        "SAF + conservative, as RLTune starts",
+        "RLTune, from SAF + conservative ★",
     ]
-    assert frame["rule"].tolist()[2:] == ["fastest free", "earliest completion", "earliest completion with a price"]
+    assert frame["rule"].tolist()[2:5] == ["fastest free", "earliest completion", "earliest completion with a price"]
     assert frame["less"].tolist()[4] == pytest.approx(0.25) and frame["less"].isna().tolist()[3]
-    assert frame["slower_s"].tolist() == pytest.approx([700, 700, 300, 50, -10])
+    assert frame["less_priced"].isna().tolist() == [True] * 5 + [False] * 2
+    assert frame[["less", "less_priced", "less_start"]].iloc[6].tolist() == pytest.approx([0.4, 0.2, 0.2])
+    assert frame["slower_s"].tolist() == pytest.approx([700, 700, 300, 50, -10, 50, 20])
     note = artefact.notes[0].replace("\u00a0", " ")
     assert (
         "after 350 s on average, where the GPU type is chosen by earliest completion with a price and the order is SAF"
         in note
     )
     assert "With any type it is 1,000 s, with the fastest that is free 600 s" in note and "less than 250 s" in note
-    assert "0.03, 0.1, 0.3" in artefact.notes[1] and "V100" in artefact.columns["used_V100"].heading
+    agent = artefact.notes[1].replace("\u00a0", " ")
+    assert "RLTune jobs complete after 320 s. Its excess is less by 40.0 %" in agent and "and by 20.0 %" in agent
+    assert "0.03, 0.1, 0.3" in artefact.notes[2] and "V100" in artefact.columns["used_V100"].heading
     assert any("assumption" in text for text in artefact.notes)
 
 
 def test_the_figure_has_a_bar_a_rule_for_the_type(rules: pd.DataFrame) -> None:
     artefact, frame, figure = figures.gpu_types(tables.gpu_types(rules, 0.95)[1])
-    assert frame["choice"].tolist() == ["any", "fastest_free", "least", "priced"]
+    assert frame["choice"].tolist() == ["any", "fastest_free", "least", "priced", "start", "rltune"]
     assert figure.axes[0].get_yticklabels()[0].get_text() == "any\n(SAF + EASY)"
     widths = [bar.get_width() for bar in figure.axes[0].patches]
-    assert widths[:4] == pytest.approx([200] * 4) and sum(widths) == pytest.approx(1000 + 600 + 400 + 350)
+    assert widths[:6] == pytest.approx([200] * 6)
+    assert sum(widths) == pytest.approx(1000 + 600 + 400 + 350 + 350 + 320)
     assert "fastest free: 600 s, of it wait 100 s" in artefact.alt.replace("\u00a0", " ")

@@ -77,6 +77,11 @@ def workloads(name, some=CELLS.values()):
     return list(dict.fromkeys(workload(name, cell) for cell in some))
 
 
+def on(workloads_of):
+    """The cells that have one of these cells' workloads."""
+    return [cell for cell in CELLS.values() if workload("estimates", cell) in workloads("estimates", workloads_of)]
+
+
 def artefact_names(stage):
     """Ids of the tables and figures that a notebook makes; of the deployment without runs, the table that says so."""
     names = artefacts.of(run.config, stage)

@@ -103,6 +103,7 @@ rule gpu_types:
         notebook="notebooks/gpu_types.ipynb",
         jobs=workloads("jobs", MIXED),
         estimates=workloads("estimates", MIXED),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz", on(MIXED)),
     output:
         artefact_files("gpu_types"),
         notebook=RESULTS / "notebooks/gpu_types.ipynb",

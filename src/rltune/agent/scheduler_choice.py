@@ -1,7 +1,8 @@
 """The scheduler an agent runs in, chosen on the training part before it learns an order.
 
-That is: the policy whose order it starts from, the jobs that nodes are reserved for, placement, locality, and whether it
-uses the given estimates or the calibrated ones (rltune.traces.estimates.calibrated). All candidates are heuristics that the compiled
+That is: the policy whose order it starts from, the jobs that nodes are reserved for, placement, locality, where GPU types
+differ in speed the price of GPU time, and whether it uses the given estimates or the calibrated ones
+(rltune.traces.estimates.calibrated). All candidates are heuristics that the compiled
 simulator runs without a network, so they can be compared on hundreds of windows.
 """
 
@@ -17,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from rltune.cluster.fit import Jobs
+from rltune.cluster.types import PRICES
 from rltune.errors import DataError
 from rltune.files import write_json
 from rltune.simulator.config import SchedulerConfig
 
-CHOSEN = ("policy", "backfill", "placement", "locality", "split_worth")
+CHOSEN = ("policy", "backfill", "placement", "locality", "split_worth", "gpu_price")
 """Fields of a SchedulerConfig that are chosen."""
 POLICIES = ("fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor")
 RESERVATIONS = {
@@ -91,7 +93,7 @@ Scores = Callable[[AgentScheduler], np.ndarray]
 
 
 def choose(
-    start: AgentScheduler, tunes: str, has_calibrated: bool, scores: Scores
+    start: AgentScheduler, tunes: str, has_calibrated: bool, has_speeds: bool, scores: Scores
 ) -> tuple[AgentScheduler, list[dict[str, Any]]]:
     """(The scheduler chosen, a row a candidate: its fields, ``score``, ``gain``, ``error``, ``kept``).
 
@@ -127,6 +129,8 @@ def choose(
     if best.config.backfill != start.config.backfill:
         for axis in rest:
             vary(axis)
+    if has_speeds and best.config.backfill == "conservative":
+        vary(lambda best: [best.but(gpu_price=price) for price in (0.0, *PRICES)])
     return best, rows
 
 

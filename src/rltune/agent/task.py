@@ -16,6 +16,7 @@ from rltune.agent.policy_file import shapes_of
 from rltune.agent.rollout import RandomRanker
 from rltune.agent.scheduler_choice import MAX_WINDOWS, AgentScheduler, Trials, choose
 from rltune.cluster.fit import Jobs
+from rltune.cluster.types import differ
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.config.metric import METRICS
 from rltune.environment.reward import rewards, scores
@@ -49,7 +50,8 @@ class TrainingTask:
         scheduler: base policy, backfill, placement, locality and the other rules.
         own: the scheduler of the agent, which may have chosen another (rltune.agent.scheduler_choice).
         trials: a row a scheduler it tried, the one it had first.
-        rollout_scheduler: what sequences are run under to learn from: conservative backfilling takes ten times as long.
+        rollout_scheduler: what sequences are run under to learn from: EASY for conservative backfilling, which takes ten
+            times as long, unless GPU types differ in speed, among which it chooses otherwise.
         agent_jobs: the jobs with the estimates that the agent uses.
         validation: first jobs of the validation windows, disjoint.
         last: state at the end of the agent's last run.
@@ -82,7 +84,7 @@ class TrainingTask:
         self.identity = self._identity(calibrated)
         self.own, self.trials = self._choose(calibrated, Path(folder) if folder else None)
         self.agent_jobs = calibrated if calibrated is not None and self.own.uses_calibrated else self.jobs
-        slow = self.own.config.backfill == "conservative" != self.scheduler.backfill
+        slow = self.own.config.backfill == "conservative" != self.scheduler.backfill and not differ(self.jobs)
         self.rollout_scheduler = replace(self.own.config, backfill="easy") if slow else self.own.config
 
     @property
@@ -221,7 +223,7 @@ class TrainingTask:
             return self._scored(windows, self._table(windows, jobs, candidate.config))["score"].to_numpy()
 
         trials = Trials(scored, self.identity, folder)
-        chosen, rows = choose(start, self.preset.tunes, calibrated is not None, trials)
+        chosen, rows = choose(start, self.preset.tunes, calibrated is not None, differ(self.jobs), trials)
         trials.report()
         self._placer = placer_of("lookahead", self.lookahead)  # what was tried does not count
         return chosen, rows

@@ -34,7 +34,7 @@ def simulate(
     backfill: Annotated[str, typer.Option(help=f"While the first job does not fit: {', '.join(BACKFILLS)}.")] = "none",
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
-    types: Annotated[str, typer.Option(help=f"GPU type of a job that may have several: {', '.join(TYPES)}.")] = "any",
+    types: Annotated[str, typer.Option(help=f"GPU type of a job that may have several: {', '.join(TYPES)}.")] = "auto",
     gpu_price: Annotated[float, typer.Option(help="With --types least: seconds that a GPU-second counts as.")] = 0.0,
     multi_node_slowdown: Annotated[
         Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
@@ -94,7 +94,8 @@ def simulate(
         print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in workload.left_out.items()))
     if estimate.startswith("lognormal") and result.has_limits:
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
-    hidden = ("policy", *(("types", "gpu_price") if types == "any" else ()))
+    scheduler = scheduler.on(workload.jobs)
+    hidden = ("policy", *(("types", "gpu_price") if scheduler.types == "any" else ()))
     print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k not in hidden and v != {})]))
     print(summary(result.metrics(), result.bound() if bound else None))
     if placed := result.placed():

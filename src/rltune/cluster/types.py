@@ -18,6 +18,14 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs, with_shapes
 
+PRICES = (0.03, 0.1, 0.3)
+"""Prices of GPU time worth trying, s per GPU-second."""
+
+
+def differ(jobs: Jobs) -> bool:
+    """Whether GPU types run some job at different speeds."""
+    return bool((jobs.cut["slow"] != 1.0).any())
+
 
 def with_type_rule(jobs: Jobs, types: str, gpu_price: float) -> Jobs:
     """The jobs as the simulator reads this rule of them."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     Policy = Literal[POLICIES]
 Backfill = Literal["none", "greedy", "easy", "conservative"]
-TypeRule = Literal["any", "fastest_free", "fastest_only", "least"]
+TypeRule = Literal["auto", "any", "fastest_free", "fastest_only", "least"]
 Placement = Literal["first_fit", "best_fit", "isolating_best_fit", "spread", "exclusive", "lookahead"]
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]

@@ -16,6 +16,7 @@ from rltune.agent.rollout import RandomRanker, ranker_of
 from rltune.agent.scheduler_choice import chosen_scheduler
 from rltune.agent.task import RANDOM_ORDERS
 from rltune.cluster.fit import Jobs
+from rltune.cluster.types import differ
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, LookaheadConfig, RunConfig
 from rltune.placement.counts import CountingPlacer
@@ -50,14 +51,18 @@ def contender_of(config: RunConfig, cell: Cell, agent: TrainedPolicy | None = No
     return Contender(scheduler, agent, lookahead=config.lookahead)
 
 
-def heuristics(config: RunConfig, locality: str = "strict") -> dict[str, Contender]:
-    """``policy backfill`` → every policy of the baselines under each of their backfill rules, with best_fit."""
+def heuristics(config: RunConfig, workload: Workload, locality: str = "strict") -> dict[str, Contender]:
+    """``policy backfill`` → every policy of the baselines under each of their backfill rules, with best_fit.
+
+    Where GPU types differ in speed, also under conservative backfilling: each job on the type on which it completes first.
+    """
     of, rules = config.evaluation, config.simulation.model_dump()
+    backfills = of.baseline_backfills + (["conservative"] if differ(workload.jobs) else [])
     return {
         f"{policy} {backfill}": Contender(
             SchedulerConfig(policy, backfill, "best_fit", locality, **rules), lookahead=config.lookahead
         )
-        for policy, backfill in product(of.baseline_policies, of.baseline_backfills)
+        for policy, backfill in product(of.baseline_policies, dict.fromkeys(backfills))
     }
 
 

@@ -121,7 +121,7 @@ def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequen
         for role, begins in parts.items():
             bounds = bound_s(workload, begins, length) if role == "baseline" else np.nan
             for locality in localities:
-                for contender in heuristics(config, locality).values():
+                for contender in heuristics(config, workload, locality).values():
                     table, _ = windows_of(workload, contender, begins, length)
                     frames.append(_labelled(table, role, contender, workload).assign(bound_s=bounds))
     return _ordered(frames)
@@ -166,11 +166,11 @@ def _labelled(
 ) -> pd.DataFrame:
     """The windows with who ran them and what the solver did: its counts belong to a whole batch of windows and stand in
     the first row, zeros in the others."""
-    scheduler, _ = scheduler_used(workload, contender)
+    scheduler, jobs = scheduler_used(workload, contender)
     first = np.arange(len(table)) == 0
     solver = {f"milp_{name}": np.where(first, getattr(counts, name), 0) for name in COUNTED}
     seconds = table.pop("seconds")
-    labels = {k: v for k, v in asdict(scheduler).items() if k != "max_wait_h"} | {
+    labels = {k: v for k, v in asdict(scheduler.on(jobs)).items() if k != "max_wait_h"} | {
         "sequence_jobs": int(table["jobs"].iloc[0])
     }
     return table.assign(role=role, **labels, **solver, seconds=seconds)

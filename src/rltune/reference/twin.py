@@ -90,6 +90,7 @@ class Twin:
         alone: bool = False,
         silent: bool = False,
     ) -> None:
+        scheduler = scheduler.on(jobs)
         jobs = with_type_rule(jobs, scheduler.types, scheduler.gpu_price)
         self.scheduler, self.extra = scheduler, EXTRA[scheduler.locality]
         self.score, self.scores, self.visible = POLICIES[scheduler.policy].score, scores, visible

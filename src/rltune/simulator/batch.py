@@ -98,6 +98,7 @@ class Run:
     ) -> None:
         if (scheduler.placement in ASKED) != (placer is not None):
             raise ValueError(f"placement {scheduler.placement!r} {'needs' if placer is None else 'takes no'} placer")
+        scheduler = scheduler.on(jobs)
         jobs = with_type_rule(jobs, scheduler.types, scheduler.gpu_price)
         self.jobs, self.layout, self.placer = jobs, layout, placer
         options = scheduler.options(visible is not None, visible or 0, track, check, alone, silent)

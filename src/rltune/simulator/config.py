@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple, get_args
 
+from rltune.cluster.fit import Jobs
 from rltune.cluster.search import EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, WORTH_IT
+from rltune.cluster.types import differ
 from rltune.config.cells import TYPES, Backfill
 from rltune.config.run import Overrun
 from rltune.policies import FIRST_DYNAMIC, IDS, OWN
@@ -46,8 +48,9 @@ class SchedulerConfig:
     """Run time of a job on more nodes than the fewest that hold it, over its run time."""
     interference_slowdown: float = 1.0
     """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time."""
-    types: str = "any"
-    """Which GPU type of several a job gets (rltune.cluster.types); ``least`` goes with conservative backfilling."""
+    types: str = "auto"
+    """Which GPU type of several a job gets (rltune.cluster.types); ``least`` goes with conservative backfilling. ``auto``:
+    where types differ in speed, ``least`` with it and ``fastest_free`` without; else ``any``."""
     gpu_price: float = 0.0
     """With types ``least``: seconds of completion that a GPU-second counts as."""
     split_worth: float = 1.0
@@ -79,7 +82,7 @@ class SchedulerConfig:
                 raise ValueError(f"{name}: found {getattr(self, name)}, expected {least} to {MOST}")
         if wrong := {n: h for n, h in self.max_wait_h.items() if not (n >= 1 and 0 < h < float("inf"))}:
             raise ValueError(f"max_wait_h: found {wrong}, expected sizes of 1 or more and finite hours above 0")
-        if self.types != "any" and self.placement in ASKED:
+        if self.types not in ("auto", "any") and self.placement in ASKED:
             raise ValueError(f"types {self.types}: found placement {self.placement!r}, which ignores speeds")
         if self.types == "least" and (self.backfill != "conservative" or self.sticky_head):
             raise ValueError("types least: goes with backfill conservative, without sticky_head")
@@ -92,6 +95,15 @@ class SchedulerConfig:
         known = {f.name: getattr(part, f.name) for part in parts for f in fields(cls) if hasattr(part, f.name)}
         return cls(**{**known, **changes})
 
+    def on(self, jobs: Jobs) -> SchedulerConfig:
+        """The same with the rule for the GPU type that ``auto`` is for these jobs; placements that are asked ignore speeds."""
+        if self.types != "auto":
+            return self
+        if self.placement in ASKED or not differ(jobs):
+            return replace(self, types="any")
+        plans = self.backfill == "conservative" and not self.sticky_head
+        return replace(self, types="least" if plans else "fastest_free")
+
     def options(
         self,
         external: bool = False,
@@ -101,7 +113,7 @@ class SchedulerConfig:
         alone: bool = False,
         silent: bool = False,
     ) -> Options:
-        """The same as numbers; ``external``: rankings are asked of the driver, of the first ``visible`` jobs, and if
+        """The same as numbers, for a rule other than ``auto``; ``external``: rankings are asked of the driver, of the first ``visible`` jobs, and if
         ``alone`` of a single one too, and if ``silent`` not while a job is past its maximum wait."""
         base = IDS.get(self.policy, 0)
         asked = ASKED.get(self.placement, NEVER)

@@ -1,21 +1,25 @@
 """Which GPU type a job gets, where types run it at different speeds: rules against one another on the same windows.
 
-Rules are any policy under any backfill rule with a type rule (rltune.cluster.types). Those of the least expected completion may
-have a price of GPU time, chosen on windows of the validation part.
+Rules are the run's heuristic policies under BACKFILLS with a type rule (rltune.cluster.types). Those of the least expected
+completion may have a price of GPU time, chosen on windows of the validation part. Trained agents order the queue under the
+scheduler that they chose; beside each, that scheduler with the policy it started from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from operator import itemgetter
 
 import numpy as np
 import pandas as pd
 
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.cluster.types import PRICES
 from rltune.cluster.workload import Workload
-from rltune.config import RunConfig
-from rltune.evaluation.contenders import Contender, windows_of
+from rltune.config import Cell, RunConfig
+from rltune.evaluation.contenders import Contender, contender_of, scheduler_used, windows_of
 from rltune.evaluation.evaluate import test_windows
 from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.simulator.bound import lower_bound
@@ -24,84 +28,109 @@ from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.state import State
 from rltune.traces.split import disjoint_windows, spread
 
-POLICIES = ("fifo", "sjf", "saf")
 BACKFILLS = ("easy", "conservative")
-PRICES = (0.03, 0.1, 0.3)
-RULE = ["policy", "backfill", "types", "gpu_price"]
-"""Columns that name a rule."""
+RULE = ["agent", "network", "policy", "backfill", "types", "gpu_price"]
+"""Columns that name a rule: ``agent`` is the cell of the agent that chose it, "" for none; with ``network`` it orders the queue."""
 MEANS = ["jct_s", "excess_s", "wait_s", "bsld", "largest_wait_s"]
 USED = "used_"
 """Beginning of the columns with the share of a GPU type's time that is used, between first and last submission."""
 
 
-def rules(priced: bool) -> list[SchedulerConfig]:
+def rules(policies: Sequence[str], priced: bool) -> list[SchedulerConfig]:
     """Those without a price, or those with one."""
     if priced:
         return [
             SchedulerConfig(policy, "conservative", types="least", gpu_price=price)
-            for policy, price in product(POLICIES, PRICES)
+            for policy, price in product(policies, PRICES)
         ]
-    free = product(POLICIES, BACKFILLS, ("any", "fastest_free", "fastest_only"))
+    free = product(policies, BACKFILLS, ("any", "fastest_free", "fastest_only"))
     return [SchedulerConfig(policy, backfill, types=types) for policy, backfill, types in free] + [
-        SchedulerConfig(policy, "conservative", types="least") for policy in POLICIES
+        SchedulerConfig(policy, "conservative", types="least") for policy in policies
     ]
 
 
-def windows(workload: Workload, config: RunConfig, progress: Callable[[str], None] = lambda text: None) -> pd.DataFrame:
+def windows(
+    workload: Workload,
+    config: RunConfig,
+    agents: Mapping[Cell, TrainedPolicy] = {},
+    progress: Callable[[str], None] = lambda text: None,
+) -> pd.DataFrame:
     """A row per rule × test window of the shortest length: RULE, window, MEANS, ``used_`` of each type and ``bound_s``.
 
     Of the rules with a price, those of each policy's best price on the validation windows. ``bound_s``: rltune.simulator.bound.
     """
+
+    def plain(scheduler: SchedulerConfig) -> Contender:
+        return Contender(SchedulerConfig.of(config.simulation, scheduler), lookahead=config.lookahead)
+
     length, first = min(test_windows(workload.split, config.evaluation).items())
     known = spread(disjoint_windows(*workload.split.validation, length), config.evaluation.max_windows)
     best: dict[str, tuple[float, SchedulerConfig]] = {}
-    for scheduler in rules(priced=True) if len(known) else []:
-        found = float(run_rule(workload, config, scheduler, known, length)["excess_s"].mean())
+    policies = config.evaluation.baseline_policies
+    for scheduler in rules(policies, priced=True) if len(known) else []:
+        found = float(run_rule(workload, plain(scheduler), known, length)["excess_s"].mean())
         best[scheduler.policy] = min(
             best.get(scheduler.policy, (np.inf, scheduler)), (found, scheduler), key=itemgetter(0)
         )
     bounds = [lower_bound(workload.jobs, workload.layout, int(f), length).jct_s for f in first]
     frames = []
-    for scheduler in [*rules(priced=False), *(chosen for _, chosen in best.values())]:
-        frames.append(run_rule(workload, config, scheduler, first, length).assign(bound_s=bounds))
-        named = f"{scheduler.policy} {scheduler.backfill} {scheduler.types} {scheduler.gpu_price:g}"
+    shown = [*rules(policies, priced=False), *(chosen for _, chosen in best.values())]
+    everyone = [("", workload, plain(scheduler)) for scheduler in shown]
+    for cell, policy in agents.items():
+        agent = contender_of(config, cell, policy)
+        scheduler, jobs = scheduler_used(workload, agent, cell.name)
+        everyone += [
+            (cell.name, replace(workload, jobs=jobs), replace(agent, scheduler=scheduler, policy=None)),
+            (cell.name, workload, agent),
+        ]
+    for name, work, contender in everyone:
+        frames.append(run_rule(work, contender, first, length, name).assign(bound_s=bounds))
+        named = " ".join(str(value) for value in frames[-1][RULE].iloc[0] if value)
         progress(f"{len(first)} windows of {length} jobs, {named}: mean completion {frames[-1]['jct_s'].mean():.0f} s")
     return pd.concat(frames, ignore_index=True)
 
 
 def summary(found: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """A row a rule of one workload: RULE, means, ``less``: how much less excess than under the best rule without a price, in
-    hindsight, with interval (less_low, less_high) and less_p; ``reference``: whether it is that rule; ``best``: of all."""
+    hindsight, with interval (less_low, less_high) and less_p; of agents also ``less_priced``, than under the best rule with
+    a price, and with their network ``less_start``, than without; ``reference``: whether it is the former rule; ``best``: of all."""
     means = found.groupby(RULE, sort=False).mean(numeric_only=True)
-    unpriced = means[means.index.get_level_values("gpu_price") == 0]
-    reference = unpriced["excess_s"].idxmin()
-    by_rule = {rule: part.sort_values("window")["excess_s"].to_numpy() for rule, part in found.groupby(RULE)}
+    excess, price = means["excess_s"], means.index.get_level_values("gpu_price")
+    rule = means.index.get_level_values("agent") == ""
+    reference = excess[rule & (price == 0)].idxmin()
+    priced = excess[rule & (price > 0)].idxmin() if (rule & (price > 0)).any() else None
+    by_rule = {name: part.sort_values("window")["excess_s"].to_numpy() for name, part in found.groupby(RULE)}
     rows = []
-    for rule, row in means.iterrows():
-        less = Improvement() if rule == reference else intervals.less(by_rule[rule], by_rule[reference])
+    for name, row in means.iterrows():
+        less = Improvement() if name == reference else intervals.less(by_rule[name], by_rule[reference])
+        agent, network, *rest = name
+        than = intervals.less(by_rule[name], by_rule[priced]) if agent and priced is not None else Improvement()
+        start = intervals.less(by_rule[name], by_rule[agent, False, *rest]) if network else Improvement()
         rows.append(
             {
-                **dict(zip(RULE, rule)),
+                **dict(zip(RULE, name)),
                 **row.drop("window").to_dict(),
                 "slower_s": row["excess_s"] - row["wait_s"],
                 "run_s": row["jct_s"] - row["excess_s"],
                 **less.columns("less", p=True),
-                "reference": rule == reference,
-                "windows": len(by_rule[rule]),
+                **than.columns("less_priced", p=True),
+                **start.columns("less_start", p=True),
+                "reference": name == reference,
+                "windows": len(by_rule[name]),
             }
         )
     frame = pd.DataFrame(rows)
     return frame.assign(best=frame["excess_s"] == frame["excess_s"].min())
 
 
-def run_rule(
-    workload: Workload, config: RunConfig, scheduler: SchedulerConfig, first: np.ndarray, length: int
-) -> pd.DataFrame:
+def run_rule(workload: Workload, contender: Contender, first: np.ndarray, length: int, agent: str = "") -> pd.DataFrame:
     """A row a window of ``length`` jobs from job ``first[s]`` under one rule: RULE, window, MEANS and ``used_`` of each type."""
-    ruled = SchedulerConfig.of(config.simulation, scheduler)
-    table, state = windows_of(workload, Contender(ruled, lookahead=config.lookahead), first, length)
+    scheduler, jobs = scheduler_used(workload, contender)
+    table, state = windows_of(workload, contender, first, length)
     used = utilisation(workload, state).add_prefix(USED)
-    return table[["window", *MEANS]].assign(**{name: getattr(scheduler, name) for name in RULE}, **used)
+    named = {name: getattr(scheduler.on(jobs), name) for name in RULE[2:]}
+    network = contender.policy is not None
+    return table[["window", *MEANS]].assign(agent=agent, network=network, **named, **used)
 
 
 def utilisation(workload: Workload, state: State) -> pd.DataFrame:

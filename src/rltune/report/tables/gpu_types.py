@@ -1,4 +1,4 @@
-"""Rules that choose a job's GPU type, where types differ in speed."""
+"""Rules and agents that choose a job's GPU type, where types differ in speed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.evaluation.studies.gpu_types import PRICES, USED
+from rltune.cluster.types import PRICES
+from rltune.evaluation.studies.gpu_types import USED
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, where, with_holm
@@ -18,30 +19,45 @@ TITLES = {
     "fastest_only": "fastest only",
     "least": "earliest completion",
     "priced": "earliest completion with a price",
+    "start": "RLTune before training",
+    "rltune": "RLTune",
 }
-"""Rules for the GPU type."""
-TESTED = {"less_p": "less_holm"}
+"""Rules for the GPU type, and agents, which go by one of them."""
+SHOWN = 3
+"""Orders and backfill rules of each workload and rule for the GPU type: those of the least excess."""
+TESTED = {f"{less}_p": f"{less}_holm" for less in ("less", "less_priced", "less_start")}
 
 
 def gpu_types(rules: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.DataFrame]:
-    """The table `gpu-types-numbers`: one row per workload × rule.
+    """The table `gpu-types-numbers`: SHOWN rows per workload × rule for the GPU type, those of the least excess.
 
     ``rules`` as rltune.evaluation.studies.gpu_types.summary gives it, of each ``workload``; the frame is the same with `title` (order
     and backfill rule) and `rule` (for the GPU type).
     """
-    names = rules["types"].mask(rules["gpu_price"] > 0, "priced")
+    network, start = rules["network"], (rules["agent"] != "") & ~rules["network"]
+    chosen = rules["types"].mask(rules["gpu_price"] > 0, "priced")
     titles = pd.Series(map(scheduler_title, rules["policy"], rules["backfill"]), rules.index, dtype=object)
+    titles = titles.mask(network, "RLTune, from " + titles).mask(start, titles + ", as RLTune starts")
     titles += rules["best"].map({True: " ★", False: ""}) + rules["reference"].map({True: " (reference)", False: ""})
-    frame = with_holm(rules.assign(title=titles, rule=names.map(TITLES), choice=names), TESTED)
+    named = rules.assign(
+        title=titles, rule=chosen.map(TITLES), choice=chosen.mask(network, "rltune").mask(start, "start")
+    )
+    every = with_holm(named, TESTED)
+    frame = every[every.groupby(["workload", "choice"])["excess_s"].rank(method="first") <= SHOWN].reset_index(
+        drop=True
+    )
     used = {column.removeprefix(USED): column.removeprefix(USED) for column in frame if column.startswith(USED)}
     return describe(
         "gpu-types-numbers",
         frame,
         confidence=confidence,
         workloads=[_facts(part) for _, part in frame.groupby("workload", sort=False)],
+        agents=frame[frame["network"]].to_dict("records"),
         prices=", ".join(f"{price:g}" for price in PRICES),
         used=used,
-        holm=holm_note(frame, TESTED, "over the reference", confidence),
+        holm=holm_note(every, TESTED, "over the reference", confidence),
+        orders=int(every.groupby(["workload", "choice"]).size().max()),
+        several=SHOWN,
     ), frame
 
 
@@ -58,7 +74,8 @@ def best_of_each(numbers: pd.DataFrame) -> pd.DataFrame:
 
 def _facts(part: pd.DataFrame) -> dict[str, Any]:
     least = best_of_each(part).set_index("choice")
-    best = where(part, best=True).iloc[0]
+    rules = where(part, agent="")
+    best = rules.loc[rules["excess_s"].idxmin()]
     title = scheduler_title(best["policy"], best["backfill"])
     return {
         "workload": best["workload"],
