@@ -25,9 +25,8 @@ import pandas as pd
 
 from rltune.cluster.workload import Workload, build_workload
 from rltune.config.context import Run
-from rltune.evaluation.contenders import Contender
 from rltune.evaluation.intervals import improved
-from rltune.evaluation.studies.gpu_types import RULE, rules, run_rule
+from rltune.evaluation.studies.gpu_types import RULE, contender, rules, run_rule
 from rltune.simulator.bound import lower_bound
 from rltune.traces.split import disjoint_windows, spread
 
@@ -68,9 +67,7 @@ def compare(name: str, given: Workload, run: Run, most: int) -> dict[str, float 
 
     def table(starts: np.ndarray, estimates: list[str], priced: tuple[bool, ...]) -> pd.DataFrame:
         return pd.concat(
-            run_rule(by_estimates[kind], Contender(rule, lookahead=run.config.lookahead), starts, LENGTH).assign(
-                estimates=kind
-            )
+            run_rule(by_estimates[kind], contender(run.config, rule), starts, LENGTH).assign(estimates=kind)
             for kind in estimates
             for charge in priced
             for rule in rules(run.config.evaluation.baseline_policies, charge)

@@ -49,6 +49,12 @@ def test_a_policy_for_something_else_is_refused(facts: dict, reason: str, tmp_pa
     assert "train the cell again" in str(caught.value)
 
 
+def test_a_policy_from_before_there_was_a_price_is_read(tmp_path: Path) -> None:
+    chose = {"policy": "saf", "backfill": "easy", "placement": "best_fit", "locality": "strict", "split_worth": 1.0}
+    save_policy(tmp_path / "policy.npz", policy(scheduler=chose))
+    assert load_policy(tmp_path / "policy.npz").facts["scheduler"] == chose
+
+
 class Trap:
     """Notes when it is unpickled."""
 

@@ -150,6 +150,10 @@ def _few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rltune.agent.task.MAX_WINDOWS", 20)
 
 
+def no_price(scheduler: SchedulerConfig) -> bool:
+    return False
+
+
 def cheapest(noise: float = 0.0) -> Callable[[AgentScheduler], np.ndarray]:
     """Scores that are a sum over the fields, so that the best is known; with other noise for every candidate."""
 
@@ -175,7 +179,7 @@ def cheapest(noise: float = 0.0) -> Callable[[AgentScheduler], np.ndarray]:
 def test_the_best_is_found_where_every_choice_counts_by_itself(
     tunes: str, expected: dict, has_calibrated: bool
 ) -> None:
-    best, rows = choose(START, tunes, has_calibrated, False, cheapest())
+    best, rows = choose(START, tunes, has_calibrated, no_price, cheapest())
     assert best == replace(START.but(**expected), uses_calibrated=has_calibrated)
     table = pd.DataFrame(rows)
     assert table.loc[0, "score"] == 100 and table["kept"].sum() >= 3
@@ -187,27 +191,33 @@ def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
     has_speeds: bool, backfill: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(COST, 0.1, -6.0)
-    best, rows = choose(START.but(backfill=backfill), "reservations", False, has_speeds, cheapest())
+
+    def has_price(scheduler: SchedulerConfig) -> bool:
+        return has_speeds and scheduler.backfill == "conservative"
+
+    best, rows = choose(START.but(backfill=backfill), "reservations", False, has_price, cheapest())
     priced = [row for row in rows if row["gpu_price"] > 0]
     assert {row["backfill"] for row in priced} == ({"conservative"} if has_speeds and backfill == "easy" else set())
     assert len(priced) in (0, len(PRICES)) and best.config.gpu_price == (0.1 if priced else 0.0)
 
 
 def test_what_could_be_chance_is_not_taken() -> None:
-    assert choose(START, "scheduler", True, False, lambda candidate: np.full(20, 5.0))[0] == START
+    assert choose(START, "scheduler", True, no_price, lambda candidate: np.full(20, 5.0))[0] == START
     alternating = np.tile([0.0, 10.0], 10)
 
     def scored(candidate: AgentScheduler) -> np.ndarray:
         return alternating if candidate == START else alternating[::-1] - 0.1
 
     gain, error = difference(scored(START), scored(START.but(policy="saf")))
-    assert 0 < gain < error and choose(START, "scheduler", True, False, scored)[0] == START
+    assert 0 < gain < error and choose(START, "scheduler", True, no_price, scored)[0] == START
 
 
 @pytest.mark.parametrize("backfill", list(RESERVATIONS))
 def test_never_fewer_reservations_than_the_cell_has(backfill: str) -> None:
     order = ["none", "greedy", "easy", "conservative"]
-    tried = {row["backfill"] for row in choose(START.but(backfill=backfill), "scheduler", True, False, cheapest())[1]}
+    tried = {
+        row["backfill"] for row in choose(START.but(backfill=backfill), "scheduler", True, no_price, cheapest())[1]
+    }
     assert tried == set(RESERVATIONS[backfill])
     assert min(map(order.index, tried)) == order.index(backfill) and (backfill == "none") == (tried == {"none"})
 
@@ -295,13 +305,13 @@ def test_trials_are_kept_and_an_interrupted_choice_goes_on(tmp_path: Path, capsy
 
     of = {"cell": "a", "jobs": "x"}
     with pytest.raises(KeyboardInterrupt):
-        choose(START, "scheduler", True, False, Trials(dying, of, tmp_path))
-    resumed = choose(START, "scheduler", True, False, Trials(counting, of, tmp_path))
-    assert resumed == choose(START, "scheduler", True, False, scored)
+        choose(START, "scheduler", True, no_price, Trials(dying, of, tmp_path))
+    resumed = choose(START, "scheduler", True, no_price, Trials(counting, of, tmp_path))
+    assert resumed == choose(START, "scheduler", True, no_price, scored)
     assert len(again) > 3 and not set(again) & set(tried), "nothing that was known is tried again"
     assert "5 known from before" in capsys.readouterr().out
-    choose(START, "scheduler", True, False, Trials(counting, {**of, "jobs": "y"}, tmp_path))
+    choose(START, "scheduler", True, no_price, Trials(counting, {**of, "jobs": "y"}, tmp_path))
     assert set(tried) <= set(again), "trials of other jobs are not used"
     (tmp_path / TRIALS).write_text('{"of": ')
-    assert choose(START, "scheduler", True, False, Trials(scored, of, tmp_path)) == resumed
+    assert choose(START, "scheduler", True, no_price, Trials(scored, of, tmp_path)) == resumed
     assert "cannot be read" in capsys.readouterr().out

@@ -71,8 +71,11 @@ def test_without_a_rule_it_follows_from_backfilling_and_speeds() -> None:
     for backfill in ("none", "greedy", "easy"):
         assert ran(three, "auto", backfill=backfill) == ran(three, "fastest_free", backfill=backfill), backfill
     same, _ = case((0, 100, 1), (0, 100, 1))
+    bound, _ = case((0, 100, 3), (0, 100, 3))
+    bound.cut["full"][:, SLOW] = -1  # what a job may not use does not count
     for scheduler, jobs in (
         (SchedulerConfig("fifo", "conservative"), same),
+        (SchedulerConfig("fifo", "conservative"), bound),
         (SchedulerConfig("fifo", "conservative", "lookahead"), three[0]),
     ):
         assert scheduler.on(jobs).types == "any"

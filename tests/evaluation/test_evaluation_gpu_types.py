@@ -14,12 +14,12 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.fit import compile_jobs, fit
 from rltune.cluster.layout import build_layout
 from rltune.cluster.workload import Workload
-from rltune.config import Cell
-from rltune.evaluation.contenders import Contender, by_window, heuristics
+from rltune.config import Cell, SimulationConfig
+from rltune.evaluation.contenders import Contender, by_window, contender_of, heuristics
 from rltune.evaluation.evaluate import test_windows as windows_to_test
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import gpu_types
-from rltune.evaluation.studies.gpu_types import PRICES, RULE, run_rule, summary, utilisation, windows
+from rltune.evaluation.studies.gpu_types import PRICES, RULE, contender, run_rule, summary, utilisation, windows
 from rltune.simulator.batch import simulate
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import job_table
@@ -70,6 +70,13 @@ def test_an_agent_is_run_under_what_it_chose_beside_the_rules(work: Workload, fo
         start["excess_s"]
         == run_rule(work, Contender(scheduler, lookahead=CONFIG.lookahead), first, length)["excess_s"].mean()
     )
+
+
+def test_rules_are_under_the_runs_simulation_as_agents_are(work: Workload) -> None:
+    slowed = run_config(SimulationConfig(multi_node_slowdown=1.5, sticky_head=True), sequence_jobs=[40])
+    rule = contender(slowed, SchedulerConfig("saf", "conservative", types="least")).scheduler
+    assert rule.multi_node_slowdown == contender_of(slowed, CELL).scheduler.multi_node_slowdown == 1.5
+    assert (rule.policy, rule.types, rule.sticky_head) == ("saf", "least", False)
 
 
 def test_where_types_differ_in_speed_the_heuristics_plan_too(work: Workload) -> None:

@@ -49,7 +49,7 @@ def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:
         "SAF + EASY",
         "SAF + conservative (reference)",
         "SAF + conservative",
-        "SAF + conservative, as RLTune starts",
+        "SAF + conservative, RLTune’s without its network",
         "RLTune, from SAF + conservative ★",
     ]
     assert frame["rule"].tolist()[2:5] == ["fastest free", "earliest completion", "earliest completion with a price"]
@@ -64,7 +64,8 @@ def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:
     )
     assert "With any type it is 1,000 s, with the fastest that is free 600 s" in note and "less than 250 s" in note
     agent = artefact.notes[1].replace("\u00a0", " ")
-    assert "RLTune jobs complete after 320 s. Its excess is less by 40.0 %" in agent and "and by 20.0 %" in agent
+    assert "RLTune jobs complete after 320 s. Its excess is lower (negative: higher) by 40.0 %" in agent
+    assert "by 20.0 % [20.0 %, 20.0 %] than under the best rule with a price, both in hindsight" in agent
     assert "0.03, 0.1, 0.3" in artefact.notes[2] and "V100" in artefact.columns["used_V100"].heading
     assert any("assumption" in text for text in artefact.notes)
 
@@ -73,6 +74,9 @@ def test_the_figure_has_a_bar_a_rule_for_the_type(rules: pd.DataFrame) -> None:
     artefact, frame, figure = figures.gpu_types(tables.gpu_types(rules, 0.95)[1])
     assert frame["choice"].tolist() == ["any", "fastest_free", "least", "priced", "start", "rltune"]
     assert figure.axes[0].get_yticklabels()[0].get_text() == "any\n(SAF + EASY)"
+    labels = [label.get_text().split("\n")[0] for label in figure.axes[0].get_yticklabels()]
+    assert labels[3:] == ["earliest completion with a price", "RLTune without its network", "RLTune"]
+    assert "RLTune: 320 s" in artefact.alt.replace("\u00a0", " ")
     widths = [bar.get_width() for bar in figure.axes[0].patches]
     assert widths[:6] == pytest.approx([200] * 6)
     assert sum(widths) == pytest.approx(1000 + 600 + 400 + 350 + 350 + 320)

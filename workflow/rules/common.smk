@@ -77,9 +77,10 @@ def workloads(name, some=CELLS.values()):
     return list(dict.fromkeys(workload(name, cell) for cell in some))
 
 
-def on(workloads_of):
-    """The cells that have one of these cells' workloads."""
-    return [cell for cell in CELLS.values() if workload("estimates", cell) in workloads("estimates", workloads_of)]
+def agents_on(some):
+    """The cells of RLTune proper, trained for completion time, that have one of these cells' workloads."""
+    ours = [c for c in CELLS.values() if c.metric == "jct" and run.config.preset(c.preset).agent == "rltune"]
+    return [cell for cell in ours if workload("estimates", cell) in workloads("estimates", some)]
 
 
 def artefact_names(stage):

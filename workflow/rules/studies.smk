@@ -100,10 +100,11 @@ rule peers:
 
 rule gpu_types:
     input:
+        PLUGINS,
         notebook="notebooks/gpu_types.ipynb",
         jobs=workloads("jobs", MIXED),
         estimates=workloads("estimates", MIXED),
-        policies=cells(RESULTS / "cells/{cell}/policy.npz", on(MIXED)),
+        policies=cells(RESULTS / "cells/{cell}/policy.npz", agents_on(MIXED)),
     output:
         artefact_files("gpu_types"),
         notebook=RESULTS / "notebooks/gpu_types.ipynb",
@@ -119,7 +120,9 @@ rule gpu_types:
     params:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
-        settings=SETTINGS | run.config.evaluation.model_dump(include={"sequence_jobs", "max_windows", "bootstrap"}),
+        settings=SETTINGS | run.config.evaluation.model_dump(
+            include={"sequence_jobs", "max_windows", "bootstrap", "baseline_policies"}
+        ),
         code=digest("notebooks/gpu_types.ipynb", shown=True),
     message:
         "which GPU, now or later"

@@ -93,7 +93,11 @@ Scores = Callable[[AgentScheduler], np.ndarray]
 
 
 def choose(
-    start: AgentScheduler, tunes: str, has_calibrated: bool, has_speeds: bool, scores: Scores
+    start: AgentScheduler,
+    tunes: str,
+    has_calibrated: bool,
+    has_price: Callable[[SchedulerConfig], bool],
+    scores: Scores,
 ) -> tuple[AgentScheduler, list[dict[str, Any]]]:
     """(The scheduler chosen, a row a candidate: its fields, ``score``, ``gain``, ``error``, ``kept``).
 
@@ -129,7 +133,7 @@ def choose(
     if best.config.backfill != start.config.backfill:
         for axis in rest:
             vary(axis)
-    if has_speeds and best.config.backfill == "conservative":
+    if has_price(best.config):
         vary(lambda best: [best.but(gpu_price=price) for price in (0.0, *PRICES)])
     return best, rows
 

@@ -16,7 +16,6 @@ from rltune.agent.policy_file import shapes_of
 from rltune.agent.rollout import RandomRanker
 from rltune.agent.scheduler_choice import MAX_WINDOWS, AgentScheduler, Trials, choose
 from rltune.cluster.fit import Jobs
-from rltune.cluster.types import differ
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 from rltune.config.metric import METRICS
 from rltune.environment.reward import rewards, scores
@@ -84,7 +83,8 @@ class TrainingTask:
         self.identity = self._identity(calibrated)
         self.own, self.trials = self._choose(calibrated, Path(folder) if folder else None)
         self.agent_jobs = calibrated if calibrated is not None and self.own.uses_calibrated else self.jobs
-        slow = self.own.config.backfill == "conservative" != self.scheduler.backfill and not differ(self.jobs)
+        slow = self.own.config.backfill == "conservative" != self.scheduler.backfill
+        slow = slow and not self._has_price(self.own.config)
         self.rollout_scheduler = replace(self.own.config, backfill="easy") if slow else self.own.config
 
     @property
@@ -223,10 +223,14 @@ class TrainingTask:
             return self._scored(windows, self._table(windows, jobs, candidate.config))["score"].to_numpy()
 
         trials = Trials(scored, self.identity, folder)
-        chosen, rows = choose(start, self.preset.tunes, calibrated is not None, differ(self.jobs), trials)
+        chosen, rows = choose(start, self.preset.tunes, calibrated is not None, self._has_price, trials)
         trials.report()
         self._placer = placer_of("lookahead", self.lookahead)  # what was tried does not count
         return chosen, rows
+
+    def _has_price(self, scheduler: SchedulerConfig) -> bool:
+        """Whether jobs wait for the GPU type on which they complete first, so that a price of GPU time counts."""
+        return scheduler.on(self.jobs).types == "least"
 
     def _scored(self, first: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
         metric = self.cell.metric

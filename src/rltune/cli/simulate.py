@@ -35,7 +35,7 @@ def simulate(
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
     types: Annotated[str, typer.Option(help=f"GPU type of a job that may have several: {', '.join(TYPES)}.")] = "auto",
-    gpu_price: Annotated[float, typer.Option(help="With --types least: seconds that a GPU-second counts as.")] = 0.0,
+    gpu_price: Annotated[float, typer.Option(help="Where types is least: seconds that a GPU-second counts as.")] = 0.0,
     multi_node_slowdown: Annotated[
         Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
     ] = None,
@@ -95,7 +95,11 @@ def simulate(
     if estimate.startswith("lognormal") and result.has_limits:
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
     scheduler = scheduler.on(workload.jobs)
-    hidden = ("policy", *(("types", "gpu_price") if scheduler.types == "any" else ()))
+    hidden = [
+        "policy",
+        *(["types"] if scheduler.types == "any" else []),
+        *(["gpu_price"] if scheduler.types != "least" else []),
+    ]
     print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k not in hidden and v != {})]))
     print(summary(result.metrics(), result.bound() if bound else None))
     if placed := result.placed():

@@ -1,6 +1,8 @@
 """Which GPU type a job gets, where it may use several that run it at different speeds.
 
 ============  ==================================================================================================
+auto          ``least`` under conservative backfilling, else ``fastest_free``; ``any`` where types are equally fast or the
+              placement ignores speeds (rltune.simulator.config)
 any           as the placement rule has it, whatever the speed: what a request without a type gets
 fastest_free  the fastest on which the job fits now
 fastest_only  the fastest that could hold it, also where others are free
@@ -23,8 +25,8 @@ PRICES = (0.03, 0.1, 0.3)
 
 
 def differ(jobs: Jobs) -> bool:
-    """Whether GPU types run some job at different speeds."""
-    return bool((jobs.cut["slow"] != 1.0).any())
+    """Whether GPU types that could hold some job run it at different speeds."""
+    return bool(((jobs.cut["full"] >= 0) & (jobs.cut["slow"] != 1.0)).any())
 
 
 def with_type_rule(jobs: Jobs, types: str, gpu_price: float) -> Jobs:

@@ -72,7 +72,7 @@ class EvaluationConfig(Block):
     )
     """Heuristics to compare with: each of these policies, built in or from `plugins` …"""
     baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(["none", "greedy", "easy"], min_length=1)
-    """… under each of these, with best_fit."""
+    """… under each of these, with best_fit; where GPU types differ in speed, under conservative too."""
     also: Annotated[list[OtherPlacement], EachOnce] = []
     """Other placements and localities under which each agent and its base policy are also evaluated, on the same
     windows."""
@@ -96,7 +96,8 @@ class RunConfig(Block):
     workloads: list[Workload] = []
     """Traces on clusters to prepare and characterise besides those the experiments name."""
     gpu_types: list[Workload] = []
-    """Traces on clusters with `speeds` for which rules that choose a job's GPU type are compared."""
+    """Traces on clusters with `speeds` for which rules that choose a job's GPU type are compared, with the first cell's
+    estimates, and RLTune where it was trained on them for jct."""
     characterise: Annotated[list[Name], EachOnce] = []
     """Traces to characterise without a cluster: CPU traces, for Table 2 and Figure 5."""
     experiments: list[Experiment] = Field(min_length=1)

@@ -57,6 +57,12 @@ def show(value: Any, format: str = "text") -> str:
     return text.replace("-", MINUS, 1) if any(digit in "123456789" for digit in text) else text[1:]
 
 
+def from_to(numbers: pd.Series) -> str:
+    """`24`, or `24 to 32`, of whole numbers; "" of none."""
+    found = numbers.dropna().unique()
+    return " to ".join(f"{number:.0f}" for number in sorted({found.min(), found.max()})) if len(found) else ""
+
+
 def show_interval(low: Any, high: Any, format: str) -> str:
     """An interval as text, the unit once: `30.2 to 39.9 %`; empty when either end is unknown."""
     if is_missing(low) or is_missing(high):

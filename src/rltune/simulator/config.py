@@ -50,7 +50,7 @@ class SchedulerConfig:
     """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time."""
     types: str = "auto"
     """Which GPU type of several a job gets (rltune.cluster.types); ``least`` goes with conservative backfilling. ``auto``:
-    where types differ in speed, ``least`` with it and ``fastest_free`` without; else ``any``."""
+    see :meth:`on`."""
     gpu_price: float = 0.0
     """With types ``least``: seconds of completion that a GPU-second counts as."""
     split_worth: float = 1.0
@@ -96,7 +96,11 @@ class SchedulerConfig:
         return cls(**{**known, **changes})
 
     def on(self, jobs: Jobs) -> SchedulerConfig:
-        """The same with the rule for the GPU type that ``auto`` is for these jobs; placements that are asked ignore speeds."""
+        """The same with the rule for the GPU type that ``auto`` is for these jobs.
+
+        ``any`` where types are equally fast, and with placements that are asked, which ignore speeds; else ``least`` under
+        conservative backfilling without sticky_head, and ``fastest_free`` under other rules.
+        """
         if self.types != "auto":
             return self
         if self.placement in ASKED or not differ(jobs):

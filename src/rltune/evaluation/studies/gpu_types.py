@@ -49,6 +49,11 @@ def rules(policies: Sequence[str], priced: bool) -> list[SchedulerConfig]:
     ]
 
 
+def contender(config: RunConfig, rule: SchedulerConfig) -> Contender:
+    """A rule under the run's ``simulation``, but for sticky_head: plans are made for a queue a pool."""
+    return Contender(replace(rule, **config.simulation.model_dump(exclude={"sticky_head"})), lookahead=config.lookahead)
+
+
 def windows(
     workload: Workload,
     config: RunConfig,
@@ -59,23 +64,19 @@ def windows(
 
     Of the rules with a price, those of each policy's best price on the validation windows. ``bound_s``: rltune.simulator.bound.
     """
-
-    def plain(scheduler: SchedulerConfig) -> Contender:
-        return Contender(SchedulerConfig.of(config.simulation, scheduler), lookahead=config.lookahead)
-
     length, first = min(test_windows(workload.split, config.evaluation).items())
     known = spread(disjoint_windows(*workload.split.validation, length), config.evaluation.max_windows)
     best: dict[str, tuple[float, SchedulerConfig]] = {}
     policies = config.evaluation.baseline_policies
     for scheduler in rules(policies, priced=True) if len(known) else []:
-        found = float(run_rule(workload, plain(scheduler), known, length)["excess_s"].mean())
+        found = float(run_rule(workload, contender(config, scheduler), known, length)["excess_s"].mean())
         best[scheduler.policy] = min(
             best.get(scheduler.policy, (np.inf, scheduler)), (found, scheduler), key=itemgetter(0)
         )
     bounds = [lower_bound(workload.jobs, workload.layout, int(f), length).jct_s for f in first]
     frames = []
     shown = [*rules(policies, priced=False), *(chosen for _, chosen in best.values())]
-    everyone = [("", workload, plain(scheduler)) for scheduler in shown]
+    everyone = [("", workload, contender(config, scheduler)) for scheduler in shown]
     for cell, policy in agents.items():
         agent = contender_of(config, cell, policy)
         scheduler, jobs = scheduler_used(workload, agent, cell.name)
@@ -83,9 +84,9 @@ def windows(
             (cell.name, replace(workload, jobs=jobs), replace(agent, scheduler=scheduler, policy=None)),
             (cell.name, workload, agent),
         ]
-    for name, work, contender in everyone:
-        frames.append(run_rule(work, contender, first, length, name).assign(bound_s=bounds))
-        named = " ".join(str(value) for value in frames[-1][RULE].iloc[0] if value)
+    for name, work, one in everyone:
+        frames.append(run_rule(work, one, first, length, name).assign(bound_s=bounds))
+        named = " ".join(str(value) for value in frames[-1][RULE[2:]].iloc[0] if value) + (f", {name}" if name else "")
         progress(f"{len(first)} windows of {length} jobs, {named}: mean completion {frames[-1]['jct_s'].mean():.0f} s")
     return pd.concat(frames, ignore_index=True)
 
@@ -113,8 +114,8 @@ def summary(found: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
                 "slower_s": row["excess_s"] - row["wait_s"],
                 "run_s": row["jct_s"] - row["excess_s"],
                 **less.columns("less", p=True),
-                **than.columns("less_priced", p=True),
-                **start.columns("less_start", p=True),
+                **than.columns("less_priced"),
+                **start.columns("less_start"),
                 "reference": name == reference,
                 "windows": len(by_rule[name]),
             }

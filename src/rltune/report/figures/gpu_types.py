@@ -9,7 +9,7 @@ from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.format import show
-from rltune.report.tables.gpu_types import best_of_each
+from rltune.report.tables.gpu_types import TITLES, best_of_each
 
 PARTS = {
     "run_s": ("run time on the fastest type", style.SKY),
@@ -22,6 +22,7 @@ PARTS = {
 def gpu_types(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
     """A panel a workload, a bar a rule for the GPU type; ``numbers``: the frame of `tables.gpu_types`."""
     frame = best_of_each(numbers).reset_index(drop=True)
+    frame["rule"] = frame["choice"].map(TITLES)
     return describe("gpu-types", frame), frame, _draw(frame)
 
 

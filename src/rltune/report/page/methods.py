@@ -24,7 +24,7 @@ def methods(run: Run) -> dict[str, Any]:
         "windows": windows,
         "policies": _listed([policy_title(p) for p in evaluation.baseline_policies]),
         "backfills": _listed(list(evaluation.baseline_backfills)),
-        "heuristics": len(evaluation.baseline_policies) * len(evaluation.baseline_backfills),
+        "mixed": any(run.clusters[cell.cluster].speeds is not None for cell in cells),
         "bootstrap": show(evaluation.bootstrap, "int"),
         "confidence": f"{100 * evaluation.confidence:.0f}\u00a0%",
         "fewest": FEWEST,

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from rltune.config.context import Run
 from rltune.report.artefact import Saved
 from rltune.report.common import best_measured
-from rltune.report.format import show
+from rltune.report.format import from_to, show
 from rltune.report.page.claims import Claim
 from rltune.report.page.marks import count, total
 from rltune.report.studies import STUDIES, Study
@@ -81,7 +81,7 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
     verdicts[UNDECIDED] = len(single) - verdicts[MATCHES] - verdicts[HOLDS] - verdicts[FAILS]
     idle = {s: f["learned"].astype(str).str.startswith("no") for s, f in rows.items() if "learned" in f}
     idle_count = sum(int(c.sum()) for c in idle.values())
-    tried = [f["heuristics"].max() for f in rows.values() if "heuristics" in f and f["heuristics"].notna().any()]
+    tried = pd.concat([pd.Series(dtype=float), *(f["heuristics"] for f in rows.values() if "heuristics" in f)])
     return {
         "agents": len(run.config.cells()),
         "kinds": kinds,
@@ -94,7 +94,7 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
         "strong_worse": score(rows, *OUTCOMES["Worse than the strongest heuristic"]),
         "idle": count([s.numbers for s in idle], "learned=no", idle_count) if idle_count else "",
         "trained": sum(map(len, idle.values())),
-        "heuristics": int(max(tried, default=0)),
+        "heuristics": from_to(tried),
         **_others(there),
         "whatif": _whatif(there),
     }

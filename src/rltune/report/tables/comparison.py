@@ -15,7 +15,7 @@ from rltune.report import common
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import where
-from rltune.report.format import NBSP, show
+from rltune.report.format import NBSP, from_to, show
 from rltune.report.paper import PaperEntry, PaperResults
 from rltune.report.studies import PAPER_POLICY, UTILISATION, Study, cells_of
 from rltune.report.style import scheduler_title
@@ -49,7 +49,7 @@ def comparison(
         learned = learned_in([where(histories, cell=name) for name in group["cell"]])
         rows += [_row(group, each, n, study, paper, by) | {"learned": learned} for n in common.lengths(each[0])]
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
-    heuristics = int(frame["heuristics"].max()) if "heuristics" in frame else 0
+    heuristics = from_to(frame["heuristics"]) if "heuristics" in frame else ""
     others = "over base policy, random order and heuristics" if heuristics else "over the base policy"
     return describe(
         study.numbers,
@@ -130,7 +130,8 @@ def choices(cells: pd.DataFrame, each: Sequence[pd.DataFrame], n: int) -> str:
 def _choice(cell: pd.Series, run: pd.Series) -> str:
     chosen = scheduler_title(run["policy"], run["backfill"])
     other = [] if chosen == scheduler_title(cell["policy"], cell["backfill"]) else [f"from {chosen}"]
-    return ", ".join(other + [run[k] for k in ("placement", "locality") if run[k] != cell[k]])
+    price = [f"price {run['gpu_price']:g}"] if run["gpu_price"] else []
+    return ", ".join(other + [run[k] for k in ("placement", "locality") if run[k] != cell[k]] + price)
 
 
 def _title(baseline: dict[str, str]) -> str:
