@@ -120,9 +120,8 @@ rule gpu_types:
     params:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
-        settings=SETTINGS | run.config.evaluation.model_dump(
-            include={"sequence_jobs", "max_windows", "bootstrap", "baseline_policies"}
-        ),
+        settings=SETTINGS
+        | run.config.evaluation.model_dump(include={"sequence_jobs", "max_windows", "bootstrap", "baseline_policies"}),
         code=digest("notebooks/gpu_types.ipynb", shown=True),
     message:
         "which GPU, now or later"
