@@ -199,7 +199,7 @@ def test_titles_tell_workloads_apart(made: Made) -> None:
     experiment["workloads"].append({"trace": "philly", "cluster": "pai-140"})
     both = config.model_copy(update={"experiments": [type(config.experiments[0]).model_validate(experiment)]})
     assert set(read.cells(replace(made.run, config=both), PAPER)["trace_title"]) == {
-        "Philly · Cluster philly-192",
+        "Philly",
         "Philly · Cluster pai-140",
         "Helios Venus",
         "Alibaba PAI",

@@ -96,12 +96,12 @@ def audits(run: Run, clean_paths: Paths, fit_paths: Paths) -> pd.DataFrame:
 
 
 def _titles(run: Run) -> dict[tuple[str, str], str]:
-    """Title of each trace × cluster: the trace's, with the cluster's where the trace has several."""
+    """Title of each trace × cluster: the trace's, with the cluster's where it is not the trace's first."""
     names = run.trace_titles()
     pairs = list(dict.fromkeys((c.trace, c.cluster) for c in run.config.cells()))
-    traces = [trace for trace, _ in pairs]
+    first = dict(reversed(pairs))
     return {
-        (trace, cluster): names[trace] + (f" · {run.clusters[cluster].title}" if traces.count(trace) > 1 else "")
+        (trace, cluster): names[trace] + (f" · {run.clusters[cluster].title}" if cluster != first[trace] else "")
         for trace, cluster in pairs
     }
 
