@@ -29,7 +29,8 @@ def gpu_types(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
 @style.styled()
 def _draw(frame: pd.DataFrame) -> Figure:
     parts = dict(list(frame.groupby("workload", sort=False)))
-    figure, axes = style.panels(list(parts), 1, 1.9, 0.5)
+    tall = 0.46 * max(map(len, parts.values()))  # two lines a bar
+    figure, axes = style.panels(list(parts), 1, tall, 0.5)
     for axis, rows in zip(axes, parts.values()):
         left = pd.Series(0.0, rows.index)
         for column, (name, colour) in PARTS.items():
