@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -121,10 +122,19 @@ class Shell:
         }
 
     def start_make(self, *arguments: object, cwd: Path, output: Path) -> subprocess.Popen[bytes]:
-        """Start ``make`` as the leader of a process group; what it prints goes to a file."""
+        """Start ``make`` as the leader of a process group; what it prints goes to a file.
+
+        It heeds Ctrl-C as in a terminal, also where a shell that runs the tests in the background ignores it.
+        """
         given = {"cwd": cwd, "env": self.environment(), "start_new_session": True}
         with open(output, "wb") as file:
-            return subprocess.Popen([*MAKE, *map(str, arguments)], stdout=file, stderr=file, **given)
+            return subprocess.Popen(
+                [*MAKE, *map(str, arguments)],
+                stdout=file,
+                stderr=file,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                **given,
+            )
 
     def run(self, *command: object, cwd: Path, timeout: float = 900) -> Outcome:
         """Run a command to its end."""
