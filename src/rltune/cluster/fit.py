@@ -206,15 +206,9 @@ def with_speeds(jobs: Jobs, slow: Slowdowns) -> Jobs:
     cut["slow"] = np.where(runs, slow.consolidated / fastest, 1.0)
     cut["spread"][runs] = slow.spread[runs] / slow.consolidated[runs]
     cut["price"] = row["gpus"][:, None] * cut["slow"] * (slow.mean_speed / slow.mean_speed.mean())
-    return with_shapes(Jobs(row, cut), "full", "slow", "spread")
-
-
-def with_shapes(jobs: Jobs, *names: str) -> Jobs:
-    """The jobs with shapes that differ also where these fields of ``cut`` do."""
-    row = jobs.row.copy()
-    same = np.column_stack([row["shape"], *(jobs.cut[name] for name in names)])
+    same = np.column_stack([row["shape"], *(cut[name] for name in ("full", "slow", "spread"))])
     row["shape"] = np.unique(same, axis=0, return_inverse=True)[1].reshape(-1)
-    return Jobs(row, jobs.cut)
+    return Jobs(row, cut)
 
 
 def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

@@ -14,9 +14,10 @@ isolating_best_fit  as best_fit, but a job of several GPUs goes first to nodes o
 exclusive           the smallest idle node, then the lowest; the job takes the whole of it (Slurm's OverSubscribe=NO)
 ==================  ==============================================================================================
 
-Of several GPU types a job may use, those of the lowest rank go first (rltune.cluster.fit.prefer_types). Of these first_fit takes the first in which it fits, best_fit and exclusive the one whose
-last chunk leaves the fewest GPUs on its node, spread the one that leaves the most, isolating_best_fit
-as best_fit, but first one where it shares no node with such a job; then the first.
+Of several GPU types a job may use, those of the lowest rank go first (rltune.cluster.types). Of these first_fit takes
+the first in which it fits, best_fit and exclusive the one whose last chunk leaves the fewest GPUs on its node, spread
+the one that leaves the most, isolating_best_fit as best_fit, but first one where it shares no node with such a job;
+then the first.
 
 Where a strict allocation does not fit, ``extra`` nodes more may be allowed (locality plus_one: one, any: as many as
 there are). A *split* takes the fewest nodes possible: the nodes with the most room for the job, each to the full, and

@@ -53,10 +53,6 @@ class Slowdowns:
     mean_speed: np.ndarray
     """[T] float64, of the models of the profile, each relative to its fastest type."""
 
-    def take(self, rows: np.ndarray) -> Slowdowns:
-        """Those of some jobs."""
-        return Slowdowns(self.consolidated[rows], self.spread[rows], self.model[rows], self.mean_speed)
-
     def fastest(self, able: np.ndarray) -> np.ndarray:
         """The least of the slowdowns of each job [J], on the types where it is ``able`` [J, T] to run."""
         return np.where(able, np.minimum(self.consolidated, self.spread), np.inf).min(axis=1)

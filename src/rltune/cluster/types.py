@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.cluster.fit import Jobs, with_shapes
+from rltune.cluster.fit import Jobs
 
 PRICES = (0.03, 0.1, 0.3)
 """Prices of GPU time worth trying, s per GPU-second."""
@@ -41,5 +41,4 @@ def with_type_rule(jobs: Jobs, types: str, gpu_price: float) -> Jobs:
         cut["rank"] = (slow[:, None, :] < slow[:, :, None]).sum(axis=2)
     if types == "least":
         cut["price"] *= gpu_price
-        return Jobs(jobs.row, cut)
-    return with_shapes(Jobs(jobs.row, cut), "full", "rank")
+    return Jobs(jobs.row, cut)  # what is alike before is alike now: shapes stay

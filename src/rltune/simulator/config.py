@@ -117,8 +117,11 @@ class SchedulerConfig:
         alone: bool = False,
         silent: bool = False,
     ) -> Options:
-        """The same as numbers, for a rule other than ``auto``; ``external``: rankings are asked of the driver, of the first ``visible`` jobs, and if
-        ``alone`` of a single one too, and if ``silent`` not while a job is past its maximum wait."""
+        """The same as numbers, for a rule other than ``auto``.
+
+        ``external``: rankings are asked of the driver, of the first ``visible`` jobs, and if ``alone`` of a single one
+        too, and if ``silent`` not while a job is past its maximum wait.
+        """
         base = IDS.get(self.policy, 0)
         asked = ASKED.get(self.placement, NEVER)
         interferes = self.interference_slowdown != 1.0
