@@ -198,7 +198,8 @@ def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
     best, rows = choose(START.but(backfill=backfill), "reservations", False, has_price, cheapest())
     priced = [row for row in rows if row["gpu_price"] > 0]
     assert {row["backfill"] for row in priced} == ({"conservative"} if has_speeds and backfill == "easy" else set())
-    assert len(priced) in (0, len(PRICES)) and best.config.gpu_price == (0.1 if priced else 0.0)
+    assert len(priced) in (0, 2 * len(PRICES)) and {row["types"] for row in priced} in (set(), {"auto", "joint"})
+    assert best.config.gpu_price == (0.1 if priced else 0.0)
 
 
 def test_what_could_be_chance_is_not_taken() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from workload_cases import cluster, compiled, group, table
@@ -28,10 +30,16 @@ def case(*jobs: tuple[float, float, float]) -> tuple[Jobs, Layout]:
 
 
 def ran(
-    made: tuple[Jobs, Layout], types: str, price: float = 0.0, policy: str = "fifo", backfill: str = "conservative"
+    made: tuple[Jobs, Layout],
+    types: str | SchedulerConfig,
+    price: float = 0.0,
+    policy: str = "fifo",
+    backfill: str = "conservative",
 ) -> list[tuple[float, float]]:
     """(Start, end) of each job."""
-    scheduler = SchedulerConfig(policy, backfill, types=types, gpu_price=price)
+    scheduler = types
+    if isinstance(types, str):
+        scheduler = SchedulerConfig(policy, backfill, types=types, gpu_price=price)
     jobs, layout = made
     table = job_table(jobs, simulate(jobs, layout, np.array([0]), np.array([len(jobs.gpus)]), scheduler, check=True))
     return list(zip(table["start_s"], table["end_s"]))
@@ -57,11 +65,22 @@ def test_a_price_leaves_the_fast_type_to_those_whom_it_helps() -> None:
     assert ran(two, "least", price=1.0) == [(0, 125), (1, 101)]
 
 
+def test_order_and_type_together_let_the_short_job_go_first() -> None:
+    """In turn the first job takes the fast GPU and the second the slow one, 200 s in all; the other way it is 120 s."""
+    two = case((0, 100, 3), (0, 10, 10))
+    assert ran(two, "least") == [(0, 100), (0, 100)]
+    assert ran(two, "joint") == [(10, 110), (0, 10)]
+    overdue = replace(SchedulerConfig("fifo", "conservative", types="joint"), max_wait_h={1: 0.1 / 3600})
+    late = case((0, 50, 9), (1, 100, 3), (1, 10, 30))
+    assert ran(late, "joint") == [(0, 50), (60, 160), (50, 60)]
+    assert ran(late, overdue) == [(0, 50), (50, 150), (150, 160)], "who is past the maximum wait keeps the order"
+
+
 def test_any_type_is_what_the_placement_rule_takes() -> None:
     jobs, _ = case((0, 100, 3), (0, 100, 3))
-    for types in ("any", "fastest_free", "fastest_only", "least"):
+    for types in ("any", "fastest_free", "fastest_only", "least", "joint"):
         cut = with_type_rule(jobs, types, 0.0).cut
-        assert (cut["rank"] == ([[0, 1]] if types in ("fastest_free", "least") else 0)).all(), types
+        assert (cut["rank"] == ([[0, 1]] if types in ("fastest_free", "least", "joint") else 0)).all(), types
         assert (cut["full"][:, SLOW] >= 0).all() is np.bool_(types != "fastest_only"), types
 
 
@@ -91,6 +110,7 @@ def test_types_of_one_speed_have_one_rank() -> None:
     ("rules", "words"),
     [
         ({"backfill": "easy", "types": "least"}, "types least: goes with backfill conservative"),
+        ({"backfill": "easy", "types": "joint"}, "types joint: goes with backfill conservative"),
         ({"types": "slowest"}, "types: found 'slowest', expected one of auto, any, fastest_free"),
         ({"placement": "lookahead", "types": "fastest_free"}, "types fastest_free: found placement 'lookahead'"),
         ({"gpu_price": -1.0}, "gpu_price: found -1.0, expected 0 to 100"),

@@ -37,7 +37,7 @@ def windows(cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
             agent = int(role == "rltune")
             wait = level * hardness * (n / 256) ** 0.5 * rng.lognormal(0, 0.15, count)
             ran = {"role": role, "policy": policy, "backfill": backfill, "placement": placement, "locality": "strict"}
-            ran["gpu_price"] = 0.0
+            ran |= {"types": "auto", "gpu_price": 0.0}
             solver = {f"milp_{name}": agent * number for name, number in SOLVER.items()}
             same = {"jobs": n, "makespan_s": n * 60.0, "decisions": n, "choices": n // 3, "seconds": 0.05}
             one = _windows(wait, n).assign(**ran, **same, **solver, jct_s=wait + 9000)

@@ -16,6 +16,7 @@ RULES = {
     ("", False, "saf", "easy", "fastest_free", 0.0): (600.0, 100.0),
     ("", False, "saf", "conservative", "least", 0.0): (400.0, 150.0),
     ("", False, "saf", "conservative", "least", 0.3): (350.0, 160.0),
+    ("", False, "saf", "conservative", "joint", 0.1): (330.0, 90.0),
     ("a cell", False, "saf", "conservative", "least", 0.1): (350.0, 100.0),
     ("a cell", True, "saf", "conservative", "least", 0.1): (320.0, 100.0),
 }
@@ -49,35 +50,40 @@ def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:
         "SAF + EASY",
         "SAF + conservative (reference)",
         "SAF + conservative",
+        "SAF + conservative",
         "SAF + conservative, RLTune’s without its network",
         "RLTune, from SAF + conservative ★",
     ]
-    assert frame["rule"].tolist()[2:5] == ["fastest free", "earliest completion", "earliest completion with a price"]
+    priced = ["earliest completion with a price", "order and type planned together"]
+    assert frame["rule"].tolist()[2:6] == ["fastest free", "earliest completion", *priced]
     assert frame["less"].tolist()[4] == pytest.approx(0.25) and frame["less"].isna().tolist()[3]
-    assert frame["less_priced"].isna().tolist() == [True] * 5 + [False] * 2
-    assert frame[["less", "less_priced", "less_start"]].iloc[6].tolist() == pytest.approx([0.4, 0.2, 0.2])
-    assert frame["slower_s"].tolist() == pytest.approx([700, 700, 300, 50, -10, 50, 20])
+    assert frame["less_priced"].isna().tolist() == [True] * 5 + [False] * 3
+    assert frame[["less", "less_priced", "less_start"]].iloc[7].tolist() == pytest.approx([0.4, 0.2, 0.2])
+    assert frame["slower_s"].tolist() == pytest.approx([700, 700, 300, 50, -10, 40, 50, 20])
     note = artefact.notes[0].replace("\u00a0", " ")
     assert (
-        "after 350 s on average, where the GPU type is chosen by earliest completion with a price and the order is SAF"
+        "after 330 s on average, where the GPU type is chosen by order and type planned together and the order is SAF"
         in note
     )
     assert "With any type it is 1,000 s, with the fastest that is free 600 s" in note and "less than 250 s" in note
-    agent = artefact.notes[1].replace("\u00a0", " ")
+    assert "jobs complete after 330 s. The excess is lower (negative: higher) by 13.3 %" in artefact.notes[1].replace(
+        "\u00a0", " "
+    )
+    agent = artefact.notes[2].replace("\u00a0", " ")
     assert "RLTune jobs complete after 320 s. Its excess is lower (negative: higher) by 40.0 %" in agent
-    assert "by 20.0 % [20.0 %, 20.0 %] than under the best rule with a price, both in hindsight" in agent
-    assert "0.03, 0.1, 0.3" in artefact.notes[2] and "V100" in artefact.columns["used_V100"].heading
+    assert "by 20.0 % [20.0 %, 20.0 %] than under the best earliest completion with a price, both in hindsight" in agent
+    assert "0.03, 0.1, 0.3" in artefact.notes[3] and "V100" in artefact.columns["used_V100"].heading
     assert any("assumption" in text for text in artefact.notes)
 
 
 def test_the_figure_has_a_bar_a_rule_for_the_type(rules: pd.DataFrame) -> None:
     artefact, frame, figure = figures.gpu_types(tables.gpu_types(rules, 0.95)[1])
-    assert frame["choice"].tolist() == ["any", "fastest_free", "least", "priced", "start", "rltune"]
+    assert frame["choice"].tolist() == ["any", "fastest_free", "least", "priced", "joint", "start", "rltune"]
     assert figure.axes[0].get_yticklabels()[0].get_text() == "any\n(SAF + EASY)"
     labels = [label.get_text().split("\n")[0] for label in figure.axes[0].get_yticklabels()]
-    assert labels[3:] == ["earliest completion with a price", "RLTune without its network", "RLTune"]
+    assert labels[4:] == ["order and type planned together", "RLTune without its network", "RLTune"]
     assert "RLTune: 320 s" in artefact.alt.replace("\u00a0", " ")
     widths = [bar.get_width() for bar in figure.axes[0].patches]
-    assert widths[:6] == pytest.approx([200] * 6)
-    assert sum(widths) == pytest.approx(1000 + 600 + 400 + 350 + 350 + 320)
+    assert widths[:7] == pytest.approx([200] * 7)
+    assert sum(widths) == pytest.approx(1000 + 600 + 400 + 350 + 330 + 350 + 320)
     assert "fastest free: 600 s, of it wait 100 s" in artefact.alt.replace("\u00a0", " ")

@@ -81,6 +81,12 @@ def test_isolating_best_fit_keeps_jobs_of_several_gpus_apart() -> None:
     assert where(case, placement="isolating_best_fit") == [{0: 2}, {1: 2}, {0: 1}, {2: 2}]
 
 
+def test_isolating_best_fit_keeps_apart_what_starts_at_one_time_behind_a_head() -> None:
+    """The third job waits for all nodes; the last two start beside it, at the same time."""
+    case = simple(cluster([group(3, 4)]), (0, 100, 4), (1, 50, 12), (1, 10, 2), (1, 10, 2))
+    assert where(case, "fifo", "conservative", "isolating_best_fit")[2:] == [{1: 2}, {2: 2}]
+
+
 def test_isolating_best_fit_shares_nodes_where_nothing_else_holds_the_job() -> None:
     case = simple(TWO_NODES, (0, 100, 2), (0, 100, 2), (0, 100, 2))
     assert where(case, placement="isolating_best_fit") == [{0: 2}, {1: 2}, {0: 2}]

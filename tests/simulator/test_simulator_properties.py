@@ -14,6 +14,7 @@ from workload_cases import cluster, compiled, group, random_cluster, random_rows
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
+from rltune.config.cells import PLANNED_TYPES
 from rltune.policies import IDS, OWN, Queue, policy
 from rltune.simulator.batch import SchedulerConfig, simulate
 
@@ -44,7 +45,7 @@ def test_easy_keeps_its_word(case: tuple[Jobs, Layout], order: str, scheduler: S
     a job past its maximum wait takes the head's place.
     """
     jobs, layout = with_estimates(case[0], factor), case[1]
-    types = scheduler.types.replace("least", "any")
+    types = "any" if scheduler.types in PLANNED_TYPES else scheduler.types
     scheduler = replace(scheduler, policy=order, backfill="easy", interference_slowdown=1.0, max_wait_h={}, types=types)
     twin = played((jobs, layout), **vars(scheduler))
 

@@ -13,6 +13,7 @@ from workload_cases import cluster, compiled, group
 from rltune.cluster.fit import Jobs, with_speeds
 from rltune.cluster.layout import Layout
 from rltune.cluster.speeds import Slowdowns
+from rltune.config.cells import PLANNED_TYPES
 from rltune.policies import IDS
 from rltune.reference import twin
 from rltune.simulator.batch import Run, SchedulerConfig
@@ -189,9 +190,9 @@ def _times(value: float | None, gpus: int) -> float | None:
 
 
 def _setting(*values: Any) -> SchedulerConfig:
-    """Type rule ``least`` with what it goes with."""
+    """Rules for the type that plan, with what they go with."""
     given = dict(zip((field.name for field in fields(SchedulerConfig)), values))
-    if given["types"] == "least":
+    if given["types"] in PLANNED_TYPES:
         given |= {"backfill": "conservative", "sticky_head": False}
     return SchedulerConfig(**given)
 
@@ -206,7 +207,7 @@ SETTINGS = st.builds(
     st.sampled_from([False, True]),
     st.sampled_from([1.0, 1.25, 2.0]),
     st.sampled_from([1.0, 1.0, 1.5, 1.7]),
-    st.sampled_from(["auto", "any", "fastest_free", "fastest_only", "least"]),
+    st.sampled_from(["auto", "any", "fastest_free", "fastest_only", "least", "joint", "joint"]),
     st.sampled_from([0.0, 0.03, 1.0]),
     st.sampled_from([1.0, 1.0, 0.3, 2.0]),
     st.sampled_from([{}, {}, {2: 0.01, 16: 0.05}, {1: 0.003}]),

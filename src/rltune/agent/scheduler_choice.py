@@ -1,7 +1,7 @@
 """The scheduler an agent runs in, chosen on the training part before it learns an order.
 
 That is: the policy whose order it starts from, the jobs that nodes are reserved for, placement, locality, where GPU types
-differ in speed the price of GPU time, and whether it uses the given estimates or the calibrated ones
+differ in speed the rule for the type and the price of GPU time, and whether it uses the given estimates or the calibrated ones
 (rltune.traces.estimates.calibrated). All candidates are heuristics that the compiled
 simulator runs without a network, so they can be compared on hundreds of windows.
 """
@@ -23,7 +23,7 @@ from rltune.errors import DataError
 from rltune.files import write_json
 from rltune.simulator.config import SchedulerConfig
 
-CHOSEN = ("policy", "backfill", "placement", "locality", "split_worth", "gpu_price")
+CHOSEN = ("policy", "backfill", "placement", "locality", "split_worth", "types", "gpu_price")
 """Fields of a SchedulerConfig that are chosen."""
 POLICIES = ("fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor")
 RESERVATIONS = {
@@ -134,7 +134,8 @@ def choose(
         for axis in rest:
             vary(axis)
     if has_price(best.config):
-        vary(lambda best: [best.but(gpu_price=price) for price in (0.0, *PRICES)])
+        rules = (best.config.types, "joint")
+        vary(lambda best: [best.but(types=rule, gpu_price=price) for rule in rules for price in (0.0, *PRICES)])
     return best, rows
 
 

@@ -17,6 +17,7 @@ from rltune.agent.rollout import RandomRanker
 from rltune.agent.scheduler_choice import MAX_WINDOWS, AgentScheduler, Trials, choose
 from rltune.cluster.fit import Jobs
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
+from rltune.config.cells import PLANNED_TYPES
 from rltune.config.metric import METRICS
 from rltune.environment.reward import rewards, scores
 from rltune.errors import ConfigError
@@ -230,7 +231,7 @@ class TrainingTask:
 
     def _has_price(self, scheduler: SchedulerConfig) -> bool:
         """Whether jobs wait for the GPU type on which they complete first, so that a price of GPU time counts."""
-        return scheduler.on(self.jobs).types == "least"
+        return scheduler.on(self.jobs).types in PLANNED_TYPES
 
     def _scored(self, first: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
         metric = self.cell.metric

@@ -18,7 +18,7 @@ from rltune.cli.choices import (
     check_words,
 )
 from rltune.cli.steps import VerboseOption, make_verbose, step
-from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, TYPES
+from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, PLANNED_TYPES, POLICIES, TYPES
 from rltune.config.context import Run
 from rltune.files import write_text
 
@@ -35,7 +35,9 @@ def simulate(
     placement: Annotated[str, typer.Option(help=f"Choice of nodes: {', '.join(PLACEMENTS)}.")] = "best_fit",
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
     types: Annotated[str, typer.Option(help=f"GPU type of a job that may have several: {', '.join(TYPES)}.")] = "auto",
-    gpu_price: Annotated[float, typer.Option(help="Where types is least: seconds that a GPU-second counts as.")] = 0.0,
+    gpu_price: Annotated[
+        float, typer.Option(help="Where types is least or joint: seconds that a GPU-second counts as.")
+    ] = 0.0,
     multi_node_slowdown: Annotated[
         Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
     ] = None,
@@ -98,7 +100,7 @@ def simulate(
     hidden = [
         "policy",
         *(["types"] if scheduler.types == "any" else []),
-        *(["gpu_price"] if scheduler.types != "least" else []),
+        *(["gpu_price"] if scheduler.types not in PLANNED_TYPES else []),
     ]
     print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k not in hidden and v != {})]))
     print(summary(result.metrics(), result.bound() if bound else None))

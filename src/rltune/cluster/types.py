@@ -8,9 +8,10 @@ fastest_free  the fastest on which the job fits now
 fastest_only  the fastest that could hold it, also where others are free
 least         that of the least expected completion: expected start, by reservations, and run time (minimum completion
               time, Braun et al. 2001); a job may wait for a faster type while a slower one is free
+joint         as ``least``, with order and types of the first jobs of the ranking planned together (rltune.simulator.joint)
 ============  ==================================================================================================
 
-``least`` may have a price of GPU time: the expected completion plus ``gpu_price`` · GPUs · run time on the type · mean speed of the
+The last two may have a price of GPU time: the expected completion plus ``gpu_price`` · GPUs · run time on the type · mean speed of the
 type (relative to the mean of the types). A job then leaves a fast type that gains it little to others.
 """
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.fit import Jobs
+from rltune.config.cells import PLANNED_TYPES
 
 PRICES = (0.03, 0.1, 0.3)
 """Prices of GPU time worth trying, s per GPU-second."""
@@ -39,6 +41,6 @@ def with_type_rule(jobs: Jobs, types: str, gpu_price: float) -> Jobs:
         cut["full"][slow > slow.min(axis=1, keepdims=True)] = -1
     else:
         cut["rank"] = (slow[:, None, :] < slow[:, :, None]).sum(axis=2)
-    if types == "least":
+    if types in PLANNED_TYPES:
         cut["price"] *= gpu_price
     return Jobs(jobs.row, cut)  # what is alike before is alike now: shapes stay

@@ -35,8 +35,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rltune.cluster.types import with_type_rule
+from rltune.config.cells import PLANNED_TYPES
 from rltune.config.max_wait import bound_of
 from rltune.policies import POLICIES, Facts
+from rltune.reference import joint
 from rltune.reference.placement import Allocation, Free, Placement
 from rltune.reference.usage import Usage
 
@@ -52,6 +54,8 @@ Holds = Callable[[float, list[int]], bool]
 Point = tuple[float, int]
 """A time of a plan: the present is (now, 0), an end at t is (t, 1), so that what ends now is not free yet."""
 
+PLANNED = 8
+"""Jobs that types ``joint`` plans together."""
 EXTRA = {"strict": 0, "plus_one": 1, "any": float("inf"), "worth_it": 0, "soonest_end": 0}
 
 
@@ -207,7 +211,7 @@ class Twin:
 
     def _place_first(self, j: int, now: float) -> Allocation | None:
         """Where the first of a ranking goes now; nowhere where the whole queue is planned."""
-        if self.scheduler.types == "least":
+        if self.scheduler.types in PLANNED_TYPES:
             return None
         allocation = self.place.find(j, self.free, self.extra)
         if allocation is None and self.scheduler.locality in ("worth_it", "soonest_end"):
@@ -302,9 +306,15 @@ class Twin:
         for j in self.running:
             if self.pool[j] == pool:
                 hold(present, (self._expected_end(j, now), 1), j, self.allocation[j])
-        for j in ranking:
-            kinds = self.place.kinds(j)
-            if self.scheduler.types == "least":
+        chosen: dict[int, int] = {}
+        calm = [j for j in ranking if self._urgency(j, now)[:2] == (True, True)]
+        while ranking:
+            if self.scheduler.types == "joint" and not chosen and len(calm) > 1 and ranking[0] == calm[0]:
+                chosen = self._together(calm[:PLANNED], pool, now, free_at)
+                ranking = [*chosen, *calm[PLANNED:]]
+            j, *ranking = ranking
+            kinds = [chosen[j]] if j in chosen else self.place.kinds(j)
+            if self.scheduler.types in PLANNED_TYPES:
                 found = [self._earliest(j, self.estimate[j] * self._slowest(j, kind), free_at, kind) for kind in kinds]
                 priced = [
                     until[0] + self.price[j][kind] * self.estimate[j] for kind, (_, until, _) in zip(kinds, found)
@@ -316,6 +326,27 @@ class Twin:
             hold(since, until, j, allocation)
             if since == present:
                 self._start(j, allocation, now)
+
+    def _together(self, some: list[int], pool: int, now: float, free_at: dict[Point, Free]) -> dict[int, int]:
+        """Job → type of the first jobs of a ranking, in the order of the plan that rltune.reference.joint finds."""
+        nodes = self.place.nodes_of_pool[pool]
+        profiles: list[joint.Profile] = []
+        for kind in range(len(self.slow[0])):
+            mine = [m for m in nodes if self.kind[m] == kind]
+            profiles.append([(p[0] - now, tuple(free_at[p][m][0] for m in mine)) for p in sorted(free_at)])
+        options = [
+            {
+                kind: joint.Option(
+                    *self.place.cut[j][kind],
+                    self.estimate[j] * self._slowest(j, kind),
+                    self.price[j][kind] * self.estimate[j],
+                )
+                for kind in self.place.kinds(j)
+            }
+            for j in some
+        ]
+        start, kind_of = joint.search(profiles, [self.gpus[j] for j in some], options)
+        return {some[k]: kind_of[k] for k in sorted(range(len(some)), key=lambda k: start[k])}
 
     def _earliest(
         self, j: int, lasts: float, free_at: dict[Point, Free], kind: int | None = None

@@ -114,7 +114,7 @@ class Run:
         while True:
             ranks, places, reserves = advance_all(self.layout.nodes, self.jobs, state)
             if reserves:
-                reserve_all(self.layout.nodes, self.jobs, state)
+                self.reserve()
                 continue
             if places and self.placer:
                 asking = np.flatnonzero(state.phase == PLACE)
@@ -124,6 +124,10 @@ class Run:
                 return np.flatnonzero(state.phase == RANK)
             if not places:
                 return NOBODY
+
+    def reserve(self) -> None:
+        """Do what sequences with RESERVE are to do."""
+        reserve_all(self.layout.nodes, self.jobs, self.state)
 
 
 def simulate(

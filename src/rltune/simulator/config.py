@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 from rltune.cluster.fit import Jobs
 from rltune.cluster.search import EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, WORTH_IT
 from rltune.cluster.types import differ
-from rltune.config.cells import TYPES, Backfill
+from rltune.config.cells import PLANNED_TYPES, TYPES, Backfill
 from rltune.config.run import Overrun
 from rltune.policies import FIRST_DYNAMIC, IDS, OWN
 
@@ -49,10 +49,10 @@ class SchedulerConfig:
     interference_slowdown: float = 1.0
     """Run time of a job of several GPUs while another such job is on one of its nodes, over its run time."""
     types: str = "auto"
-    """Which GPU type of several a job gets (rltune.cluster.types); ``least`` goes with conservative backfilling. ``auto``:
-    see :meth:`on`."""
+    """Which GPU type of several a job gets (rltune.cluster.types); PLANNED_TYPES go with conservative backfilling. ``auto``: see
+    :meth:`on`."""
     gpu_price: float = 0.0
-    """With types ``least``: seconds of completion that a GPU-second counts as."""
+    """With types of PLANNED_TYPES: seconds of completion that a GPU-second counts as."""
     split_worth: float = 1.0
     """With locality ``worth_it`` or ``soonest_end``: seconds of waiting that a split has to save for every second that
     it prolongs the job."""
@@ -84,8 +84,8 @@ class SchedulerConfig:
             raise ValueError(f"max_wait_h: found {wrong}, expected sizes of 1 or more and finite hours above 0")
         if self.types not in ("auto", "any") and self.placement in ASKED:
             raise ValueError(f"types {self.types}: found placement {self.placement!r}, which ignores speeds")
-        if self.types == "least" and (self.backfill != "conservative" or self.sticky_head):
-            raise ValueError("types least: goes with backfill conservative, without sticky_head")
+        if self.types in PLANNED_TYPES and (self.backfill != "conservative" or self.sticky_head):
+            raise ValueError(f"types {self.types}: goes with backfill conservative, without sticky_head")
         if self.placement == "algorithm1" and self.locality != "strict":
             raise ValueError(f"placement {self.placement}: found locality {self.locality!r}, expected strict")
 
@@ -149,7 +149,8 @@ class SchedulerConfig:
             tracks=track or backfill >= EASY or worth_it or asked == AMONG_OTHERS or interferes,
             check=check,
             alone=alone,
-            least=self.types == "least",
+            least=self.types in PLANNED_TYPES,
+            joint=self.types == "joint",
         )
 
 
@@ -191,6 +192,8 @@ class Options(NamedTuple):
 
     least: bool
     """Plan every queue, each job on the GPU type of its least expected completion."""
+    joint: bool
+    """Plan order and GPU types of a ranking's first jobs together."""
 
     @property
     def asks(self) -> bool:

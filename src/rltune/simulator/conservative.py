@@ -1,4 +1,8 @@
-"""Conservative backfilling: every queued job has a reservation, and a job starts where its reservation is now."""
+"""Conservative backfilling: every queued job has a reservation, and a job starts where its reservation is now.
+
+With types ``joint`` the order and the GPU types of the first jobs, but for those under an agreement or past their maximum
+wait, are planned first (rltune.simulator.joint).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ import numpy as np
 from rltune.cluster.free import Free, change, needs
 from rltune.cluster.search import EXCLUSIVE, find, find_on
 from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inner_allocating, inner_kernel
-from rltune.simulator.queue import drop_started
+from rltune.simulator.joint import PLANNED, Question, search
+from rltune.simulator.queue import drop_started, urgency
 from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.start import start_job
 from rltune.simulator.state import POOL, RESERVE, sequence_of
@@ -35,73 +40,63 @@ def _reserve_all(nodes, jobs, seq, options):
     which an allocation, chosen by the rule on what is free throughout, lasts for its estimate. Where a job may be split, the estimate is that
     of a split one.
     """
-    q, head = seq.status.queue, seq.status.chosen
-    at, length = seq.queue[q].at, seq.queue[q].len
-    ranked = np.empty(length + 1, np.int64)
-    ranked[0] = head
+    ranked = _ranked(seq)
+    for p in range(nodes.pool.shape[0]):
+        if options.sticky_head or p == seq.status.queue:
+            _plan_pool(nodes, jobs, seq, options, p, ranked)
+    drop_started(jobs, seq, seq.status.queue, ZERO, seq.queue[seq.status.queue].len)
+
+
+@inner_allocating
+def _ranked(seq):
+    """The chosen job, the head, then the others of its queue in their order."""
+    queue = seq.queue[seq.status.queue]
+    ranked = np.empty(queue.len + 1, np.int64)
+    ranked[0] = seq.status.chosen
     k = 1
-    for i in range(length):
-        job = seq.waiting[at + (seq.order[i] if seq.status.scored else i)]
-        if job != head:
+    for i in range(queue.len):
+        job = seq.waiting[queue.at + (seq.order[i] if seq.status.scored else i)]
+        if job != seq.status.chosen:
             ranked[k] = job
             k += 1
-    for p in range(nodes.pool.shape[0]):
-        if options.sticky_head or p == q:
-            _plan_pool(nodes, jobs, seq, options, p, ranked[:k])
-    if length > 0:
-        drop_started(jobs, seq, q, ZERO, length)
+    return ranked[:k]
 
 
 @inner_allocating
 def _plan_pool(nodes, jobs, seq, options, p, ranked):
     begin = nodes.pool[p].start
-    width = nodes.pool[p].stop - begin
-    settle_late(seq, p)
-    most = seq.ends[p].due_len + seq.ends[p].late_len + ranked.shape[0] + 2
-    times = np.empty(most, np.float64)
-    profile = np.empty((most, 3, width), np.int64)
-    slots = _profile(nodes, jobs, seq, options, p, times, profile)
-    types = jobs.cut.shape[1]
-    total = np.empty((most, types + 1), np.int64)  # free GPUs of the pool at each time, by type and, last, of all
-    for x in range(slots):
-        _count(nodes, begin, profile[x, 0], total[x])
-    low = np.empty((3, width), np.int64)
-    # nodes of each type, counted from the pool's first, and, last, all
-    index, count = np.empty((types + 1, width), np.int64), np.zeros(types + 1, np.int64)
-    for m in range(width):
-        for kind in (nodes.row[begin + m].type, types):
-            index[kind, count[kind]] = m
-            count[kind] += 1
+    plan, slots = _open(nodes, jobs, seq, options, p, ranked.shape[0])
+    times, total, profile, spare = plan[0], plan[1], plan[2], plan[4]
     whole = options.rule == EXCLUSIVE
-    # a copy of what is free, to search on
-    spare = Free(seq.free.row.copy(), seq.free.total.copy(), seq.free.count.copy(), seq.free.words.copy())
     # reservations are made again at every event: once nothing behind could start now, the rest need none
-    fewest = np.empty((ranked.shape[0] + 1, types), np.int64)
-    fewest[-1] = 1 << 40
-    for r in range(ranked.shape[0] - 1, -1, -1):
-        j = seq.status.first + ranked[r]
-        row = jobs.row[j]
-        fewest[r] = fewest[r + 1]
-        for kind in range(types):
-            if row.pool == p and jobs.cut[j, kind].full >= 0:
-                fewest[r, kind] = min(fewest[r, kind], row.gpus)
+    fewest = np.empty((ranked.shape[0] + 1, total.shape[1] - 1), np.int64)
+    _fewest(jobs, seq, p, ranked, fewest)
+    kind_of = np.full(ranked.shape[0], -1, np.int64)  # GPU types that were planned
+    planned = not options.joint
     for r in range(ranked.shape[0]):
+        if np.all(total[0, : total.shape[1] - 1] < fewest[r]):
+            break
+        if not planned and urgency(jobs, seq, ranked[r]) == 0:
+            planned = True
+            some = ranked[r : r + PLANNED]
+            if some.shape[0] > 1:
+                start, kind_of[r : r + PLANNED] = search(question(jobs, seq, options, some, plan, slots))
+                turn = np.argsort(start, kind="mergesort")
+                some[:], kind_of[r : r + PLANNED] = some[turn], kind_of[r : r + PLANNED][turn]
+                _fewest(jobs, seq, p, ranked, fewest)
         job = ranked[r]
         j = seq.status.first + job
         row = jobs.row[j]
-        if np.all(total[0, :types] < fewest[r]):
-            break
         if row.pool != p:
             continue
-        plan = times, total, profile, slots, low, spare, index, count
-        if options.least:
-            kind, i, x, n, lasts = _least(nodes, jobs, seq, options, j, begin, plan)
+        if options.least and kind_of[r] < 0:
+            kind, i, x, n, lasts = _least(nodes, jobs, seq, options, j, begin, plan, slots)
         else:
             lasts = 0.0
-            for kind in range(types):
-                if jobs.cut[j, kind].full >= 0:
+            for kind in range(jobs.cut.shape[1]):
+                if jobs.cut[j, kind].full >= 0 and kind_of[r] in (MINUS_ONE, kind):
                     lasts = max(lasts, row.estimate_s * _slowest(jobs, options, j, kind))
-            i, x, n = _earliest(nodes, jobs, seq, options, j, MINUS_ONE, begin, lasts, np.inf, plan)
+            i, x, n = _earliest(nodes, jobs, seq, options, j, kind_of[r], begin, lasts, np.inf, plan, slots)
         if x == slots or times[x] > times[i] + lasts:
             for y in range(slots, x, -1):
                 times[y], total[y] = times[y - 1], total[y - 1]
@@ -115,10 +110,89 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
             _count(nodes, begin, profile[y, 0], total[y])
         if i == 0:
             start_job(nodes, jobs, seq, options, job, n)
+            for c in range(n):  # the next isolating_best_fit sees what runs there now
+                m = seq.place[c].node
+                spare.row[m].multi_gpu_jobs = seq.free.row[m].multi_gpu_jobs
 
 
 @inner_allocating
-def _least(nodes, jobs, seq, options, j, begin, plan):
+def _open(nodes, jobs, seq, options, p, more):
+    """A pool's plan, with room for ``more`` reservations, and the number of its times."""
+    settle_late(seq, p)
+    begin = nodes.pool[p].start
+    width, types = nodes.pool[p].stop - begin, jobs.cut.shape[1]
+    most = seq.ends[p].due_len + seq.ends[p].late_len + more + 2
+    times = np.empty(most, np.float64)
+    profile = np.empty((most, 3, width), np.int64)
+    slots = _profile(nodes, jobs, seq, options, p, times, profile)
+    total = np.empty((most, types + 1), np.int64)  # free GPUs of the pool at each time, by type and, last, of all
+    for x in range(slots):
+        _count(nodes, begin, profile[x, 0], total[x])
+    low = np.empty((3, width), np.int64)
+    # nodes of each type, counted from the pool's first, and, last, all
+    index, count = np.empty((types + 1, width), np.int64), np.zeros(types + 1, np.int64)
+    for m in range(width):
+        for kind in (nodes.row[begin + m].type, types):
+            index[kind, count[kind]] = m
+            count[kind] += 1
+    # a copy of what is free, to search on
+    spare = Free(seq.free.row.copy(), seq.free.total.copy(), seq.free.count.copy(), seq.free.words.copy())
+    return (times, total, profile, low, spare, index, count), slots
+
+
+@inner_allocating
+def _fewest(jobs, seq, p, ranked, fewest):
+    """Write, for each place of the ranking, the fewest GPUs that a job from there on asks for, by type."""
+    fewest[-1] = 1 << 40
+    for r in range(ranked.shape[0] - 1, -1, -1):
+        j = seq.status.first + ranked[r]
+        fewest[r] = fewest[r + 1]
+        for kind in range(fewest.shape[1]):
+            if jobs.row[j].pool == p and jobs.cut[j, kind].full >= 0:
+                fewest[r, kind] = min(fewest[r, kind], jobs.row[j].gpus)
+
+
+@allocating
+def asked(nodes, jobs, st, s):
+    """The Question of the first jobs of the queue that sequence ``s`` is to RESERVE for."""
+    seq = sequence_of(st, s)
+    ranked = _ranked(seq)
+    plan, slots = _open(nodes, jobs, seq, st.options, seq.status.queue, ranked.shape[0])
+    return question(jobs, seq, st.options, ranked[:PLANNED], plan, slots)
+
+
+@inner_allocating
+def question(jobs, seq, options, some, plan, slots):
+    """What is to be planned together of some jobs of a sequence, all of one pool."""
+    times, profile, index, count = plan[0], plan[2], plan[5], plan[6]
+    types, jobs_n = jobs.cut.shape[1], some.shape[0]
+    most = count[:types].max()
+    at_s, points = np.zeros((types, slots)), np.zeros(types, np.int64)
+    free = np.zeros((types, slots, most + 1), np.int64)
+    for kind in range(types):
+        for x in range(slots):
+            changed = x == 0
+            for k in range(count[kind]):
+                changed = changed or profile[x, 0, index[kind, k]] != profile[x - 1, 0, index[kind, k]]
+            if changed:
+                at_s[kind, points[kind]] = times[x] - times[0]
+                for k in range(count[kind]):
+                    free[kind, points[kind], k] = profile[x, 0, index[kind, k]]
+                free[kind, points[kind], most] = free[kind, points[kind], :most].sum()
+                points[kind] += 1
+    rows = seq.status.first + some
+    lasts_s, price_s = np.full((jobs_n, types), np.inf), np.zeros((jobs_n, types))
+    for k in range(jobs_n):
+        for kind in range(types):
+            cut, estimate_s = jobs.cut[rows[k], kind], jobs.row[rows[k]].estimate_s
+            if cut.full >= 0:
+                lasts_s[k, kind] = estimate_s * _slowest(jobs, options, rows[k], kind)
+                price_s[k, kind] = cut.price * estimate_s
+    return Question(at_s, points, free, jobs.row[rows].gpus, jobs.cut[rows], lasts_s, price_s)
+
+
+@inner_allocating
+def _least(nodes, jobs, seq, options, j, begin, plan, slots):
     """(Type, slot, the first slot behind, chunks in ``place``, seconds) of the allocation of the least expected completion, with
     its price.
 
@@ -133,7 +207,7 @@ def _least(nodes, jobs, seq, options, j, begin, plan):
             if cut.rank != rank or cut.full < 0:
                 continue
             lasts, price = estimate * _slowest(jobs, options, j, kind), cut.price * estimate
-            i, x, n = _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, first - price, plan)
+            i, x, n = _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, first - price, plan, slots)
             if n == 0:
                 continue
             last, ends = kind, times[i] + lasts + price
@@ -141,15 +215,15 @@ def _least(nodes, jobs, seq, options, j, begin, plan):
                 best, first = kind, ends
                 found, behind, chunks, seconds = i, x, n, lasts
     if last != best:  # another allocation is in ``place``
-        found, behind, chunks = _earliest(nodes, jobs, seq, options, j, best, begin, seconds, np.inf, plan)
+        found, behind, chunks = _earliest(nodes, jobs, seq, options, j, best, begin, seconds, np.inf, plan, slots)
     return best, found, behind, chunks, seconds
 
 
 @inner_allocating
-def _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, most, plan):
+def _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, most, plan, slots):
     """(Slot, the first slot behind, chunks in ``place``) of the earliest allocation that lasts so long; on one GPU type, or
     with a ``kind`` of −1 as the rule has it. No chunks where it would end well after ``most``."""
-    times, total, profile, slots, low, spare, index, count = plan
+    times, total, profile, low, spare, index, count = plan
     i = -1
     while True:
         i = _enough(times, total[:, kind], slots, i + 1, lasts, jobs.row[j].gpus)

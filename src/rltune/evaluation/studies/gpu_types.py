@@ -1,7 +1,7 @@
 """Which GPU type a job gets, where types run it at different speeds: rules against one another on the same windows.
 
-Rules are the run's heuristic policies under BACKFILLS with a type rule (rltune.cluster.types). Those of the least expected
-completion may have a price of GPU time, chosen on windows of the validation part. Trained agents order the queue under the
+Rules are the run's heuristic policies under BACKFILLS with a type rule (rltune.cluster.types). Those that plan may have a price
+of GPU time, chosen on windows of the validation part. Trained agents order the queue under the
 scheduler that they chose; beside each, that scheduler with the policy it started from.
 """
 
@@ -37,11 +37,13 @@ USED = "used_"
 
 
 def rules(policies: Sequence[str], priced: bool) -> list[SchedulerConfig]:
-    """Those without a price, or those with one."""
+    """Those without a price, or those with one: the earliest completion, and order and type planned together."""
     if priced:
+        planned = (("least", PRICES), ("joint", (0.0, *PRICES)))
         return [
-            SchedulerConfig(policy, "conservative", types="least", gpu_price=price)
-            for policy, price in product(policies, PRICES)
+            SchedulerConfig(policy, "conservative", types=types, gpu_price=price)
+            for types, prices in planned
+            for policy, price in product(policies, prices)
         ]
     free = product(policies, BACKFILLS, ("any", "fastest_free", "fastest_only"))
     return [SchedulerConfig(policy, backfill, types=types) for policy, backfill, types in free] + [
@@ -62,17 +64,16 @@ def windows(
 ) -> pd.DataFrame:
     """A row per rule × test window of the shortest length: RULE, window, MEANS, ``used_`` of each type and ``bound_s``.
 
-    Of the rules with a price, those of each policy's best price on the validation windows. ``bound_s``: rltune.simulator.bound.
+    Of the rules with a price, those of each policy's best price on the validation windows, for each rule for the type. ``bound_s``: rltune.simulator.bound.
     """
     length, first = min(test_windows(workload.split, config.evaluation).items())
     known = spread(disjoint_windows(*workload.split.validation, length), config.evaluation.max_windows)
-    best: dict[str, tuple[float, SchedulerConfig]] = {}
+    best: dict[tuple[str, str], tuple[float, SchedulerConfig]] = {}
     policies = config.evaluation.baseline_policies
     for scheduler in rules(policies, priced=True) if len(known) else []:
         found = float(run_rule(workload, contender(config, scheduler), known, length)["excess_s"].mean())
-        best[scheduler.policy] = min(
-            best.get(scheduler.policy, (np.inf, scheduler)), (found, scheduler), key=itemgetter(0)
-        )
+        key = scheduler.policy, scheduler.types
+        best[key] = min(best.get(key, (np.inf, scheduler)), (found, scheduler), key=itemgetter(0))
     bounds = [lower_bound(workload.jobs, workload.layout, int(f), length).jct_s for f in first]
     frames = []
     shown = [*rules(policies, priced=False), *(chosen for _, chosen in best.values())]
@@ -93,19 +94,22 @@ def windows(
 
 def summary(found: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """A row a rule of one workload: RULE, means, ``less``: how much less excess than under the best rule without a price, in
-    hindsight, with interval (less_low, less_high) and less_p; of agents also ``less_priced``, than under the best rule with
-    a price, and with their network ``less_start``, than without; ``reference``: whether it is the former rule; ``best``: of all."""
+    hindsight, with interval (less_low, less_high) and less_p; of agents and of order and type planned together also
+    ``less_priced``, than under the best rule of the earliest completion with a price, and of agents with their network
+    ``less_start``, than without; ``reference``: whether it is the former rule; ``best``: of all."""
     means = found.groupby(RULE, sort=False).mean(numeric_only=True)
-    excess, price = means["excess_s"], means.index.get_level_values("gpu_price")
-    rule = means.index.get_level_values("agent") == ""
-    reference = excess[rule & (price == 0)].idxmin()
-    priced = excess[rule & (price > 0)].idxmin() if (rule & (price > 0)).any() else None
+    excess, level = means["excess_s"], means.index.get_level_values
+    rule = (level("agent") == "") & (level("types") != "joint")
+    has_price = level("gpu_price") > 0
+    reference = excess[rule & ~has_price].idxmin()
+    priced = excess[rule & has_price].idxmin() if (rule & has_price).any() else None
     by_rule = {name: part.sort_values("window")["excess_s"].to_numpy() for name, part in found.groupby(RULE)}
     rows = []
     for name, row in means.iterrows():
         less = Improvement() if name == reference else intervals.less(by_rule[name], by_rule[reference])
         agent, network, *rest = name
-        than = intervals.less(by_rule[name], by_rule[priced]) if agent and priced is not None else Improvement()
+        held = priced is not None and (agent or "joint" in rest)  # against the strongest rule
+        than = intervals.less(by_rule[name], by_rule[priced]) if held else Improvement()
         start = intervals.less(by_rule[name], by_rule[agent, False, *rest]) if network else Improvement()
         rows.append(
             {

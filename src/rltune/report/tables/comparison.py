@@ -130,7 +130,8 @@ def choices(cells: pd.DataFrame, each: Sequence[pd.DataFrame], n: int) -> str:
 def _choice(cell: pd.Series, run: pd.Series) -> str:
     chosen = scheduler_title(run["policy"], run["backfill"])
     other = [] if chosen == scheduler_title(cell["policy"], cell["backfill"]) else [f"from {chosen}"]
-    price = [f"price {run['gpu_price']:g}"] if run["gpu_price"] else []
+    price = ["order and type planned together"] if run["types"] == "joint" else []
+    price += [f"price {run['gpu_price']:g}"] if run["gpu_price"] else []
     return ", ".join(other + [run[k] for k in ("placement", "locality") if run[k] != cell[k]] + price)
 
 

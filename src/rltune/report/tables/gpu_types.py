@@ -12,6 +12,7 @@ from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, where, with_holm
 from rltune.report.style import scheduler_title
+from rltune.simulator.joint import PLANNED
 
 TITLES = {
     "any": "any",
@@ -19,6 +20,7 @@ TITLES = {
     "fastest_only": "fastest only",
     "least": "earliest completion",
     "priced": "earliest completion with a price",
+    "joint": "order and type planned together",
     "start": "RLTune without its network",
     "rltune": "RLTune",
 }
@@ -35,7 +37,7 @@ def gpu_types(rules: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.Data
     and backfill rule) and `rule` (for the GPU type).
     """
     network, start = rules["network"], (rules["agent"] != "") & ~rules["network"]
-    chosen = rules["types"].mask(rules["gpu_price"] > 0, "priced")
+    chosen = rules["types"].mask((rules["types"] == "least") & (rules["gpu_price"] > 0), "priced")
     titles = pd.Series(map(scheduler_title, rules["policy"], rules["backfill"]), rules.index, dtype=object)
     titles = titles.mask(network, "RLTune, from " + titles).mask(start, titles + ", RLTune’s without its network")
     titles += rules["best"].map({True: " ★", False: ""}) + rules["reference"].map({True: " (reference)", False: ""})
@@ -51,7 +53,9 @@ def gpu_types(rules: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.Data
         frame,
         confidence=confidence,
         workloads=[_facts(part) for _, part in frame.groupby("workload", sort=False)],
+        together=best_of_each(frame).query("choice == 'joint'").to_dict("records"),
         agents=frame[frame["network"]].to_dict("records"),
+        planned=PLANNED,
         prices=", ".join(f"{price:g}" for price in PRICES),
         used=used,
         holm=holm_note(every, TESTED, "over the reference, shown or not,", confidence),

@@ -1,0 +1,133 @@
+"""The program that types ``joint`` solve by search (rltune.simulator.joint), in CVXPY: to read, and to measure the search by.
+
+Time is cut into slots. Every job has *options* o: one of the GPU types that it may use, and the slot that it starts in.
+
+==========  ========================================================================================
+variable    meaning
+==========  ========================================================================================
+s[o]        the job starts in this option (0/1)
+u[o, n]     one of its full chunks goes to node n of the type (0/1)
+y[o, n]     its last chunk goes to node n of the type (0/1)
+==========  ========================================================================================
+
+The objective is the search's: the sum over jobs of start, run time and price of GPU time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.simulator.batch import Run
+from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.conservative import asked
+from rltune.simulator.joint import PLANNED, Question, search
+from rltune.simulator.state import RESERVE
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What becomes of a Question's K jobs."""
+
+    start_s: np.ndarray
+    """[K] float64, s from now."""
+    kind: np.ndarray
+    """[K] int64, GPU type."""
+    cost_s: float
+    """Sum over jobs of start, run time and price."""
+
+
+def searched(q: Question) -> Plan:
+    """The plan that the search finds."""
+    start_s, kind = search(q)
+    return _plan(q, start_s, kind)
+
+
+def solved(q: Question, slot_s: float, slots: int, solver: str = "HIGHS") -> Plan:
+    """The best plan of all that start every job within ``slots``, of a Question whose times are whole slots (:func:`in_slots`).
+
+    Raises ValueError where there is none, and for jobs that are not cut into equal chunks (rltune.cluster.fit.CUT).
+    """
+    if ((q.cut["size"] == 0) & (q.cut["full"] > 0)).any():
+        raise ValueError("found a job without equal chunks, expected none")
+    k, t, slot = (x.reshape(-1) for x in np.meshgrid(*map(np.arange, (*q.lasts_s.shape, slots)), indexing="ij"))
+    may = np.isfinite(q.lasts_s[k, t])
+    k, t, slot = k[may], t[may], slot[may]
+    size, full, rem = (q.cut[name][k, t] for name in ("size", "full", "rem"))
+    length = np.rint(q.lasts_s[k, t] / slot_s)
+    free = _free(q, slot_s, slots)  # [T, slots, M]
+    s = cp.Variable(len(k), boolean=True)
+    u, y = (cp.Variable((len(k), free.shape[2]), boolean=True) for _ in range(2))
+
+    cost = slot * slot_s + q.lasts_s[k, t] + q.price_s[k, t]
+    constraints = [
+        (np.arange(len(q.gpus))[:, None] == k).astype(float) @ s == 1,  # (1) every job has one type and one start
+        cp.sum(u, axis=1) == cp.multiply(full, s),  # (2) it has all its full chunks
+        cp.sum(y, axis=1) == cp.multiply(rem > 0, s),  # (3) and its last one,
+        u + y <= 1,  # (4) each on a node of its own
+    ]
+    for kind, now in np.ndindex(len(q.points), slots):
+        runs = (t == kind) & (slot <= now) & (now < slot + length)
+        if runs.any():
+            used = (runs * size) @ u + (runs * rem) @ y
+            constraints.append(used <= free[kind, now])  # (5) what is free of a node suffices, in every slot
+    problem = cp.Problem(cp.Minimize(cost @ s), constraints)
+    problem.solve(solver=solver, **({"mip_rel_gap": 0.0} if solver == "HIGHS" else {}))
+    if problem.status != cp.OPTIMAL:
+        raise ValueError(f"the program of {len(q.gpus)} jobs and {slots} slots: {problem.status}")
+    chosen = np.flatnonzero(s.value > 0.5)
+    return _plan(q, slot[chosen] * slot_s, t[chosen])
+
+
+def in_slots(q: Question, slot_s: float) -> Question:
+    """The Question with all times rounded up to whole slots; its last changes within a slot count as one."""
+    at_s = np.ceil(q.at_s / slot_s - 1e-9) * slot_s
+    lasts_s = np.maximum(np.ceil(q.lasts_s / slot_s - 1e-9), 1) * slot_s
+    return q._replace(at_s=at_s, lasts_s=lasts_s)
+
+
+def _free(q: Question, slot_s: float, slots: int) -> np.ndarray:
+    """What is free on each node in each slot [T, slots, M]."""
+    at = [
+        np.searchsorted(q.at_s[kind, :n], np.arange(slots) * slot_s + 1e-9 * slot_s, side="right") - 1
+        for kind, n in enumerate(q.points)
+    ]
+    return np.stack([q.free[kind, x, :-1] for kind, x in enumerate(at)])
+
+
+def _plan(q: Question, start_s: np.ndarray, kind: np.ndarray) -> Plan:
+    each = np.arange(len(kind))
+    return Plan(start_s, kind, float((start_s + q.lasts_s[each, kind] + q.price_s[each, kind]).sum()))
+
+
+class Asking(Run):
+    """A run under ``joint`` that keeps the Questions of PLANNED jobs that it asks."""
+
+    def __init__(
+        self, jobs: Jobs, layout: Layout, first: np.ndarray, n: np.ndarray, scheduler: SchedulerConfig
+    ) -> None:
+        super().__init__(jobs, layout, first, n, scheduler)
+        self.questions: list[Question] = []
+
+    def reserve(self) -> None:
+        """Keep them, then do as always."""
+        for s in np.flatnonzero(self.state.phase == RESERVE):
+            q = asked(self.layout.nodes, self.jobs, self.state, s)
+            if len(q.gpus) == PLANNED:
+                self.questions.append(q)
+        super().reserve()
+
+
+def gap(q: Question, slots: int) -> float:
+    """How much more the search's plan costs than the program's, relative to that, both in slots of which the search's plan
+    has so many until its last start."""
+    last_s = max(float(searched(q).start_s.max()), 1.0)
+    coarse = in_slots(q, slot_s := last_s / (slots - 1))
+    plan = searched(coarse)
+    last = round(float(plan.start_s.max()) / slot_s)
+    best = solved(coarse, slot_s, last + 1)
+    return plan.cost_s / best.cost_s - 1.0

@@ -1,0 +1,100 @@
+"""The search of types ``joint`` in plain Python (rltune.simulator.joint has the same for compiled code)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SWEEPS, GAIN = 3, 1e-9
+
+Profile = list[tuple[float, tuple[int, ...]]]
+"""(s from now, GPUs free on each node of a type from then on), ascending."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A job on a type: GPUs of a full chunk, full chunks, GPUs of the last (rltune.cluster.fit.CUT), expected run time and what
+    its GPU time counts as, s."""
+
+    size: int
+    full: int
+    rem: int
+    lasts_s: float
+    price_s: float
+
+
+def search(profiles: list[Profile], gpus: list[int], options: list[dict[int, Option]]) -> tuple[list[float], list[int]]:
+    """(Start, s from now; type) of each job in the best plan found.
+
+    ``profiles``: one a type. ``options``: of each job, by the types that it may use.
+    """
+    plan: list[list[int]] = [[] for _ in profiles]  # jobs of each type, in their order
+
+    def cost(kind: int, order: list[int]) -> tuple[float, list[float]]:
+        profile, starts, total = profiles[kind], [], 0.0
+        for k in order:
+            start, profile = reserve(profile, gpus[k], options[k][kind])
+            starts.append(start)
+            total += start + options[k][kind].lasts_s
+        for k in order:
+            total += options[k][kind].price_s
+        return total, starts
+
+    def more(kind: int, order: list[int]) -> float:
+        return cost(kind, order)[0] - cost(kind, plan[kind])[0]
+
+    for k, allowed in enumerate(options):
+        best = min(sorted(allowed), key=lambda kind: more(kind, [*plan[kind], k]))
+        plan[best].append(k)
+    for _ in range(SWEEPS):
+        before = [list(order) for order in plan]
+        for k, allowed in enumerate(options):
+            own = next(kind for kind, order in enumerate(plan) if k in order)
+            was, whole = plan[own].index(k), cost(own, plan[own])[0]
+            plan[own].remove(k)
+            best, least = (own, was), whole - cost(own, plan[own])[0]
+            for kind in sorted(allowed):
+                for place in range(len(plan[kind]), -1, -1):
+                    change = more(kind, [*plan[kind][:place], k, *plan[kind][place:]])
+                    if (kind, place) != (own, was) and change < least - GAIN * (abs(least) + 1.0):
+                        best, least = (kind, place), change
+            plan[best[0]].insert(best[1], k)
+        if plan == before:
+            break
+    found = {
+        k: (start, kind)
+        for kind, order in enumerate(plan)
+        for k, start in zip(order, cost(kind, order)[1], strict=True)
+    }
+    return [found[k][0] for k in range(len(gpus))], [found[k][1] for k in range(len(gpus))]
+
+
+def reserve(profile: Profile, gpus: int, option: Option) -> tuple[float, Profile]:
+    """(When a job starts, what is free next to it)."""
+    for i, (since, _) in enumerate(profile):
+        until = since + option.lasts_s
+        during = [free for k, (time, free) in enumerate(profile) if k == i or k > i and time < until]
+        taken = choose([min(column) for column in zip(*during)], gpus, option)
+        if taken is not None:
+            ends = min((k for k in range(i + 1, len(profile)) if profile[k][0] >= until), default=len(profile))
+            after = list(profile)
+            if ends == len(profile) or profile[ends][0] > until:
+                after.insert(ends, (until, profile[ends - 1][1]))
+            for k in range(i, ends):
+                after[k] = (after[k][0], tuple(free - take for free, take in zip(after[k][1], taken)))
+            return since, after
+    raise AssertionError("a job does not fit its empty type")
+
+
+def choose(free: list[int], gpus: int, option: Option) -> list[int] | None:
+    """GPUs that a job takes of each node by best fit, each chunk on a node of its own; None: it does not fit."""
+    taken = [0] * len(free)
+    if option.size == 0 and option.full > 0:  # no equal chunks: all of the nodes with the most free
+        for m in sorted(range(len(free)), key=lambda m: -free[m])[: option.full]:
+            taken[m] = min(free[m], gpus - sum(taken))
+        return taken if sum(taken) == gpus else None
+    for chunk in [option.size] * option.full + [option.rem] * (option.rem > 0):
+        able = [m for m in range(len(free)) if taken[m] == 0 and free[m] >= chunk]
+        if not able:
+            return None
+        taken[min(able, key=lambda m: (free[m], m))] = chunk
+    return taken

@@ -1,0 +1,191 @@
+"""Order and GPU type decided together: a plan for the first jobs of a ranking (types ``joint`` of rltune.cluster.types).
+
+A plan gives each job a GPU type and a place in the order of the jobs on that type. In this order each is reserved the
+earliest time from which its chunks fit, nodes chosen by best fit, on what is expected to be free. A plan costs the sum, over
+its jobs, of start, run time and price of GPU time, in s from now. rltune.placement.joint is the same as an integer program.
+
+The search starts from the plan of ``least``, in the order of the ranking. Then each job in turn is taken out and put where
+it costs least, on any type and at any place of its order, until no job moves or SWEEPS times. GPUs of nodes count here; CPUs,
+memory and other placement rules count in the reservations that are made for the plan (rltune.simulator.conservative).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rltune.kernels import allocating, inlined, inner_kernel
+
+PLANNED = 8
+"""Jobs planned together (the K of the paper, §3.2: 8 to 16). More are planned on estimates that do not hold so long."""
+SWEEPS = 3
+"""Times that every job is taken out and put back, at most (our choice)."""
+GAIN = 1e-9
+"""Least gain for which a job is moved, relative to what it is compared with: more than rounding."""
+
+
+class Question(NamedTuple):
+    """What is to be planned: K jobs on T types of up to M nodes; what is free changes up to X times."""
+
+    at_s: np.ndarray  # [T, X] float64, from when on, s from now, ascending; the first is 0
+    points: np.ndarray  # [T] int64, how many of these there are
+    free: np.ndarray  # [T, X, M + 1] int64, GPUs free then on each node of the type and, last, on all
+    gpus: np.ndarray  # [K] int64, GPUs of each job
+    cut: np.ndarray  # [K, T] CUT
+    lasts_s: np.ndarray  # [K, T] float64, expected run time; ∞: the job may not use the type
+    price_s: np.ndarray  # [K, T] float64, what its GPU time counts as
+
+
+@allocating
+def search(q):
+    """(Start, s from now [K] float64; type [K] int64) of the jobs of a Question in the best plan found."""
+    jobs, types = q.lasts_s.shape
+    width = q.free.shape[2]
+    order, length = np.empty((types, jobs), np.int64), np.zeros(types, np.int64)
+    cost, kind_of = np.zeros(types), np.empty(jobs, np.int64)
+    start, tried = np.zeros(jobs), np.empty(jobs, np.int64)
+    # what is free while a type's jobs are reserved, and work space for one of them
+    room = q.at_s.shape[1] + jobs
+    work = (
+        np.empty(room),
+        np.empty((room, width), np.int64),
+        np.empty(width - 1, np.int64),
+        np.empty(width - 1, np.int64),
+    )
+    for k in range(jobs):
+        best, more, least = -1, np.inf, 0.0
+        for kind in range(types):
+            if q.lasts_s[k, kind] < np.inf:
+                order[kind, length[kind]] = k
+                c = _cost(q, work, order[kind], length[kind] + 1, kind, start)
+                if c - cost[kind] < more:
+                    best, more, least = kind, c - cost[kind], c
+        order[best, length[best]] = k
+        length[best] += 1
+        cost[best], kind_of[k] = least, best
+    for _ in range(SWEEPS):
+        if not _sweep(q, work, order, length, cost, kind_of, start, tried):
+            break
+    for kind in range(types):
+        _cost(q, work, order[kind], length[kind], kind, start)
+    return start, kind_of
+
+
+@inner_kernel
+def _sweep(q, work, order, length, cost, kind_of, start, tried):
+    """Take out each job and put it where it costs least; whether one has moved."""
+    moved = False
+    for k in range(kind_of.shape[0]):
+        own, was = kind_of[k], 0
+        while order[own, was] != k:
+            was += 1
+        length[own] -= 1
+        for i in range(was, length[own]):
+            order[own, i] = order[own, i + 1]
+        without = _cost(q, work, order[own], length[own], own, start)
+        best, place, more, least = own, was, cost[own] - without, cost[own]
+        cost[own] = without
+        for kind in range(cost.shape[0]):
+            if q.lasts_s[k, kind] == np.inf:
+                continue
+            for i in range(length[kind]):
+                tried[i] = order[kind, i]
+            for i in range(length[kind], -1, -1):
+                if i < length[kind]:
+                    tried[i + 1] = tried[i]
+                tried[i] = k
+                if kind == own and i == was:
+                    continue
+                c = _cost(q, work, tried, length[kind] + 1, kind, start)
+                if c - cost[kind] < more - GAIN * (abs(more) + 1.0):
+                    best, place, more, least = kind, i, c - cost[kind], c
+        moved = moved or best != own or place != was
+        for i in range(length[best], place, -1):
+            order[best, i] = order[best, i - 1]
+        order[best, place] = k
+        length[best] += 1
+        cost[best], kind_of[k] = least, best
+    return moved
+
+
+@inner_kernel
+def _cost(q, work, order, length, kind, start):
+    """Cost of the jobs of one type in this order; writes their starts."""
+    at_s, free = work[0], work[1]
+    points = q.points[kind]
+    for x in range(points):
+        at_s[x] = q.at_s[kind, x]
+        for m in range(free.shape[1]):
+            free[x, m] = q.free[kind, x, m]
+    total = 0.0
+    for i in range(length):
+        k = order[i]
+        start[k], points = _reserve(q, work, points, k, kind)
+        total += start[k] + q.lasts_s[k, kind]
+    for i in range(length):
+        total += q.price_s[order[i], kind]
+    return total
+
+
+@inner_kernel
+def _reserve(q, work, points, k, kind):
+    """Take a job's GPUs at the earliest time from which it fits; (that time, how often what is free changes now)."""
+    at_s, free, low, taken = work
+    last, lasts, gpus = free.shape[1] - 1, q.lasts_s[k, kind], q.gpus[k]
+    i = x = 0
+    while True:
+        if i == points:
+            raise RuntimeError("a job in the queue can never fit its pool")
+        x = max(x, i)
+        while x < points and (x == i or at_s[x] < at_s[i] + lasts) and free[x, last] >= gpus:
+            x += 1
+        if x < points and (x == i or at_s[x] < at_s[i] + lasts):
+            i = x + 1  # whatever starts before this time lasts into it
+            continue
+        for m in range(last):
+            low[m] = free[i, m]
+            for y in range(i + 1, x):
+                low[m] = min(low[m], free[y, m])
+        if _choose(q.cut[k, kind], gpus, low, taken):
+            break
+        i += 1
+        x = i
+    end = at_s[i] + lasts
+    if x == points or at_s[x] > end:
+        for y in range(points, x, -1):
+            at_s[y] = at_s[y - 1]
+            for m in range(last + 1):
+                free[y, m] = free[y - 1, m]
+        at_s[x] = end
+        for m in range(last + 1):
+            free[x, m] = free[x - 1, m]
+        points += 1
+    for m in range(last):
+        if taken[m] > 0:
+            for y in range(i, x):
+                free[y, m] -= taken[m]
+                free[y, last] -= taken[m]
+    return at_s[i], points
+
+
+@inlined
+def _choose(cut, gpus, low, taken):
+    """Write to ``taken`` the GPUs that a job gets of each node; whether it fits ``low``, what is free."""
+    taken[:] = 0
+    chunks = cut.full + (cut.rem > 0)
+    for c in range(chunks):
+        best, least = -1, cut.size if c < cut.full else cut.rem
+        for m in range(low.shape[0]):
+            if taken[m] > 0 or low[m] < max(least, 1):
+                continue
+            # a cut without equal chunks takes all of the nodes with the most free
+            if best < 0 or (low[m] < low[best] if cut.size > 0 or cut.full == 0 else low[m] > low[best]):
+                best = m
+        if best < 0:
+            return False
+        taken[best] = least if least > 0 else min(low[best], gpus)
+        gpus -= taken[best]
+        if gpus == 0:
+            return True
+    return gpus == 0

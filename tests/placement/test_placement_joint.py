@@ -1,0 +1,145 @@
+"""Order and GPU types planned together: the search against plain Python, all plans, and the program."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from rltune.cluster.fit import CUT
+from rltune.placement.joint import Plan, gap, in_slots, searched, solved
+from rltune.reference import joint
+from rltune.simulator.joint import PLANNED, Question, search
+
+
+def random_question(rng: np.random.Generator, jobs: int, nodes: int, slot_s: float = 0.0) -> Question:
+    """Jobs on one to three types of nodes alike, which are freed step by step; all times whole slots if there are any."""
+    types, size, points = (int(rng.integers(1, 4)), int(rng.choice([1, 2, 4, 8])), int(rng.integers(1, 6)))
+    at_s = np.zeros((types, points))
+    at_s[:, 1:] = np.sort(rng.choice([0.0, 2, 10, 17.1, 33.3, 90], (types, points - 1)), axis=1)
+    free = np.sort(rng.integers(0, size + 1, (types, points, nodes)), axis=1)
+    free[:, -1] = size
+    gpus = np.minimum(rng.choice([1, 1, 2, 3, 4, 8], jobs), nodes * size)
+    cut = np.zeros((jobs, types), CUT)
+    cut["size"], cut["full"], cut["rem"] = size, (gpus // size)[:, None], (gpus % size)[:, None]
+    lasts_s = rng.choice([10.0, 1, 50, 100, 300, 33.3], (jobs, 1)) * rng.choice([1, 1.25, 2.5, 10 / 3], (jobs, types))
+    price_s = lasts_s * rng.choice([0, 0.03, 1]) * rng.random((jobs, types))
+    lasts_s[:, 1:][rng.random((jobs, types - 1)) < 0.2] = np.inf
+    cut["full"][np.isinf(lasts_s)] = -1
+    total = free.sum(axis=2, keepdims=True)
+    q = Question(at_s, np.full(types, points), np.concatenate([free, total], axis=2), gpus, cut, lasts_s, price_s)
+    return in_slots(q, slot_s) if slot_s else q
+
+
+def by_twin(q: Question, orders: list[list[int]] | None = None) -> tuple[list[float], list[int]]:
+    """The plan of the search in plain Python; or that of the jobs of each type in the orders given."""
+    profiles = [
+        [(float(q.at_s[t, x]), tuple(q.free[t, x, :-1].tolist())) for x in range(n)] for t, n in enumerate(q.points)
+    ]
+    options = [
+        {
+            t: joint.Option(
+                *(int(q.cut[k, t][name]) for name in ("size", "full", "rem")), q.lasts_s[k, t], q.price_s[k, t]
+            )
+            for t in np.flatnonzero(np.isfinite(q.lasts_s[k]))
+        }
+        for k in range(len(q.gpus))
+    ]
+    if orders is None:
+        return joint.search(profiles, q.gpus.tolist(), options)
+    start, kind = [0.0] * len(q.gpus), [0] * len(q.gpus)
+    for t, order in enumerate(orders):
+        profile = profiles[t]
+        for k in order:
+            start[k], profile = joint.reserve(profile, int(q.gpus[k]), options[k][t])
+            kind[k] = t
+    return start, kind
+
+
+def best_of_all(q: Question) -> float:
+    """The least cost of all types for all jobs in all orders."""
+    jobs, least = len(q.gpus), np.inf
+    for kinds in product(range(len(q.points)), repeat=jobs):
+        if np.isfinite(q.lasts_s[range(jobs), kinds]).all():
+            for order in permutations(range(jobs)):
+                orders = [[k for k in order if kinds[k] == t] for t in range(len(q.points))]
+                start, _ = by_twin(q, orders)
+                least = min(least, cost(q, np.array(start), np.array(kinds)))
+    return least
+
+
+def cost(q: Question, start_s: np.ndarray, kind: np.ndarray) -> float:
+    each = np.arange(len(kind))
+    return float((start_s + q.lasts_s[each, kind] + q.price_s[each, kind]).sum())
+
+
+def test_search_equals_plain_python() -> None:
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        q = random_question(rng, int(rng.integers(2, PLANNED + 1)), int(rng.integers(1, 5)))
+        start_s, kind = search(q)
+        assert (start_s.tolist(), kind.tolist()) == by_twin(q), seed
+
+
+def test_search_is_close_to_the_best_of_all_plans() -> None:
+    """Never better, hardly ever worse, and never worse than jobs one after the other in the order of the ranking."""
+    exact = 0
+    for seed in range(60):
+        q = random_question(np.random.default_rng(seed), 4, 2)
+        found, best = searched(q).cost_s, best_of_all(q)
+        assert found >= best * (1 - 1e-9)
+        assert found <= best * 1.15, seed
+        exact += found <= best * (1 + 1e-9)
+        assert found <= in_turn(q) * (1 + 1e-9)
+    assert exact >= 50
+
+
+def in_turn(q: Question) -> float:
+    """Each job in its turn where it costs least next to those before."""
+    orders: list[list[int]] = [[] for _ in q.points]
+    for k in range(len(q.gpus)):
+        tried = {}
+        for t in np.flatnonzero(np.isfinite(q.lasts_s[k])):
+            with_k = [[*order, k] if i == t else order for i, order in enumerate(orders)]
+            tried[t] = by_twin(q, with_k)[0][k] + q.lasts_s[k, t] + q.price_s[k, t]
+        orders[min(tried, key=tried.__getitem__)].append(k)
+    start, kind = by_twin(q, orders)
+    return cost(q, np.array(start), np.array(kind))
+
+
+@pytest.mark.parametrize("solver", ["HIGHS", "GLPK_MI"])
+def test_program_finds_the_best_of_all_plans(solver: str) -> None:
+    """On one node a type; on several it may choose nodes otherwise than by best fit, and better."""
+    for seed in range(12):
+        q = random_question(np.random.default_rng(seed), 3, 1 + seed % 3, slot_s=20.0)
+        plan = solved(q, 20.0, 40, solver)
+        best = best_of_all(q)
+        assert plan.cost_s <= best * (1 + 1e-6) and plan.cost_s == pytest.approx(cost(q, plan.start_s, plan.kind))
+        if seed % 3 == 0:
+            assert plan.cost_s == pytest.approx(best)
+        assert possible(q, plan)
+
+
+def possible(q: Question, plan: Plan) -> bool:
+    """Whether GPUs of a type suffice at every time."""
+    each = np.arange(len(plan.kind))
+    end_s = plan.start_s + q.lasts_s[each, plan.kind]
+    for t, time in product(range(len(q.points)), {*plan.start_s}):
+        runs = (plan.kind == t) & (plan.start_s <= time) & (time < end_s)
+        x = np.searchsorted(q.at_s[t, : q.points[t]], time + 1e-6, side="right") - 1
+        if (runs * q.gpus).sum() > q.free[t, x, -1]:
+            return False
+    return True
+
+
+def test_gap_of_the_search() -> None:
+    gaps = [gap(random_question(np.random.default_rng(seed), 5, 2), slots=8) for seed in range(8)]
+    assert min(gaps) > -1e-6 and np.median(gaps) < 0.02
+
+
+def test_a_job_without_equal_chunks_is_no_question_for_the_program() -> None:
+    q = random_question(np.random.default_rng(1), 3, 2)
+    q.cut["size"][0], q.cut["full"][0] = 0, 1
+    with pytest.raises(ValueError, match="equal chunks"):
+        solved(q, 10.0, 4)
