@@ -1,11 +1,12 @@
 """Rules that choose a job's GPU type, on clusters of three types with measured speeds, on held-out real rows.
 
 The last tenth of each trace, in disjoint windows of 256 jobs, each from an idle cluster; estimates lognormal(1). Rules
-(rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free, fastest only}, earliest completion, and that with a
-price of GPU time. *Ours* is the priced rule whose order, price and estimates (given or calibrated) are best on the
-validation windows; no agent takes part. It is compared with the best rule without a price, in hindsight; with the priced
-rule on the given estimates, chosen on the validation windows too; and with the best orders of fastest free and of any free, in hindsight.
-Next to it, *exact*: the priced rules with true run times, the best in hindsight: what better estimates could gain.
+(rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free, fastest only}, earliest completion, that with a
+price of GPU time, and order and type planned together. *Ours* is the last, with the order, price and estimates (given or calibrated)
+that are best on the validation windows; no agent takes part. It is compared with the best rule without a price, in hindsight; with the
+earliest completion with a price on the given estimates, chosen on the validation windows too; and with the best orders of fastest
+free and of any free, in hindsight. Next to it, *exact*: the same with true run times, the best in hindsight: what better
+estimates could gain. The search that plans is measured by the integer program on the first trace's questions, and by its time.
 
 PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces). Negative differences are
 better. The last line is one JSON object.
@@ -19,15 +20,24 @@ import os
 import sys
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.ppo import PPO
+from rltune.agent.rollout import ranker_of
 from rltune.cluster.workload import Workload, build_workload
+from rltune.config import Preset
 from rltune.config.context import Run
+from rltune.environment.observation import width_of
 from rltune.evaluation.intervals import improved
 from rltune.evaluation.studies.gpu_types import RULE, contender, rules, run_rule
+from rltune.placement.joint import measure
+from rltune.simulator.batch import Run as BatchRun, simulate
 from rltune.simulator.bound import lower_bound
+from rltune.simulator.config import SchedulerConfig
 from rltune.traces.split import disjoint_windows, spread
 
 TRACES = {
@@ -36,6 +46,8 @@ TRACES = {
     "pai": ("pai-csv", "pai-140-mixed"),
 }
 LENGTH, RESAMPLES, CONFIDENCE = 256, 10_000, 0.95
+QUEUED = 60
+"""Jobs in the queue, at least, of the decisions that are timed."""
 
 
 def main() -> None:
@@ -48,6 +60,8 @@ def main() -> None:
     began, figures, run = time.perf_counter(), {}, Run.open("config/csv.yaml")
     for name in args.traces:
         workload = build_workload(run, *TRACES[name], "lognormal-1", calibrate=True)
+        if not figures:
+            figures |= search_quality(workload, run)
         figures |= compare(name, workload, run, args.windows)
     print(json.dumps({**figures, "seconds": round(time.perf_counter() - began)}))
 
@@ -75,13 +89,16 @@ def compare(name: str, given: Workload, run: Run, most: int) -> dict[str, float 
 
     before = table(known, ["given", "calibrated"], (True,))
     best = before.groupby([*RULE, "estimates"])["excess_s"].mean()
+    together = best.index.get_level_values("types") == "joint"
     began = time.process_time()
     tested = table(first, ["given"], (False, True))
     seconds = time.process_time() - began
     tested = pd.concat([tested, table(first, ["calibrated", "exact"], (True,))])
     means = tested.groupby([*RULE, "estimates"])["excess_s"].mean()
-    ours, priced = best.idxmin(), best.xs("given", level="estimates", drop_level=False).idxmin()
-    free = means[means.index.get_level_values("gpu_price") == 0]
+    ours = best[together].idxmin()
+    priced = best[~together].xs("given", level="estimates", drop_level=False).idxmin()
+    unplanned = means.index.get_level_values("types") != "joint"
+    free = means[unplanned & (means.index.get_level_values("gpu_price") == 0)]
     rivals = {"best_rule": free.idxmin(), "priced": priced} | {
         f"{types}_free" if types == "any" else types: free.xs(types, level="types", drop_level=False).idxmin()
         for types in ("fastest_free", "any")
@@ -107,6 +124,52 @@ def compare(name: str, given: Workload, run: Run, most: int) -> dict[str, float 
             figures[f"{name}_{pair}{end}"] = round(value + 0.0, 4) if value == value else None
     print({key: value for key, value in figures.items() if "_vs_" in key and not key.endswith(("_lo", "_hi"))})
     return figures
+
+
+def search_quality(workload: Workload, run: Run) -> dict[str, float]:
+    """How good and how fast the search is on questions of the validation windows, and how many decisions a second a network ranks."""
+    scheduler = contender(run.config, SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)).scheduler
+    first = spread(disjoint_windows(*workload.split.validation, LENGTH), 8)
+    measured = measure(workload.jobs, workload.layout, first, LENGTH, scheduler, most=200)
+    policy = TrainedPolicy(PPO(Preset(), np.random.default_rng(1), width_of("rich")).weights(), {"features": "rich"})
+    ranker = ranker_of(policy, workload.jobs, workload.layout)
+    n = np.full(len(first), LENGTH)
+    simulate(workload.jobs, workload.layout, first[:1], n[:1], scheduler, ranker)  # compiled
+    began = time.perf_counter()
+    state = simulate(workload.jobs, workload.layout, first, n, scheduler, ranker)
+    rate = state.status["decisions"].sum() / (time.perf_counter() - began)
+    each = []
+    for begin in first[: len(first) // 2]:
+        timed = Timed(workload.jobs, workload.layout, [begin], [4 * LENGTH], scheduler)
+        timed.advance()
+        each += timed.each
+    long = [ms for ms, queued in each if queued >= QUEUED] or [float("nan")]
+    figures = {
+        "search_questions": float(len(measured)),
+        "search_gap_p50": measured["gap"].median(),
+        "search_gap_p95": measured["gap"].quantile(0.95),
+        "search_p50_ms": measured["search_ms"].median(),
+        "cvxpy_p50_ms": measured["program_ms"].median(),
+        "program_p50_ms": float(np.median(long)),
+        "program_p95_ms": float(np.percentile(long, 95)),
+        f"decisions_of_{QUEUED}_queued": float(len(long)),
+        "rollout_decisions_per_s": float(rate),
+    }
+    return {name: round(value, 4) for name, value in figures.items()}
+
+
+class Timed(BatchRun):
+    """One sequence; keeps (ms, jobs queued) of each of its decisions."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.each: list[tuple[float, int]] = []
+
+    def reserve(self) -> None:
+        """As always, timed."""
+        queued, began = int(self.state.queue["len"].sum()), time.perf_counter()
+        super().reserve()
+        self.each.append((1000 * (time.perf_counter() - began), queued))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,13 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from workload_cases import cluster, compiled, group
 
-from rltune.cluster.fit import CUT
-from rltune.placement.joint import Plan, gap, in_slots, searched, solved
+from rltune.cluster.fit import CUT, with_speeds
+from rltune.cluster.speeds import Slowdowns
+from rltune.placement.joint import Plan, in_slots, measure, searched, solved
 from rltune.reference import joint
+from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.joint import PLANNED, Question, search
 
 
@@ -133,9 +136,19 @@ def possible(q: Question, plan: Plan) -> bool:
     return True
 
 
-def test_gap_of_the_search() -> None:
-    gaps = [gap(random_question(np.random.default_rng(seed), 5, 2), slots=8) for seed in range(8)]
-    assert min(gaps) > -1e-6 and np.median(gaps) < 0.02
+def test_questions_of_a_run_and_the_gap_of_the_search() -> None:
+    """One node of each type: the program cannot choose nodes better."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {"submit_s": 10.0 * i, "run_s": float(rng.integers(50, 900)), "gpus": int(rng.choice([1, 2, 4]))}
+        for i in range(60)
+    ]
+    jobs, layout = compiled(cluster([group(1, 4, "V100"), group(1, 4, "K80")]), rows)
+    slow = np.column_stack([np.ones(60), rng.uniform(1, 10, 60)])
+    jobs = with_speeds(jobs, Slowdowns(slow, slow, np.full(60, ""), np.array([1.0, 0.4])))
+    found = measure(jobs, layout, np.array([0]), 60, SchedulerConfig("saf", "conservative", types="joint"), most=10)
+    assert len(found) == 10 and (found[["search_ms", "program_ms"]] > 0).all().all()
+    assert found["gap"].min() > -1e-6 and found["gap"].median() < 0.02
 
 
 def test_a_job_without_equal_chunks_is_no_question_for_the_program() -> None:

@@ -15,10 +15,14 @@ The objective is the search's: the sum over jobs of start, run time and price of
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
@@ -52,7 +56,7 @@ def solved(q: Question, slot_s: float, slots: int, solver: str = "HIGHS") -> Pla
 
     Raises ValueError where there is none, and for jobs that are not cut into equal chunks (rltune.cluster.fit.CUT).
     """
-    if ((q.cut["size"] == 0) & (q.cut["full"] > 0)).any():
+    if _has_unequal(q):
         raise ValueError("found a job without equal chunks, expected none")
     k, t, slot = (x.reshape(-1) for x in np.meshgrid(*map(np.arange, (*q.lasts_s.shape, slots)), indexing="ij"))
     may = np.isfinite(q.lasts_s[k, t])
@@ -122,12 +126,42 @@ class Asking(Run):
         super().reserve()
 
 
-def gap(q: Question, slots: int) -> float:
-    """How much more the search's plan costs than the program's, relative to that, both in slots of which the search's plan
-    has so many until its last start."""
-    last_s = max(float(searched(q).start_s.max()), 1.0)
-    coarse = in_slots(q, slot_s := last_s / (slots - 1))
-    plan = searched(coarse)
-    last = round(float(plan.start_s.max()) / slot_s)
-    best = solved(coarse, slot_s, last + 1)
-    return plan.cost_s / best.cost_s - 1.0
+def measure(
+    jobs: Jobs,
+    layout: Layout,
+    first: np.ndarray,
+    length: int,
+    scheduler: SchedulerConfig,
+    most: int = 40,
+    slots: int = 8,
+) -> pd.DataFrame:
+    """A row for each of up to ``most`` Questions, evenly spread, of sequences of ``length`` jobs: ``gap``, ``search_ms``,
+    ``program_ms``.
+
+    ``gap``: how much more the search's plan costs than the program's, relative to that, in time cut into so many slots until
+    the search's last start. Questions with jobs that the program does not know are left out.
+    """
+    run = Asking(jobs, layout, first, np.full(len(first), length), scheduler)
+    run.advance()
+    known = [q for q in run.questions if not _has_unequal(q)]
+    chosen = [known[i] for i in np.unique(np.linspace(0, len(known) - 1, most).astype(int))] if known else []
+    return pd.DataFrame([_measured(q, slots) for q in chosen], columns=["gap", "search_ms", "program_ms"])
+
+
+def _measured(q: Question, slots: int) -> tuple[float, float, float]:
+    plan, search_ms = _timed(searched, q)
+    slot_s = max(float(plan.start_s.max()), 1.0) / (slots - 1)
+    coarse = in_slots(q, slot_s)
+    found = searched(coarse)
+    best, program_ms = _timed(solved, coarse, slot_s, round(float(found.start_s.max()) / slot_s) + 1)
+    return found.cost_s / best.cost_s - 1.0, search_ms, program_ms
+
+
+def _timed(plan: Callable[..., Plan], *args: Any) -> tuple[Plan, float]:
+    began = time.perf_counter()
+    return plan(*args), 1000 * (time.perf_counter() - began)
+
+
+def _has_unequal(q: Question) -> bool:
+    """Whether a job is not cut into equal chunks."""
+    return bool(((q.cut["size"] == 0) & (q.cut["full"] > 0)).any())
