@@ -223,6 +223,21 @@ def test_a_csv_of_processors_goes_on_a_cluster_of_processors(files: Any, cli: Cl
     assert yaml.safe_load((files.root / "config" / "clusters" / "mine.yaml").read_text())["slots"] == "cpu"
 
 
+def test_speeds_of_gpu_types_are_asked_for_where_there_are_several(
+    files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files.root / "nodes.txt").write_text(NODES + "h|gpu|64|512000|gpu:h100:8|idle\n")
+    answers, asked = iter(["h100=fast", "none.csv", "a100=1, h100=2.5", "fifo none"]), []
+    monkeypatch.setattr("typer.prompt", lambda question, default=None: (asked.append(question), next(answers))[1])
+    monkeypatch.setattr("typer.confirm", lambda question, default: True)
+    outcome = cli(*INIT[:-1])
+    assert outcome.status == 0 and "found 'h100=fast', expected such as" in outcome.out, outcome
+    assert sum("How fast" in question for question in asked) == 3
+    cluster = yaml.safe_load((files.root / "config/clusters/mine.yaml").read_text())
+    assert cluster["speeds"] == {"a100": 1.0, "h100": 2.5} and cluster["recorded_on"] == "a100"
+    cli(*INIT, "--force", "--speeds", "a100=1").explains("speeds: no speed on GPU type h100")
+
+
 def test_types_that_the_nodes_do_not_name_are_ignored_and_said(files: Any, cli: Cli) -> None:
     (files.root / "jobs.txt").write_text(sacct(odd=False).replace("|gres/gpu=", "|gres/gpu:h200=1,gres/gpu="))
     (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")

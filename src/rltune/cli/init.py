@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MARK = "# Written by `rltune init`"
 """First words of every file it writes, by which it recognises its own files."""
+SAME = "same"
+"""Answer for GPU types that are equally fast."""
 NAME = re.compile(r"[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*")
 RUN = """{mark}: the current rule against others on the last tenth of the log. docs/how-to/own-cluster.md explains it.
 title: {title}
@@ -63,6 +65,10 @@ def init(
         str | None,
         typer.Option(help="Backfill that it runs now: easy, conservative, greedy, none; default: found in the log."),
     ] = None,
+    speeds: Annotated[
+        str | None,
+        typer.Option(help="How fast GPU types are: K80=1,V100=4; gavel (measured); a CSV of speeds; default: same."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace files that `rltune init` wrote before.")] = False,
     verbose: VerboseOption = False,
@@ -93,6 +99,11 @@ def init(
 
     log_path = _ask("Job log (a file)", "LOG", log, readable)
     nodes_path = _ask("List of nodes (a file)", "--nodes", nodes, listed)
+    several = read_nodes(nodes_path).table.query("gpus > 0")["type"].nunique() > 1
+    fast = parse_speeds(speeds or SAME)
+    if several and speeds is None and not yes:
+        question = "How fast are its GPU types, such as K80=1,V100=4; or gavel, or a CSV of speeds"
+        fast = _ask(question, "--speeds", None, parse_speeds, SAME)
     chosen = _ask("A name for your cluster", "--name", name, lambda text: _free(root, text, force))
     suggestion = suggestions[log_path]
     if time_zone is not None:
@@ -106,7 +117,7 @@ def init(
     with step(f"reading {log_path}"):
         read = read_log(log_path, time_zone, suggestion)
     with step("fitting the jobs to the cluster"):
-        seen = examine(read, nodes_path, chosen)
+        seen = examine(read, nodes_path, chosen, fast)
     print(seen.understood)
     with step("replaying the log under the rules that clusters run"):
         found = find(seen.fitted, read.clean.meta, seen.cluster, seen.estimate)
@@ -208,6 +219,20 @@ def parse_rule(text: str) -> tuple[str, str | None]:
         raise ConfigError(f"current rule: found {text!r}; expected an order and a backfill, such as: fifo none")
     _check_rule(policy, backfill[0] if backfill else None)
     return policy, backfill[0] if backfill else None
+
+
+def parse_speeds(text: str) -> str | dict[str, float] | None:
+    """What a cluster's ``speeds`` are to be; None for ``same``. Raises ConfigError."""
+    if text == SAME:
+        return None
+    try:
+        if "=" in text:
+            return {kind.strip(): float(speed) for kind, speed in (part.split("=") for part in text.split(","))}
+        if text == "gavel" or Path(text).expanduser().is_file():
+            return text if text == "gavel" else str(Path(text).expanduser().resolve())
+    except ValueError:
+        pass
+    raise ConfigError(f"speeds: found {text!r}, expected such as K80=1,V100=4; gavel; a CSV file; or {SAME}")
 
 
 def _ask(question: str, option: str, given: object, check: Callable[[str], T], default: str | None = None) -> T:

@@ -107,8 +107,9 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
     return re.sub(r"^  # (submit_s|gpus): COLUMN.*\n?", "", text, flags=re.MULTILINE), assumed
 
 
-def examine(log: Log, nodes_path: Path, name: str) -> Examined:
-    """What the log and the nodes say. Raises DataError or ConfigError if no analysis can be made of them."""
+def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float] | None = None) -> Examined:
+    """What the log and the nodes say, with the cluster's ``speeds``. Raises DataError or ConfigError if no analysis can be
+    made of them."""
     nodes, jobs = read_nodes(nodes_path), log.clean.jobs
     slots = "gpu" if (jobs["resource"] == "gpu").any() else "cpu"
     listed = int(nodes.table["gpus"].sum())
@@ -126,6 +127,12 @@ def examine(log: Log, nodes_path: Path, name: str) -> Examined:
             f"the log asks for GPU types ({_some(asked)}) that the nodes do not name ({_some(types)}): types are ignored; "
             "to use them, write them alike and set `gpu_types: match`"
         )
+    if speeds is not None:
+        if cluster.gpu_types == "ignore":
+            raise DataError(f"{nodes_path}: found GPU types that the log does not name, expected the same with speeds")
+        gpus = nodes.table.groupby("type")["gpus"].sum()
+        cluster = cluster.model_copy(update={"speeds": speeds, "recorded_on": str(gpus.idxmax())})
+        notes.append(f"jobs that name no GPU type count as recorded on the most frequent, {cluster.recorded_on}")
     seen = [*_log_lines(log), *_nodes_lines(nodes_path, nodes, cluster)]
     try:
         fitted, audit = fit(jobs, cluster, f"{name} on its cluster")
