@@ -10,10 +10,11 @@ from workload_cases import cluster, compiled, group
 
 from rltune.cluster.fit import CUT, with_speeds
 from rltune.cluster.speeds import Slowdowns
+from rltune.cluster.types import PLANNED
 from rltune.placement.joint import Plan, in_slots, measure, searched, solved
 from rltune.reference import joint
 from rltune.simulator.config import SchedulerConfig
-from rltune.simulator.joint import PLANNED, Question, search
+from rltune.simulator.joint import Question, search
 
 
 def random_question(rng: np.random.Generator, jobs: int, nodes: int, slot_s: float = 0.0) -> Question:

@@ -24,6 +24,8 @@ from rltune.config.cells import PLANNED_TYPES
 
 PRICES = (0.03, 0.1, 0.3)
 """Prices of GPU time worth trying, s per GPU-second."""
+PLANNED = 8
+"""Jobs planned together (the K of the paper, §3.2: 8 to 16). More are planned on estimates that do not hold so long."""
 
 
 def differ(jobs: Jobs) -> bool:

@@ -26,10 +26,11 @@ import pandas as pd
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
+from rltune.cluster.types import PLANNED
 from rltune.simulator.batch import Run
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.conservative import asked
-from rltune.simulator.joint import PLANNED, Question, search
+from rltune.simulator.joint import Question, search
 from rltune.simulator.state import RESERVE
 
 
@@ -139,13 +140,13 @@ def measure(
     ``program_ms``.
 
     ``gap``: how much more the search's plan costs than the program's, relative to that, in time cut into so many slots until
-    the search's last start. Questions with jobs that the program does not know are left out.
+    the search's last start. Questions of fewer than PLANNED jobs, or with jobs that the program does not know, are left out.
     """
     run = Asking(jobs, layout, first, np.full(len(first), length), scheduler)
     run.advance()
     known = [q for q in run.questions if not _has_unequal(q)]
     chosen = [known[i] for i in np.unique(np.linspace(0, len(known) - 1, most).astype(int))] if known else []
-    return pd.DataFrame([_measured(q, slots) for q in chosen], columns=["gap", "search_ms", "program_ms"])
+    return pd.DataFrame([_measured(q, slots) for q in chosen], columns=["gap", "search_ms", "program_ms"], dtype=float)
 
 
 def _measured(q: Question, slots: int) -> tuple[float, float, float]:

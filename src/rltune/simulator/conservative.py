@@ -10,8 +10,9 @@ import numpy as np
 
 from rltune.cluster.free import Free, change, needs
 from rltune.cluster.search import EXCLUSIVE, find, find_on
+from rltune.cluster.types import PLANNED
 from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inner_allocating, inner_kernel
-from rltune.simulator.joint import PLANNED, Question, search
+from rltune.simulator.joint import Question, search
 from rltune.simulator.queue import drop_started, urgency
 from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.start import start_job

@@ -17,8 +17,6 @@ import numpy as np
 
 from rltune.kernels import allocating, inlined, inner_kernel
 
-PLANNED = 8
-"""Jobs planned together (the K of the paper, §3.2: 8 to 16). More are planned on estimates that do not hold so long."""
 SWEEPS = 3
 """Times that every job is taken out and put back, at most (our choice)."""
 GAIN = 1e-9

@@ -6,13 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.cluster.types import PRICES
+from rltune.cluster.types import PLANNED, PRICES
 from rltune.evaluation.studies.gpu_types import USED
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, where, with_holm
 from rltune.report.style import scheduler_title
-from rltune.simulator.joint import PLANNED
 
 TITLES = {
     "any": "any",
