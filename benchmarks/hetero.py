@@ -1,7 +1,7 @@
 """Rules that choose a job's GPU type, on clusters of three types with measured speeds, on held-out real rows.
 
 The last tenth of each trace, in disjoint windows of 256 jobs, each from an idle cluster; estimates lognormal(1). Rules
-(rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free, fastest only}, earliest completion, that with a
+(rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free, fastest only}, earliest completion, AlloX, that with a
 price of GPU time, and order and type planned together. *Ours* is the last, with the order, price and estimates (given or calibrated)
 that are best on the validation windows; no agent takes part. It is compared with the best rule without a price, in hindsight; with the
 earliest completion with a price on the given estimates, chosen on the validation windows too; and with the best orders of fastest

@@ -1,18 +1,23 @@
-"""Order and GPU types planned together: the search against plain Python, all plans, and the program."""
+"""Order and GPU types planned together: the search against plain Python, all plans, and the program; the matching of AlloX
+against plain Python, SciPy and all plans."""
 
 from __future__ import annotations
 
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
+from scipy.optimize import linear_sum_assignment
 from workload_cases import cluster, compiled, group
 
 from rltune.cluster.fit import CUT, with_speeds
 from rltune.cluster.speeds import Slowdowns
 from rltune.cluster.types import PLANNED
 from rltune.placement.joint import Plan, in_slots, measure, searched, solved
-from rltune.reference import joint
+from rltune.reference import allox, joint
+from rltune.simulator.allox import assigned, matched
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.joint import Question, search
 
@@ -36,8 +41,10 @@ def random_question(rng: np.random.Generator, jobs: int, nodes: int, slot_s: flo
     return in_slots(q, slot_s) if slot_s else q
 
 
-def by_twin(q: Question, orders: list[list[int]] | None = None) -> tuple[list[float], list[int]]:
-    """The plan of the search in plain Python; or that of the jobs of each type in the orders given."""
+def by_twin(
+    q: Question, orders: list[list[int]] | None = None, plan: Any = joint.search
+) -> tuple[list[float], list[int]]:
+    """The plan in plain Python; or that of the jobs of each type in the orders given."""
     profiles = [
         [(float(q.at_s[t, x]), tuple(q.free[t, x, :-1].tolist())) for x in range(n)] for t, n in enumerate(q.points)
     ]
@@ -51,7 +58,7 @@ def by_twin(q: Question, orders: list[list[int]] | None = None) -> tuple[list[fl
         for k in range(len(q.gpus))
     ]
     if orders is None:
-        return joint.search(profiles, q.gpus.tolist(), options)
+        return plan(profiles, q.gpus.tolist(), options)
     start, kind = [0.0] * len(q.gpus), [0] * len(q.gpus)
     for t, order in enumerate(orders):
         profile = profiles[t]
@@ -157,3 +164,41 @@ def test_a_job_without_equal_chunks_is_no_question_for_the_program() -> None:
     q.cut["size"][0], q.cut["full"][0] = 0, 1
     with pytest.raises(ValueError, match="equal chunks"):
         solved(q, 10.0, 4)
+
+
+def test_a_matching_costs_as_little_as_scipy_s() -> None:
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rows = int(rng.integers(1, 12))
+        cost = rng.integers(0, 9, (rows, rows * 3)).astype(float)
+        cost[:, rows:][rng.random((rows, 2 * rows)) < 0.4] = np.inf
+        columns = column_of_each(cost)
+        assert len({*columns}) == rows
+        assert cost[range(rows), columns].sum() == cost[linear_sum_assignment(cost)].sum(), seed
+
+
+@njit
+def column_of_each(cost: np.ndarray) -> np.ndarray:
+    return assigned(cost)
+
+
+def test_matching_equals_plain_python() -> None:
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        q = random_question(rng, int(rng.integers(2, 20)), int(rng.integers(1, 5)))
+        start_s, kind = matched(q)
+        assert (start_s.tolist(), kind.tolist()) == by_twin(q, plan=allox.matched), seed
+
+
+def test_matching_of_jobs_of_one_gpu_has_the_least_sum_of_completions() -> None:
+    """On idle types of one GPU each, where Horn's theorem holds: as little as the best of all plans."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        q = random_question(rng, 4, 1)
+        types = len(q.points)
+        one = np.ones((types, 1, 2), np.int64)
+        q = q._replace(at_s=np.zeros((types, 1)), points=np.ones(types, np.int64), free=one, gpus=np.ones(4, np.int64))
+        q.cut["size"], q.cut["rem"] = 1, 0
+        q.cut["full"] = np.where(np.isfinite(q.lasts_s), 1, -1)
+        start_s, kind = matched(q)
+        assert cost(q, start_s, kind) == pytest.approx(best_of_all(q)), seed

@@ -193,7 +193,9 @@ def test_at_different_speeds_never_above_the_best_relaxed_schedule_and_close_to_
 def test_at_different_speeds_never_above_any_rule(seed: int) -> None:
     jobs, layout = at_different_speeds(random_case(seed, n=24), seed)
     found = bound((jobs, layout))
-    for policy, types in itertools.product(("saf", "fifo"), ("any", "fastest_free", "fastest_only", "least")):
+    for policy, types in itertools.product(
+        ("saf", "fifo"), ("any", "fastest_free", "fastest_only", "least", "allox", "joint")
+    ):
         scheduler = SchedulerConfig(policy, "conservative", types=types)
         ran = job_table(jobs, simulate(jobs, layout, np.array([0]), np.array([len(jobs.gpus)]), scheduler))
         assert found.wait_s <= ran["wait_s"].mean() * (1 + ROUNDING)

@@ -207,7 +207,7 @@ SETTINGS = st.builds(
     st.sampled_from([False, True]),
     st.sampled_from([1.0, 1.25, 2.0]),
     st.sampled_from([1.0, 1.0, 1.5, 1.7]),
-    st.sampled_from(["auto", "any", "fastest_free", "fastest_only", "least", "joint", "joint"]),
+    st.sampled_from(["auto", "any", "fastest_free", "fastest_only", "least", "allox", "joint", "joint"]),
     st.sampled_from([0.0, 0.03, 1.0]),
     st.sampled_from([1.0, 1.0, 0.3, 2.0]),
     st.sampled_from([{}, {}, {2: 0.01, 16: 0.05}, {1: 0.003}]),

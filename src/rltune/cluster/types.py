@@ -8,10 +8,11 @@ fastest_free  the fastest on which the job fits now
 fastest_only  the fastest that could hold it, also where others are free
 least         that of the least expected completion: expected start, by reservations, and run time (minimum completion
               time, Braun et al. 2001); a job may wait for a faster type while a slower one is free
+allox         as ``least``, with order and types of the first jobs of the ranking as AlloX has them (rltune.simulator.allox)
 joint         as ``least``, with order and types of the first jobs of the ranking planned together (rltune.simulator.joint)
 ============  ==================================================================================================
 
-The last two may have a price of GPU time: the expected completion plus ``gpu_price`` · GPUs · run time on the type · mean speed of the
+The last three may have a price of GPU time: the expected completion plus ``gpu_price`` · GPUs · run time on the type · mean speed of the
 type (relative to the mean of the types). A job then leaves a fast type that gains it little to others.
 """
 
@@ -24,8 +25,10 @@ from rltune.config.cells import PLANNED_TYPES
 
 PRICES = (0.03, 0.1, 0.3)
 """Prices of GPU time worth trying, s per GPU-second."""
+MATCHED = 64
+"""Jobs that ``allox`` matches at once: the time that it takes grows with their cube."""
 PLANNED = 8
-"""Jobs planned together (the K of the paper, §3.2: 8 to 16). More are planned on estimates that do not hold so long."""
+"""Jobs that ``joint`` plans together (the K of the paper, §3.2: 8 to 16). More are planned on estimates that do not hold so long."""
 
 
 def differ(jobs: Jobs) -> bool:

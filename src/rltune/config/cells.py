@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     Policy = Literal[POLICIES]
 Backfill = Literal["none", "greedy", "easy", "conservative"]
-TypeRule = Literal["auto", "any", "fastest_free", "fastest_only", "least", "joint"]
+TypeRule = Literal["auto", "any", "fastest_free", "fastest_only", "least", "allox", "joint"]
 Placement = Literal["first_fit", "best_fit", "isolating_best_fit", "spread", "exclusive", "lookahead"]
 Locality = Literal["strict", "plus_one", "any", "worth_it", "soonest_end"]
 Features = Literal["raw", "engineered", "engineered7", "engineered9", "unsampled", "rlscheduler", "rich"]
@@ -53,7 +53,7 @@ Estimate = Annotated[str, parsed_by(parse_estimate)]
 
 BACKFILLS: tuple[str, ...] = get_args(Backfill)
 TYPES: tuple[str, ...] = get_args(TypeRule)
-PLANNED_TYPES = ("least", "joint")
+PLANNED_TYPES = ("least", "allox", "joint")
 """Those under which a job may wait for a type while another is free."""
 PLACEMENTS: tuple[str, ...] = (*get_args(Placement), "algorithm1")
 """Those of a cell, and Algorithm 1 of the paper, with which nothing is trained."""

@@ -38,7 +38,7 @@ from rltune.cluster.types import with_type_rule
 from rltune.config.cells import PLANNED_TYPES
 from rltune.config.max_wait import bound_of
 from rltune.policies import POLICIES, Facts
-from rltune.reference import joint
+from rltune.reference import allox, joint
 from rltune.reference.placement import Allocation, Free, Placement
 from rltune.reference.usage import Usage
 
@@ -54,8 +54,8 @@ Holds = Callable[[float, list[int]], bool]
 Point = tuple[float, int]
 """A time of a plan: the present is (now, 0), an end at t is (t, 1), so that what ends now is not free yet."""
 
-PLANNED = 8
-"""Jobs that types ``joint`` plans together."""
+TOGETHER = {"joint": 8, "allox": 64}
+"""Jobs that types plan together."""
 EXTRA = {"strict": 0, "plus_one": 1, "any": float("inf"), "worth_it": 0, "soonest_end": 0}
 
 
@@ -307,11 +307,12 @@ class Twin:
             if self.pool[j] == pool:
                 hold(present, (self._expected_end(j, now), 1), j, self.allocation[j])
         chosen: dict[int, int] = {}
+        together = TOGETHER.get(self.scheduler.types, 0)
         calm = [j for j in ranking if self._urgency(j, now)[:2] == (True, True)]
         while ranking:
-            if self.scheduler.types == "joint" and not chosen and len(calm) > 1 and ranking[0] == calm[0]:
-                chosen = self._together(calm[:PLANNED], pool, now, free_at)
-                ranking = [*chosen, *calm[PLANNED:]]
+            if together and not chosen and len(calm) > 1 and ranking[0] == calm[0]:
+                chosen = self._together(calm[:together], pool, now, free_at)
+                ranking = [*chosen, *calm[together:]]
             j, *ranking = ranking
             kinds = [chosen[j]] if j in chosen else self.place.kinds(j)
             if self.scheduler.types in PLANNED_TYPES:
@@ -328,7 +329,7 @@ class Twin:
                 self._start(j, allocation, now)
 
     def _together(self, some: list[int], pool: int, now: float, free_at: dict[Point, Free]) -> dict[int, int]:
-        """Job → type of the first jobs of a ranking, in the order of the plan that rltune.reference.joint finds."""
+        """Job → type of the first jobs of a ranking, in the order of the plan that rltune.reference.joint or rltune.reference.allox finds."""
         nodes = self.place.nodes_of_pool[pool]
         profiles: list[joint.Profile] = []
         for kind in range(len(self.slow[0])):
@@ -345,7 +346,8 @@ class Twin:
             }
             for j in some
         ]
-        start, kind_of = joint.search(profiles, [self.gpus[j] for j in some], options)
+        plan = allox.matched if self.scheduler.types == "allox" else joint.search
+        start, kind_of = plan(profiles, [self.gpus[j] for j in some], options)
         return {some[k]: kind_of[k] for k in sorted(range(len(some)), key=lambda k: start[k])}
 
     def _earliest(

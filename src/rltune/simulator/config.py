@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.search import EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, WORTH_IT
-from rltune.cluster.types import differ
+from rltune.cluster.types import MATCHED, PLANNED, differ
 from rltune.config.cells import PLANNED_TYPES, TYPES, Backfill
 from rltune.config.run import Overrun
 from rltune.policies import FIRST_DYNAMIC, IDS, OWN
@@ -150,7 +150,8 @@ class SchedulerConfig:
             check=check,
             alone=alone,
             least=self.types in PLANNED_TYPES,
-            joint=self.types == "joint",
+            together={"joint": PLANNED, "allox": MATCHED}.get(self.types, 0),
+            allox=self.types == "allox",
         )
 
 
@@ -192,8 +193,10 @@ class Options(NamedTuple):
 
     least: bool
     """Plan every queue, each job on the GPU type of its least expected completion."""
-    joint: bool
-    """Plan order and GPU types of a ranking's first jobs together."""
+    together: int
+    """How many of a ranking's first jobs have their order and GPU types planned together; 0: none."""
+    allox: bool
+    """Plan them as AlloX does."""
 
     @property
     def asks(self) -> bool:

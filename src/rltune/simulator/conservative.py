@@ -1,7 +1,7 @@
 """Conservative backfilling: every queued job has a reservation, and a job starts where its reservation is now.
 
-With types ``joint`` the order and the GPU types of the first jobs, but for those under an agreement or past their maximum
-wait, are planned first (rltune.simulator.joint).
+With types ``joint`` and ``allox`` the order and the GPU types of the first jobs, but for those under an agreement or past their
+maximum wait, are planned first (rltune.simulator.joint, rltune.simulator.allox).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from rltune.cluster.free import Free, change, needs
 from rltune.cluster.search import EXCLUSIVE, find, find_on
 from rltune.cluster.types import PLANNED
 from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inner_allocating, inner_kernel
+from rltune.simulator.allox import matched
 from rltune.simulator.joint import Question, search
 from rltune.simulator.queue import drop_started, urgency
 from rltune.simulator.releases import next_release, settle_late
@@ -73,17 +74,18 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
     fewest = np.empty((ranked.shape[0] + 1, total.shape[1] - 1), np.int64)
     _fewest(jobs, seq, p, ranked, fewest)
     kind_of = np.full(ranked.shape[0], -1, np.int64)  # GPU types that were planned
-    planned = not options.joint
+    planned = options.together == 0
     for r in range(ranked.shape[0]):
         if np.all(total[0, : total.shape[1] - 1] < fewest[r]):
             break
         if not planned and urgency(jobs, seq, ranked[r]) == 0:
             planned = True
-            some = ranked[r : r + PLANNED]
+            some = ranked[r : r + options.together]
             if some.shape[0] > 1:
-                start, kind_of[r : r + PLANNED] = search(question(jobs, seq, options, some, plan, slots))
+                q = question(jobs, seq, options, some, plan, slots)
+                start, kinds = matched(q) if options.allox else search(q)
                 turn = np.argsort(start, kind="mergesort")
-                some[:], kind_of[r : r + PLANNED] = some[turn], kind_of[r : r + PLANNED][turn]
+                some[:], kind_of[r : r + some.shape[0]] = some[turn], kinds[turn]
                 _fewest(jobs, seq, p, ranked, fewest)
         job = ranked[r]
         j = seq.status.first + job

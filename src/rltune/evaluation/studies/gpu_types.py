@@ -47,7 +47,7 @@ def rules(policies: Sequence[str], priced: bool) -> list[SchedulerConfig]:
         ]
     free = product(policies, BACKFILLS, ("any", "fastest_free", "fastest_only"))
     return [SchedulerConfig(policy, backfill, types=types) for policy, backfill, types in free] + [
-        SchedulerConfig(policy, "conservative", types="least") for policy in policies
+        SchedulerConfig(policy, "conservative", types=types) for types, policy in product(("least", "allox"), policies)
     ]
 
 

@@ -18,6 +18,7 @@ TITLES = {
     "fastest_free": "fastest free",
     "fastest_only": "fastest only",
     "least": "earliest completion",
+    "allox": "AlloX's matching",
     "priced": "earliest completion with a price",
     "joint": "order and type planned together",
     "start": "RLTune without its network",
