@@ -19,7 +19,16 @@ from rltune.evaluation.contenders import Contender, by_window, contender_of, heu
 from rltune.evaluation.evaluate import test_windows as windows_to_test
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import gpu_types
-from rltune.evaluation.studies.gpu_types import PRICES, RULE, contender, run_rule, summary, utilisation, windows
+from rltune.evaluation.studies.gpu_types import (
+    PRICES,
+    RULE,
+    contender,
+    run_rule,
+    summary,
+    told_wrong,
+    utilisation,
+    windows,
+)
 from rltune.simulator.batch import simulate
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import job_table
@@ -109,6 +118,16 @@ def test_a_summary_adds_up(found: pd.DataFrame) -> None:
 def test_the_earliest_completion_is_better_than_any_type(found: pd.DataFrame) -> None:
     mean = found.groupby(["policy", "backfill", "types", "gpu_price"])["jct_s"].mean()
     assert mean["saf", "conservative", "least", 0.0] < mean["saf", "conservative", "any", 0.0]
+
+
+def test_wrong_speeds_cost_a_rule_that_plans_by_them(work: Workload, found: pd.DataFrame) -> None:
+    def excess(frame: pd.DataFrame) -> pd.Series:
+        return frame.groupby(["types", "policy", "backfill", "gpu_price"])["excess_s"].mean()
+
+    true, wrong = excess(found), excess(told_wrong(work, CONFIG, found, 0.5))
+    assert excess(told_wrong(work, CONFIG, found, 0.0)).to_dict() == true[wrong.index].to_dict()
+    assert {*wrong.index.unique("types")} == {*true.index.unique("types")}
+    assert wrong["least"].max() > true[wrong.index]["least"].max()
 
 
 def test_utilisation_by_type_against_a_count_of_every_job(work: Workload) -> None:

@@ -40,6 +40,7 @@ CUT = np.dtype(
         ("rem", np.int64),
         ("slow", np.float64),
         ("spread", np.float64),
+        ("off", np.float64),
         ("price", np.float64),
         ("rank", np.int64),
     ],
@@ -48,7 +49,8 @@ CUT = np.dtype(
 """How a job is cut on nodes of a type under strict locality (rltune.cluster.search): GPUs of a full chunk, full
 chunks (−1: the type is not allowed or cannot hold it), GPUs of the last chunk (0: none). A size of 0: no equal chunks
 could hold it, and ``full`` is the fewest nodes that could. Its run time on the type over ``run_s``; over that, the run time on
-more nodes than strict; seconds for each of ``run_s`` that its GPU time on the type counts as (rltune.cluster.types); which
+more nodes than strict; how much longer than schedulers are told it runs there in truth, relative (0: they know);
+seconds for each of ``run_s`` that its GPU time on the type counts as (rltune.cluster.types); which
 type goes first, of several on which it fits (lower first, ties by placement rule)."""
 
 
@@ -206,6 +208,22 @@ def with_speeds(jobs: Jobs, slow: Slowdowns) -> Jobs:
     cut["slow"] = np.where(runs, slow.consolidated / fastest, 1.0)
     cut["spread"][runs] = slow.spread[runs] / slow.consolidated[runs]
     cut["price"] = row["gpus"][:, None] * cut["slow"] * (slow.mean_speed / slow.mean_speed.mean())
+    return _with_shapes(row, cut)
+
+
+def with_wrong_speeds(jobs: Jobs, share: float, rng: np.random.Generator) -> Jobs:
+    """The same jobs, where schedulers are told of each job and type a run time that is off by up to ``share`` (0 to below 1),
+    either way with the same chance."""
+    told = rng.uniform(1.0 - share, 1.0 + share, jobs.cut.shape)
+    cut = jobs.cut.copy()
+    cut["slow"] *= told
+    cut["price"] *= told
+    cut["off"] = (1.0 + cut["off"]) / told - 1.0
+    return _with_shapes(jobs.row.copy(), cut)
+
+
+def _with_shapes(row: np.ndarray, cut: np.ndarray) -> Jobs:
+    """Jobs of one shape are alike to the scheduler on every type."""
     same = np.column_stack([row["shape"], *(cut[name] for name in ("full", "slow", "spread"))])
     row["shape"] = np.unique(same, axis=0, return_inverse=True)[1].reshape(-1)
     return Jobs(row, cut)

@@ -104,7 +104,9 @@ class Twin:
         self.submit, self.run, self.estimate, self.gpus, self.pool, self.account, self.sla = (
             jobs.row[name].tolist() for name in ("submit_s", "run_s", "estimate_s", "gpus", "pool", "account", "sla")
         )
-        self.slow, self.spread, self.price = (jobs.cut[name].tolist() for name in ("slow", "spread", "price"))
+        self.slow, self.spread, self.price, self.off = (
+            jobs.cut[name].tolist() for name in ("slow", "spread", "price", "off")
+        )
         self.kind = layout.nodes.row["type"].tolist()
         self.usage = Usage(max(self.account) + 1)
         self.rows = list(range(first, first + n))
@@ -382,6 +384,10 @@ class Twin:
             slowdown = max(slowdown, self.scheduler.interference_slowdown)
         return self.slow[j][self._kind(allocation)] * slowdown
 
+    def _own_run_s(self, j: int) -> float:
+        """The run time of a running job, but for its slowdown as schedulers know it."""
+        return self.run[j] * (1.0 + self.off[j][self._kind(self.allocation[j])])
+
     def _kind(self, allocation: Allocation) -> int:
         return int(self.kind[next(iter(allocation))])
 
@@ -402,7 +408,7 @@ class Twin:
             slowdown = self._slowdown(j, self.allocation[j])
             if self.stints[j][-1][1] != slowdown:
                 self.stints[j].append((now, slowdown))
-                self.end[j] = max(self._end_of(j, self.run[j]), np.nextafter(now, np.inf))
+                self.end[j] = max(self._end_of(j, self._own_run_s(j)), np.nextafter(now, np.inf))
 
     def _end_of(self, j: int, work: float) -> float:
         """When a running job of so much work, in s by itself, ends if its slowdown stays as it is."""
@@ -421,7 +427,7 @@ class Twin:
         self.running.append(j)
         self.start[j], self.allocation[j] = now, allocation
         self.stints[j] = [(now, self._slowdown(j, allocation))]
-        self.end[j] = self._end_of(j, self.run[j])
+        self.end[j] = self._end_of(j, self._own_run_s(j))
         self._set_slowdowns(now)
         self.usage.use(self.account[j], now, self.gpus[j])
         self._count_wide(j, 1)

@@ -82,7 +82,7 @@ def lower_bound(
         raise ValueError(f"jobs {first} to {first + n - 1} are not all among {len(jobs.gpus)}")
     rows = slice(first, first + n)
     cut, run = jobs.cut[rows], jobs.run_s[rows]
-    lasts = run[:, None] * cut["slow"] * np.minimum(cut["spread"], 1.0)
+    lasts = run[:, None] * cut["slow"] * (1.0 + cut["off"]) * np.minimum(cut["spread"], 1.0)
     options = reference_wait_s, iterations, grid
     excess, steps = _bound(jobs, layout, first, lasts, *options)
     wait = excess

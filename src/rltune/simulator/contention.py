@@ -25,6 +25,12 @@ def split_slowdown(nodes, jobs, options, j, m, n):
 
 
 @inlined
+def own_run_s(nodes, jobs, j, m):
+    """Run time of job ``j`` on nodes like ``m``, but for its slowdown there as schedulers know it."""
+    return jobs.row[j].run_s * (1.0 + jobs.cut[j, nodes.row[m].type].off)
+
+
+@inlined
 def split_loses_s(nodes, jobs, options, j, m, n):
     """Seconds by its estimate that job ``j`` loses by that, each counted ``options.split_worth`` times."""
     lasts_s = jobs.row[j].estimate_s * jobs.cut[j, nodes.row[m].type].slow
@@ -97,7 +103,8 @@ def _change_slowdown(nodes, jobs, seq, options, job):
     run.done_s += (now - run.since) / run.slowdown
     run.since, run.slowdown = now, slowdown
     # later than now, whatever rounding says
-    run.end = max(now + (jobs.row[j].run_s - run.done_s) * slowdown, np.nextafter(now, np.inf))
+    left_s = own_run_s(nodes, jobs, j, seq.chunk[run.at].node) - run.done_s
+    run.end = max(now + left_s * slowdown, np.nextafter(now, np.inf))
     move(seq.heap, seq.status.running, job, run.end)
     if options.tracks and not run.late and run.due > now:
         move_running(seq, jobs.row[j].pool, job, now + (jobs.row[j].estimate_s - run.done_s) * slowdown)

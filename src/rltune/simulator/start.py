@@ -5,7 +5,7 @@ from __future__ import annotations
 from rltune.cluster.free import take
 from rltune.cluster.search import EXCLUSIVE
 from rltune.kernels import MINUS_ONE, ONE, ZERO, inner_kernel
-from rltune.simulator.contention import slowdown_on, update_neighbours
+from rltune.simulator.contention import own_run_s, slowdown_on, update_neighbours
 from rltune.simulator.heap import pop, push
 from rltune.simulator.releases import add_running, drop_running
 from rltune.simulator.usage import use
@@ -24,7 +24,7 @@ def start_job(nodes, jobs, seq, options, job, n):
     seq.status.chunks += n
     slowdown = slowdown_on(nodes, jobs, seq, options, j, seq.place, n)
     run.start = now
-    run.end = now + row.run_s * slowdown
+    run.end = now + own_run_s(nodes, jobs, j, seq.place[0].node) * slowdown
     push(seq.heap, seq.status.running, run.end, job)
     seq.status.running += 1
     seq.status.started += 1

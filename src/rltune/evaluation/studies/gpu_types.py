@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy
+from rltune.cluster.fit import with_wrong_speeds
 from rltune.cluster.types import PRICES
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
@@ -136,6 +137,18 @@ def run_rule(workload: Workload, contender: Contender, first: np.ndarray, length
     named = {name: getattr(scheduler.on(jobs), name) for name in RULE[2:]}
     network = contender.policy is not None
     return table[["window", *MEANS]].assign(agent=agent, network=network, **named, **used)
+
+
+def told_wrong(workload: Workload, config: RunConfig, found: pd.DataFrame, share: float) -> pd.DataFrame:
+    """As :func:`windows`, where schedulers are told run times on each type that are off by up to ``share``: of each rule for the
+    type, without and with a price, the order and backfill rule of the least excess in ``found``, with true speeds."""
+    length, first = min(test_windows(workload.split, config.evaluation).items())
+    means = found[found["agent"] == ""].groupby(RULE, as_index=False)["excess_s"].mean()
+    best = means.loc[means.groupby(["types", means["gpu_price"] > 0])["excess_s"].idxmin()]
+    jobs = with_wrong_speeds(workload.jobs, share, np.random.default_rng(config.evaluation.seed))
+    rows = best[["policy", "backfill", "types", "gpu_price"]].to_dict("records")
+    told = replace(workload, jobs=jobs)
+    return pd.concat([run_rule(told, contender(config, SchedulerConfig(**row)), first, length) for row in rows])
 
 
 def utilisation(workload: Workload, state: State) -> pd.DataFrame:
