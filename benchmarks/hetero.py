@@ -4,8 +4,8 @@ The last tenth of each trace, in disjoint windows of 256 jobs, each from an idle
 (rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free, fastest only}, earliest completion, AlloX, that with a
 price of GPU time, and order and type planned together. *Ours* is the last, with the order, price and estimates (given or calibrated)
 that are best on the validation windows; no agent takes part. It is compared with the best rule without a price, in hindsight; with the
-earliest completion with a price on the given estimates, chosen on the validation windows too; and with the best orders of fastest
-free and of any free, in hindsight. Next to it, *exact*: the same with true run times, the best in hindsight: what better
+earliest completion with a price, its order, price and estimates chosen on the validation windows too; and with the best orders of fastest
+free and of any free, in hindsight. Next to it, *exact*: planned together with true run times, the best in hindsight: what better
 estimates could gain. The search that plans is measured by the integer program on the first trace's questions, and by its time.
 
 PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces). Negative differences are
@@ -96,14 +96,14 @@ def compare(name: str, given: Workload, run: Run, most: int) -> dict[str, float 
     tested = pd.concat([tested, table(first, ["calibrated", "exact"], (True,))])
     means = tested.groupby([*RULE, "estimates"])["excess_s"].mean()
     ours = best[together].idxmin()
-    priced = best[~together].xs("given", level="estimates", drop_level=False).idxmin()
+    priced = best[~together].idxmin()
     unplanned = means.index.get_level_values("types") != "joint"
     free = means[unplanned & (means.index.get_level_values("gpu_price") == 0)]
     rivals = {"best_rule": free.idxmin(), "priced": priced} | {
         f"{types}_free" if types == "any" else types: free.xs(types, level="types", drop_level=False).idxmin()
         for types in ("fastest_free", "any")
     }
-    exact = means.xs("exact", level="estimates", drop_level=False).idxmin()
+    exact = means[~unplanned].xs("exact", level="estimates", drop_level=False).idxmin()
     print(f"\n{name}, {len(first)} windows of {LENGTH} jobs; ours: {ours}; best with exact run times: {exact}")
     shown = tested.groupby([*RULE, "estimates"], sort=False)[["jct_s", "excess_s", "wait_s", "bsld"]].mean()
     print(shown.round(1).to_string())
@@ -115,7 +115,7 @@ def compare(name: str, given: Workload, run: Run, most: int) -> dict[str, float 
         f"{name}_jobs_per_s": round(rate),
     }
     by_rule = {rule: part.sort_values("window") for rule, part in tested.groupby([*RULE, "estimates"])}
-    pairs = {f"vs_{rival}": (ours, rule) for rival, rule in rivals.items()} | {"exact_vs_priced": (exact, priced)}
+    pairs = {f"vs_{rival}": (ours, rule) for rival, rule in rivals.items()} | {"exact_vs_ours": (exact, ours)}
     for pair, (mine, theirs) in pairs.items():
         column = "jct_s" if pair in ("vs_fastest_free", "vs_any_free") else "excess_s"
         sides = (by_rule[rule][column].to_numpy() for rule in (mine, theirs))
@@ -127,7 +127,7 @@ def compare(name: str, given: Workload, run: Run, most: int) -> dict[str, float 
 
 
 def search_quality(workload: Workload, run: Run) -> dict[str, float]:
-    """How good and how fast the search is on questions of the validation windows, and how many decisions a second a network ranks."""
+    """How good and how fast the search is from the validation windows on, and how many decisions a second a network ranks."""
     scheduler = contender(run.config, SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)).scheduler
     first = spread(disjoint_windows(*workload.split.validation, LENGTH), 8)
     measured = measure(workload.jobs, workload.layout, first, LENGTH, scheduler, most=200)

@@ -291,6 +291,15 @@ def test_a_policy_runs_under_the_scheduler_it_chose() -> None:
         chosen_scheduler({"scheduler": chosen.facts()}, cells, JOBS, None, "cell x")
 
 
+def test_a_chosen_rule_for_the_gpu_type_counts_only_where_types_differ_in_speed() -> None:
+    chosen = SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)
+    facts, cells = {"scheduler": AgentScheduler(chosen).facts()}, SchedulerConfig("fifo")
+    slower = JOBS._replace(cut=JOBS.cut.copy())
+    slower.cut["slow"] = 2.0
+    assert chosen_scheduler(facts, cells, slower, None)[0] == chosen
+    assert chosen_scheduler(facts, cells, JOBS, None)[0].on(JOBS) == replace(chosen, types="any")
+
+
 def test_trials_are_kept_and_an_interrupted_choice_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     scored, tried, again = cheapest(3.0), [], []
 

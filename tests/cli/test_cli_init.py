@@ -236,6 +236,16 @@ def test_speeds_of_gpu_types_are_asked_for_where_there_are_several(
     cluster = yaml.safe_load((files.root / "config/clusters/mine.yaml").read_text())
     assert cluster["speeds"] == {"a100": 1.0, "h100": 2.5} and cluster["recorded_on"] == "a100"
     cli(*INIT, "--force", "--speeds", "a100=1").explains("speeds: no speed on GPU type h100")
+    for wrong in ("a100=0,h100=2", "a100=-1,h100=2", "a100=nan,h100=2", "a100=1,a100=2", "=1"):
+        cli(*INIT, "--force", "--speeds", wrong).explains(f"found '{wrong}', expected such as")
+
+
+def test_speeds_go_with_several_types_that_log_and_nodes_name_alike(files: Any, cli: Cli) -> None:
+    given = (*INIT, "--speeds", "a100=1,h100=2")
+    cli(*given).explains("--speeds: found one GPU type, a100; expected several GPU types, named alike")
+    (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
+    (files.root / "jobs.txt").write_text(sacct(odd=False).replace("|gres/gpu=", "|gres/gpu:h200=1,gres/gpu="))
+    cli(*given).explains("--speeds: found GPU types in the log (h200) that the nodes do not name (a100, v100)")
 
 
 def test_types_that_the_nodes_do_not_name_are_ignored_and_said(files: Any, cli: Cli) -> None:

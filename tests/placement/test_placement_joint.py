@@ -35,6 +35,10 @@ def random_question(rng: np.random.Generator, jobs: int, nodes: int, slot_s: flo
     lasts_s = rng.choice([10.0, 1, 50, 100, 300, 33.3], (jobs, 1)) * rng.choice([1, 1.25, 2.5, 10 / 3], (jobs, types))
     price_s = lasts_s * rng.choice([0, 0.03, 1]) * rng.random((jobs, types))
     lasts_s[:, 1:][rng.random((jobs, types - 1)) < 0.2] = np.inf
+    if not slot_s:  # now and then a job without equal chunks
+        uneven = (rng.random(jobs) < 0.1) & (gpus > size)
+        cut["full"][uneven] = -(-gpus[uneven] // size)[:, None]
+        cut["size"][uneven] = cut["rem"][uneven] = 0
     cut["full"][np.isinf(lasts_s)] = -1
     total = free.sum(axis=2, keepdims=True)
     q = Question(at_s, np.full(types, points), np.concatenate([free, total], axis=2), gpus, cut, lasts_s, price_s)
@@ -157,6 +161,8 @@ def test_questions_of_a_run_and_the_gap_of_the_search() -> None:
     found = measure(jobs, layout, np.array([0]), 60, SchedulerConfig("saf", "conservative", types="joint"), most=10)
     assert len(found) == 10 and (found[["search_ms", "program_ms"]] > 0).all().all()
     assert found["gap"].min() > -1e-6 and found["gap"].median() < 0.02
+    few = measure(jobs, layout, np.array([0]), PLANNED - 1, SchedulerConfig("saf", "conservative", types="joint"))
+    assert len(few) == 0 and few.quantile([0.5]).isna().all(axis=None)
 
 
 def test_a_job_without_equal_chunks_is_no_question_for_the_program() -> None:

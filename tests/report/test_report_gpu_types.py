@@ -62,7 +62,7 @@ def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:
     assert frame["slower_s"].tolist() == pytest.approx([700, 700, 300, 50, -10, 40, 50, 20])
     note = artefact.notes[0].replace("\u00a0", " ")
     assert (
-        "after 330 s on average, where the GPU type is chosen by order and type planned together and the order is SAF"
+        "after 330 s on average, under SAF + conservative with this rule for the GPU type: order and type planned together"
         in note
     )
     assert "With any type it is 1,000 s, with the fastest that is free 600 s" in note and "less than 250 s" in note

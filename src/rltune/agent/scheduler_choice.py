@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from rltune.cluster.fit import Jobs
-from rltune.cluster.types import PRICES
+from rltune.cluster.types import PRICES, differ
 from rltune.errors import DataError
 from rltune.files import write_json
 from rltune.simulator.config import SchedulerConfig
@@ -76,13 +76,16 @@ class AgentScheduler:
 def chosen_scheduler(
     facts: dict[str, Any], config: SchedulerConfig, jobs: Jobs, calibrated: Jobs | None, who: str = "trained policy"
 ) -> tuple[SchedulerConfig, Jobs]:
-    """(Scheduler, jobs with the estimates) that an agent of these facts uses: its own where it chose one.
+    """(Scheduler, jobs with the estimates) that an agent of these facts uses: its own where it chose one; its rule for the GPU type
+    only where types differ in speed.
 
     ``calibrated``: the jobs with calibrated estimates. Raises DataError, naming ``who``, where the agent uses them and
     there are none.
     """
     chosen = dict(facts.get("scheduler", {}))
     uses_calibrated = chosen.pop("uses_calibrated", False)
+    if not differ(jobs):
+        chosen.pop("types", None)
     if uses_calibrated and calibrated is None:
         raise DataError(f"{who}: uses calibrated estimates, found a workload without any")
     return replace(config, **chosen), calibrated if uses_calibrated and calibrated is not None else jobs

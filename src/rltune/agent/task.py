@@ -230,7 +230,7 @@ class TrainingTask:
         return chosen, rows
 
     def _has_price(self, scheduler: SchedulerConfig) -> bool:
-        """Whether jobs wait for the GPU type on which they complete first, so that a price of GPU time counts."""
+        """Whether jobs may wait for a GPU type, so that a price of GPU time counts."""
         return scheduler.on(self.jobs).types in PLANNED_TYPES
 
     def _scored(self, first: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:

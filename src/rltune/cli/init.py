@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable
@@ -227,12 +228,18 @@ def parse_speeds(text: str) -> str | dict[str, float] | None:
         return None
     try:
         if "=" in text:
-            return {kind.strip(): float(speed) for kind, speed in (part.split("=") for part in text.split(","))}
+            parts = [part.split("=") for part in text.split(",")]
+            speeds = {kind.strip(): float(speed) for kind, speed in parts}
+            if len(speeds) < len(parts) or "" in speeds or not all(0 < speed < math.inf for speed in speeds.values()):
+                raise ValueError
+            return speeds
         if text == "gavel" or Path(text).expanduser().is_file():
             return text if text == "gavel" else str(Path(text).expanduser().resolve())
     except ValueError:
         pass
-    raise ConfigError(f"speeds: found {text!r}, expected such as K80=1,V100=4; gavel; a CSV file; or {SAME}")
+    raise ConfigError(
+        f"speeds: found {text!r}, expected such as K80=1,V100=4, each type once and each speed above 0; gavel; a CSV file; or {SAME}"
+    )
 
 
 def _ask(question: str, option: str, given: object, check: Callable[[str], T], default: str | None = None) -> T:

@@ -140,7 +140,7 @@ def measure(
     ``program_ms``.
 
     ``gap``: how much more the search's plan costs than the program's, relative to that, in time cut into so many slots until
-    the search's last start. Questions of fewer than PLANNED jobs, or with jobs that the program does not know, are left out.
+    the search's last start; the program may start jobs in as many slots again. Questions of fewer than PLANNED jobs, or with jobs that the program does not know, are left out.
     """
     run = Asking(jobs, layout, first, np.full(len(first), length), scheduler)
     run.advance()
@@ -154,7 +154,7 @@ def _measured(q: Question, slots: int) -> tuple[float, float, float]:
     slot_s = max(float(plan.start_s.max()), 1.0) / (slots - 1)
     coarse = in_slots(q, slot_s)
     found = searched(coarse)
-    best, program_ms = _timed(solved, coarse, slot_s, round(float(found.start_s.max()) / slot_s) + 1)
+    best, program_ms = _timed(solved, coarse, slot_s, round(float(found.start_s.max()) / slot_s) + 1 + slots)
     return found.cost_s / best.cost_s - 1.0, search_ms, program_ms
 
 

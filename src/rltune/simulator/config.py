@@ -192,7 +192,7 @@ class Options(NamedTuple):
     """Ask for the ranking of a single job too, which may be held back."""
 
     least: bool
-    """Plan every queue, each job on the GPU type of its least expected completion."""
+    """Plan every queue; a job whose type is not planned together with others has that of its least expected completion."""
     together: int
     """How many of a ranking's first jobs have their order and GPU types planned together; 0: none."""
     allox: bool

@@ -157,11 +157,18 @@ def _fewest(jobs, seq, p, ranked, fewest):
 
 @allocating
 def asked(nodes, jobs, st, s):
-    """The Question of the first jobs of the queue that sequence ``s`` is to RESERVE for."""
+    """The Question that sequence ``s``, which is to RESERVE, asks of PLANNED jobs; of no jobs where it asks none."""
     seq = sequence_of(st, s)
-    ranked = _ranked(seq)
-    plan, slots = _open(nodes, jobs, seq, st.options, seq.status.queue, ranked.shape[0])
-    return question(jobs, seq, st.options, ranked[:PLANNED], plan, slots)
+    ranked, p = _ranked(seq), seq.status.queue
+    plan, slots = _open(nodes, jobs, seq, st.options, p, ranked.shape[0])
+    fewest = np.empty((ranked.shape[0] + 1, plan[1].shape[1] - 1), np.int64)
+    _fewest(jobs, seq, p, ranked, fewest)
+    r = ZERO
+    while r < ranked.shape[0] and urgency(jobs, seq, ranked[r]) > 0:
+        r += 1
+    if np.all(plan[1][0, :-1] < fewest[r]):
+        r = ranked.shape[0]
+    return question(jobs, seq, st.options, ranked[r : r + PLANNED], plan, slots)
 
 
 @inner_allocating

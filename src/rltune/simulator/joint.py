@@ -2,7 +2,8 @@
 
 A plan gives each job a GPU type and a place in the order of the jobs on that type. In this order each is reserved the
 earliest time from which its chunks fit, nodes chosen by best fit, on what is expected to be free. A plan costs the sum, over
-its jobs, of start, run time and price of GPU time, in s from now. rltune.placement.joint is the same as an integer program.
+its jobs, of start, run time and price of GPU time, in s from now. rltune.placement.joint is an
+integer program for the same, which may choose nodes otherwise than by best fit.
 
 The search starts from the plan of ``least``, in the order of the ranking. Then each job in turn is taken out and put where
 it costs least, on any type and at any place of its order, until no job moves or SWEEPS times. GPUs of nodes count here; CPUs,

@@ -38,7 +38,7 @@ USED = "used_"
 
 
 def rules(policies: Sequence[str], priced: bool) -> list[SchedulerConfig]:
-    """Those without a price, or those with one: the earliest completion, and order and type planned together."""
+    """Those without a price; or those whose price is to be chosen: the earliest completion, and order and type planned together."""
     if priced:
         planned = (("least", PRICES), ("joint", (0.0, *PRICES)))
         return [

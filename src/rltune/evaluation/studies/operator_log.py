@@ -129,7 +129,12 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
         )
     if speeds is not None:
         if cluster.gpu_types == "ignore":
-            raise DataError(f"{nodes_path}: found GPU types that the log does not name, expected the same with speeds")
+            few = "processors" if slots == "cpu" else f"one GPU type, {_some(types)}"
+            unlike = f"GPU types in the log ({_some(asked)}) that the nodes do not name ({_some(types)})"
+            raise DataError(
+                f"--speeds: found {few if slots == 'cpu' or len(types) == 1 else unlike}; expected several GPU types, named alike in "
+                f"the log and in {nodes_path}"
+            )
         gpus = nodes.table.groupby("type")["gpus"].sum()
         cluster = cluster.model_copy(update={"speeds": speeds, "recorded_on": str(gpus.idxmax())})
         notes.append(f"jobs that name no GPU type count as recorded on the most frequent, {cluster.recorded_on}")
