@@ -71,7 +71,10 @@ def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:
     )
     agent = artefact.notes[2].replace("\u00a0", " ")
     assert "RLTune jobs complete after 320 s. Its excess is lower (negative: higher) by 40.0 %" in agent
-    assert "by 20.0 % [20.0 %, 20.0 %] than under the best earliest completion with a price, both in hindsight" in agent
+    assert (
+        "by 20.0 % [20.0 %, 20.0 %] than under the best earliest-completion rule with a price, both in hindsight"
+        in agent
+    )
     assert "0.03, 0.1, 0.3" in artefact.notes[3] and "V100" in artefact.columns["used_V100"].heading
     assert any("assumption" in text for text in artefact.notes)
 
