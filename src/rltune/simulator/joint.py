@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rltune.kernels import allocating, inlined, inner_kernel
+from rltune.kernels import allocating, inlined, inner_allocating, inner_kernel
 
 SWEEPS = 3
 """Times that every job is taken out and put back, at most (our choice)."""
@@ -40,18 +40,10 @@ class Question(NamedTuple):
 def search(q):
     """(Start, s from now [K] float64; type [K] int64) of the jobs of a Question in the best plan found."""
     jobs, types = q.lasts_s.shape
-    width = q.free.shape[2]
     order, length = np.empty((types, jobs), np.int64), np.zeros(types, np.int64)
     cost, kind_of = np.zeros(types), np.empty(jobs, np.int64)
     start, tried = np.zeros(jobs), np.empty(jobs, np.int64)
-    # what is free while a type's jobs are reserved, and work space for one of them
-    room = q.at_s.shape[1] + jobs
-    work = (
-        np.empty(room),
-        np.empty((room, width), np.int64),
-        np.empty(width - 1, np.int64),
-        np.empty(width - 1, np.int64),
-    )
+    work = _opened(q)
     for k in range(jobs):
         best, more, least = -1, np.inf, 0.0
         for kind in range(types):
@@ -69,6 +61,30 @@ def search(q):
     for kind in range(types):
         _cost(q, work, order[kind], length[kind], kind, start)
     return start, kind_of
+
+
+@inner_allocating
+def _opened(q):
+    """What is free of each type while jobs are reserved, and work space.
+
+    Of the y-th time of a type ``row_of[kind, y]`` is the row of ``free`` and ``falls[kind, y]`` whether less may be free on a node
+    than just before. ``taken[i]`` are the GPUs of the i-th job reserved, by node; ``span[i]`` the times that it holds them, as
+    numbers of the first and of the first behind, whether the latter was added for it, and ``falls`` of the former before.
+    """
+    jobs, types = q.lasts_s.shape
+    room, width = q.at_s.shape[1] + jobs, q.free.shape[2]
+    at_s, row_of = np.zeros((types, room)), np.zeros((types, room), np.int64)
+    falls, free = np.zeros((types, room), np.bool_), np.zeros((types, room, width), np.int64)
+    for kind in range(types):
+        for y in range(q.points[kind]):
+            at_s[kind, y], row_of[kind, y], free[kind, y] = q.at_s[kind, y], y, q.free[kind, y]
+            falls[kind, y] = y > 0 and np.any(q.free[kind, y] < q.free[kind, y - 1])
+    low, taken, span = (
+        np.empty(width - 1, np.int64),
+        np.empty((jobs, width - 1), np.int64),
+        np.empty((jobs, 4), np.int64),
+    )
+    return at_s, row_of, falls, free, low, taken, span
 
 
 @inner_kernel
@@ -111,61 +127,80 @@ def _sweep(q, work, order, length, cost, kind_of, start, tried):
 @inner_kernel
 def _cost(q, work, order, length, kind, start):
     """Cost of the jobs of one type in this order; writes their starts."""
-    at_s, free = work[0], work[1]
-    points = q.points[kind]
-    for x in range(points):
-        at_s[x] = q.at_s[kind, x]
-        for m in range(free.shape[1]):
-            free[x, m] = q.free[kind, x, m]
-    total = 0.0
+    points, total = q.points[kind], 0.0
     for i in range(length):
         k = order[i]
-        start[k], points = _reserve(q, work, points, k, kind)
+        start[k], points = _reserve(q, work, points, i, k, kind)
         total += start[k] + q.lasts_s[k, kind]
     for i in range(length):
         total += q.price_s[order[i], kind]
+    for i in range(length - 1, -1, -1):
+        points = _undo(work, points, i, kind)
     return total
 
 
 @inner_kernel
-def _reserve(q, work, points, k, kind):
+def _reserve(q, work, points, number, k, kind):
     """Take a job's GPUs at the earliest time from which it fits; (that time, how often what is free changes now)."""
-    at_s, free, low, taken = work
+    at_s, row_of, falls, free, low = work[0][kind], work[1][kind], work[2][kind], work[3][kind], work[4]
+    taken, span = work[5][number], work[6][number]
     last, lasts, gpus = free.shape[1] - 1, q.lasts_s[k, kind], q.gpus[k]
     i = x = 0
     while True:
         if i == points:
             raise RuntimeError("a job in the queue can never fit its pool")
         x = max(x, i)
-        while x < points and (x == i or at_s[x] < at_s[i] + lasts) and free[x, last] >= gpus:
+        while x < points and (x == i or at_s[x] < at_s[i] + lasts) and free[row_of[x], last] >= gpus:
             x += 1
         if x < points and (x == i or at_s[x] < at_s[i] + lasts):
             i = x + 1  # whatever starts before this time lasts into it
             continue
         for m in range(last):
-            low[m] = free[i, m]
-            for y in range(i + 1, x):
-                low[m] = min(low[m], free[y, m])
+            low[m] = free[row_of[i], m]
+        for y in range(i + 1, x):
+            if falls[y]:  # elsewhere at least as much is free as before
+                for m in range(last):
+                    low[m] = min(low[m], free[row_of[y], m])
         if _choose(q.cut[k, kind], gpus, low, taken):
             break
         i += 1
         x = i
     end = at_s[i] + lasts
-    if x == points or at_s[x] > end:
+    span[0], span[1], span[2], span[3] = i, x, x == points or at_s[x] > end, falls[i]
+    if span[2]:
         for y in range(points, x, -1):
-            at_s[y] = at_s[y - 1]
-            for m in range(last + 1):
-                free[y, m] = free[y - 1, m]
-        at_s[x] = end
+            at_s[y], row_of[y], falls[y] = at_s[y - 1], row_of[y - 1], falls[y - 1]
+        at_s[x], row_of[x], falls[x] = end, points, False
         for m in range(last + 1):
-            free[x, m] = free[x - 1, m]
+            free[points, m] = free[row_of[x - 1], m]
         points += 1
-    for m in range(last):
+    falls[i] = True
+    _take(free, row_of, taken, i, x, -1)
+    return at_s[i], points
+
+
+@inner_kernel
+def _undo(work, points, number, kind):
+    """Give back what the job reserved last has; how often what is free changes then."""
+    at_s, row_of, falls, free = work[0][kind], work[1][kind], work[2][kind], work[3][kind]
+    i, x, added, fell = work[6][number]
+    _take(free, row_of, work[5][number], i, x, 1)
+    falls[i] = fell
+    if added:
+        points -= 1
+        for y in range(x, points):
+            at_s[y], row_of[y], falls[y] = at_s[y + 1], row_of[y + 1], falls[y + 1]
+    return points
+
+
+@inlined
+def _take(free, row_of, taken, i, x, sign):
+    """Add a job's GPUs to what is free from the i-th time to before the x-th, or take them."""
+    for m in range(taken.shape[0]):
         if taken[m] > 0:
             for y in range(i, x):
-                free[y, m] -= taken[m]
-                free[y, last] -= taken[m]
-    return at_s[i], points
+                free[row_of[y], m] += sign * taken[m]
+                free[row_of[y], -1] += sign * taken[m]
 
 
 @inlined
