@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.cluster.types import PLANNED, PRICES
+from rltune.cluster.types import MATCHED, PLANNED, PRICES
 from rltune.evaluation.studies.gpu_types import USED
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
@@ -18,7 +18,7 @@ TITLES = {
     "fastest_free": "fastest free",
     "fastest_only": "fastest only",
     "least": "earliest completion",
-    "allox": "AlloX's matching",
+    "allox": "AlloX’s matching",
     "priced": "earliest completion with a price",
     "joint": "order and type planned together",
     "start": "RLTune without its network",
@@ -56,6 +56,7 @@ def gpu_types(rules: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.Data
         together=best_of_each(frame).query("choice == 'joint'").to_dict("records"),
         agents=frame[frame["network"]].to_dict("records"),
         planned=PLANNED,
+        matched=MATCHED,
         prices=", ".join(f"{price:g}" for price in PRICES),
         used=used,
         holm=holm_note(every, TESTED, "over the reference, shown or not,", confidence),
