@@ -43,7 +43,7 @@ def rules() -> pd.DataFrame:
 
 
 def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:
-    artefact, frame = tables.gpu_types(rules, 0.95)
+    artefact, frame = tables.gpu_types(rules[::-1], 0.95)
     assert frame["title"].tolist() == [
         "SAF + EASY",
         "FIFO + EASY",

@@ -46,7 +46,8 @@ def gpu_types(rules: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.Data
     )
     every = with_holm(named, TESTED)
     place = every.groupby(["workload", "choice"])["excess_s"].rank(method="first")
-    frame = every[(place <= SHOWN) | (every["agent"] != "")].reset_index(drop=True)
+    shown = every[(place <= SHOWN) | (every["agent"] != "")]
+    frame = shown.sort_values(["workload", "choice", "excess_s"], key=_in_order, ignore_index=True)
     used = {column.removeprefix(USED): column.removeprefix(USED) for column in frame if column.startswith(USED)}
     return describe(
         "gpu-types-numbers",
@@ -86,3 +87,8 @@ def _facts(part: pd.DataFrame) -> dict[str, Any]:
         "best": best.to_dict() | {"title": title},
         **{name: least.loc[name].to_dict() for name in ("any", "fastest_free")},
     }
+
+
+def _in_order(column: pd.Series) -> pd.Series:
+    """Choices as in TITLES."""
+    return column.map(list(TITLES).index) if column.name == "choice" else column
