@@ -36,7 +36,7 @@ def simulate(
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
     types: Annotated[str, typer.Option(help=f"GPU type of a job that may have several: {', '.join(TYPES)}.")] = "auto",
     gpu_price: Annotated[
-        float, typer.Option(help="Where types is least or joint: seconds that a GPU-second counts as.")
+        float, typer.Option(help="Where types is least, allox or joint: seconds that a GPU-second counts as.")
     ] = 0.0,
     multi_node_slowdown: Annotated[
         Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
