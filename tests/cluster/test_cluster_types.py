@@ -76,15 +76,15 @@ def test_order_and_type_together_let_the_short_job_go_first() -> None:
     assert ran(late, overdue) == [(0, 50), (50, 150), (150, 160)], "who is past the maximum wait keeps the order"
 
 
-def test_who_is_told_wrong_speeds_plans_by_them_and_jobs_run_as_they_do() -> None:
-    """Told that the slow GPU takes 150 s and not 300, the second job goes there, and ends after 300 s."""
+def test_schedulers_plan_by_wrong_speeds_and_jobs_run_as_they_do() -> None:
+    """If the slow GPU is expected to take 150 s and not 300, the second job goes there, and ends after 300 s."""
     jobs, layout = case((0, 100, 3), (0, 100, 3))
     assert ran((jobs, layout), "least") == [(0, 100), (100, 200)]
     jobs.cut["slow"][:, SLOW], jobs.cut["off"][:, SLOW] = 1.5, 1.0
     assert ran((jobs, layout), "least") == [(0, 100), (0, 300)]
     wrong = with_wrong_speeds(jobs, 0.2, np.random.default_rng(1)).cut
-    told = wrong["slow"] / jobs.cut["slow"]
-    assert (abs(told - 1) <= 0.2).all() and np.ptp(told) > 0
+    factor = wrong["slow"] / jobs.cut["slow"]
+    assert (abs(factor - 1) <= 0.2).all() and np.ptp(factor) > 0
     assert wrong["slow"] * (1 + wrong["off"]) == pytest.approx(jobs.cut["slow"] * (1 + jobs.cut["off"]))
 
 

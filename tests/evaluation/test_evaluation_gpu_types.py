@@ -25,7 +25,7 @@ from rltune.evaluation.studies.gpu_types import (
     contender,
     run_rule,
     summary,
-    told_wrong,
+    under_wrong_speeds,
     utilisation,
     windows,
 )
@@ -124,8 +124,8 @@ def test_wrong_speeds_cost_a_rule_that_plans_by_them(work: Workload, found: pd.D
     def excess(frame: pd.DataFrame) -> pd.Series:
         return frame.groupby(["types", "policy", "backfill", "gpu_price"])["excess_s"].mean()
 
-    true, wrong = excess(found), excess(told_wrong(work, CONFIG, found, 0.5))
-    assert excess(told_wrong(work, CONFIG, found, 0.0)).to_dict() == true[wrong.index].to_dict()
+    true, wrong = excess(found), excess(under_wrong_speeds(work, CONFIG, found, 0.5))
+    assert excess(under_wrong_speeds(work, CONFIG, found, 0.0)).to_dict() == true[wrong.index].to_dict()
     assert {*wrong.index.unique("types")} == {*true.index.unique("types")}
     assert wrong["least"].max() > true[wrong.index]["least"].max()
 

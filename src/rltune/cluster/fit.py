@@ -49,7 +49,7 @@ CUT = np.dtype(
 """How a job is cut on nodes of a type under strict locality (rltune.cluster.search): GPUs of a full chunk, full
 chunks (−1: the type is not allowed or cannot hold it), GPUs of the last chunk (0: none). A size of 0: no equal chunks
 could hold it, and ``full`` is the fewest nodes that could. Its run time on the type over ``run_s``; over that, the run time on
-more nodes than strict; how much longer than schedulers are told it runs there in truth, relative (0: they know);
+more nodes than strict; how much longer than schedulers expect it runs there, relative (0: they know);
 seconds for each of ``run_s`` that its GPU time on the type counts as (rltune.cluster.types); which
 type goes first, of several on which it fits (lower first, ties by placement rule)."""
 
@@ -212,13 +212,13 @@ def with_speeds(jobs: Jobs, slow: Slowdowns) -> Jobs:
 
 
 def with_wrong_speeds(jobs: Jobs, share: float, rng: np.random.Generator) -> Jobs:
-    """The same jobs, where schedulers are told of each job and type a run time that is off by up to ``share`` (0 to below 1),
+    """The same jobs, where schedulers are given for each job and type a run time that is off by up to ``share`` (0 to below 1),
     either way with the same chance."""
-    told = rng.uniform(1.0 - share, 1.0 + share, jobs.cut.shape)
+    factor = rng.uniform(1.0 - share, 1.0 + share, jobs.cut.shape)
     cut = jobs.cut.copy()
-    cut["slow"] *= told
-    cut["price"] *= told
-    cut["off"] = (1.0 + cut["off"]) / told - 1.0
+    cut["slow"] *= factor
+    cut["price"] *= factor
+    cut["off"] = (1.0 + cut["off"]) / factor - 1.0
     return _with_shapes(jobs.row.copy(), cut)
 
 

@@ -26,8 +26,8 @@ def matched(q):
         for k in range(jobs):
             if q.lasts_s[k, kind] < np.inf:
                 holds_s[k, kind] = q.lasts_s[k, kind] * q.gpus[k] / total
+                own_s = idle_s[kind] + q.lasts_s[k, kind] + q.price_s[k, kind]
                 for behind in range(jobs):
-                    own_s = idle_s[kind] + q.lasts_s[k, kind] + q.price_s[k, kind]
                     cost[k, kind * jobs + behind] = behind * holds_s[k, kind] + own_s
     place = assigned(cost)
     start, kind_of = np.empty(jobs), place // jobs

@@ -139,16 +139,16 @@ def run_rule(workload: Workload, contender: Contender, first: np.ndarray, length
     return table[["window", *MEANS]].assign(agent=agent, network=network, **named, **used)
 
 
-def told_wrong(workload: Workload, config: RunConfig, found: pd.DataFrame, share: float) -> pd.DataFrame:
-    """As :func:`windows`, where schedulers are told run times on each type that are off by up to ``share``: of each rule for the
+def under_wrong_speeds(workload: Workload, config: RunConfig, found: pd.DataFrame, share: float) -> pd.DataFrame:
+    """As :func:`windows`, where schedulers are given run times on each type that are off by up to ``share``: of each rule for the
     type, without and with a price, the order and backfill rule of the least excess in ``found``, with true speeds."""
     length, first = min(test_windows(workload.split, config.evaluation).items())
     means = found[found["agent"] == ""].groupby(RULE, as_index=False)["excess_s"].mean()
     best = means.loc[means.groupby(["types", means["gpu_price"] > 0])["excess_s"].idxmin()]
     jobs = with_wrong_speeds(workload.jobs, share, np.random.default_rng(config.evaluation.seed))
     rows = best[["policy", "backfill", "types", "gpu_price"]].to_dict("records")
-    told = replace(workload, jobs=jobs)
-    return pd.concat([run_rule(told, contender(config, SchedulerConfig(**row)), first, length) for row in rows])
+    given = replace(workload, jobs=jobs)
+    return pd.concat([run_rule(given, contender(config, SchedulerConfig(**row)), first, length) for row in rows])
 
 
 def utilisation(workload: Workload, state: State) -> pd.DataFrame:
