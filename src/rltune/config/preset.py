@@ -109,7 +109,7 @@ BUILT_IN: dict[str, Preset] = {
         margin=1.0,
     ),
     "quick": Preset(
-        epochs=20,
+        epochs=8,
         trajectories=20,
         rollouts=3,
         actor_lr=2e-3,
@@ -118,7 +118,7 @@ BUILT_IN: dict[str, Preset] = {
         batch_decisions=2048,
         target_kl=0.02,
         gae_lambda=1.0,
-        validate_every=4,
+        validate_every=2,
         validation_windows=8,
     ),
     "linear": Preset(
