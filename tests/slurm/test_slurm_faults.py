@@ -76,7 +76,7 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
         done = made.cycle()
         assert done.refused == 0 and priorities(slurm)[more] >= BAND.low and priorities(slurm)[job] >= BAND.low
         made.cycle()
-        assert made.view is not None and "m40-1" not in made.view.nodes
+        assert made.view is not None and "m40-1" not in made.view.cluster.index
         assert made.view.left[job] == "begins later" and priorities(slurm)[job] < BAND.low, "it was given back"
     finally:
         slurm.start_node("m40-1")

@@ -97,7 +97,7 @@ def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: li
         done = made.cycle()
         assert done.refused == 1 and done.changed == 11
         made.cycle()
-        assert made.view is not None and "k80-1" not in made.view.nodes
+        assert made.view is not None and "k80-1" not in made.view.cluster.index
     finally:
         slurm.set_node("k80-1", "RESUME")
     made.release_all("test")

@@ -13,7 +13,7 @@ from fake_slurm import NOW_S, five_nodes, job, make_config, running
 from rltune.config.slurm import SlurmConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.slurm import watchdog as module
-from rltune.slurm.observe import View, compiled, observe
+from rltune.slurm.observe import View, observe
 from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.watchdog import Shadow, Watchdog
 
@@ -49,7 +49,7 @@ def played(
     jobs: list[SlurmJob], view: View, policy: str, rules: SlurmConfig, backfill: str = "conservative"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends, s since 1970, of all of them under a policy on the idle cluster."""
-    rows, _ = compiled(jobs, view, rules)
+    rows, _ = view.cluster.compiled(jobs, view.t0_s)
     state = simulate(rows, view.layout, [0], [len(jobs)], SchedulerConfig(policy, backfill))
     return state.start[0] + view.t0_s, state.end[0] + view.t0_s
 

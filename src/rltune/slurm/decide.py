@@ -99,13 +99,13 @@ def _order(run: Run, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -
 def _places(run: Run, view: View, job: int) -> dict[str, int]:
     at, n = (int(run.state.run[name][0, job]) for name in ("at", "len"))
     chunk = run.state.chunk[0, at : at + n]
-    return {view.nodes[int(c["node"])]: int(c["gpus"]) for c in chunk}
+    return {view.cluster.nodes[int(c["node"])].name: int(c["gpus"]) for c in chunk}
 
 
 def _exclusive(view: View, starts: dict[int, dict[str, int]]) -> frozenset[int]:
     """Jobs of several GPUs placed on idle nodes although a node in use has as many GPUs free as one of their parts."""
     free, total = view.found.free["gpus"].astype(int).copy(), view.layout.nodes.gpus
-    at, exclusive = {name: m for m, name in enumerate(view.nodes)}, set()
+    at, exclusive = view.cluster.index, set()
     for job, places in starts.items():
         nodes = [at[name] for name in places]
         used = (free < total) & (free >= max(places.values()))

@@ -18,7 +18,7 @@ from rltune.config.slurm import EligibleConfig, SlurmConfig, WatchdogConfig
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
-from rltune.slurm.observe import View, compiled
+from rltune.slurm.observe import View
 from rltune.slurm.records import PENDING, RUNNING_STATES, WAITING_STATES, SlurmJob
 from rltune.slurm.systemd import Say, log
 
@@ -94,7 +94,7 @@ class Shadow:
 
     def _counts(self, job: SlurmJob, now_s: float) -> bool:
         """Whether a job takes part: it requests GPUs of these partitions, and runs or waits for nodes only."""
-        if job.gpus < 1 or not any(p in self.begin.pool_of for p in job.partition.split(",")):
+        if job.gpus < 1 or not any(p in self.begin.cluster.pool_of for p in job.partition.split(",")):
             return False
         if job.state in RUNNING_STATES:
             return job.start_s is not None and job.submit_s >= self.begin.now_s - self.config.interval_s
@@ -104,7 +104,7 @@ class Shadow:
         """Mean waits of the ranked jobs since the beginning, realised and simulated."""
         begin = self.begin
         jobs = sorted(self._jobs.values(), key=lambda job: (max(job.submit_s, begin.t0_s), job.id))
-        rows, kept = compiled([*begin.running_jobs, *jobs], begin, self.config)
+        rows, kept = begin.cluster.compiled([*begin.running_jobs, *jobs], begin.t0_s)
         ranked = len((self._ranked - self._excused) & self._jobs.keys()) + len(self._elsewhere)
         if self._running - kept:  # a view's running jobs fit its cluster
             return Waits(0, 0.0, 0.0, ranked)
