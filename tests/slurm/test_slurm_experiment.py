@@ -18,10 +18,9 @@ from rltune.config.load import load_cluster, project_root
 from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
-from rltune.slurm.experiment import accounts, conduct as conducting, nodes as nodes_module, submission
+from rltune.slurm.experiment import accounts, conduct as conducting, submission
 from rltune.slurm.experiment.accounts import FIELDS, read
 from rltune.slurm.experiment.conduct import Conducted, Order, conduct, policy_of_rule
-from rltune.slurm.experiment.nodes import REASON, Nodes
 from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
 
 SPEED = 100.0
@@ -140,20 +139,17 @@ def test_a_daemon_that_outlives_its_signal_is_still_known(tmp_path: Path) -> Non
         processes.end()
 
 
-def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(
-    idle: Emulation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nodes_module, "EVERY_S", 0.0)
-    idle.set_node("p100-1", "DRAIN", REASON)
+def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(idle: Emulation) -> None:
+    idle.set_node("p100-1", "DRAIN", conducting.HANGING)
     idle.set_node("k80-1", "DRAIN", "a fan is broken")
     said: list[str] = []
-    nodes = Nodes(idle, said.append)
-    nodes.look()
-    nodes.look()
+    watch = conducting._Watch(idle, None, 60.0, 0.0, said.append)
+    watch.resume_nodes()
+    watch.resume_nodes()
     states = dict(line.split() for line in idle.run("sinfo", "-N", "-h", "-o", "%N %T").splitlines())
     idle.set_node("k80-1", "RESUME")
     assert (states["p100-1"].rstrip("*"), states["k80-1"], states["m40-1"]) == ("idle", "drained", "idle")
-    assert nodes.resumed == ["p100-1"] and len(said) == 1
+    assert watch.resumed == ["p100-1"] and len(said) == 1
 
 
 class Standing:
@@ -185,7 +181,7 @@ def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
     slurm: Any = Standing(states)
     driver: Any = SimpleNamespace(check=lambda: None) if ordered else None  # a controller at work
-    watch = conducting._Watch(slurm, driver, 60.0, 0.0, print, Nodes(slurm, print))
+    watch = conducting._Watch(slurm, driver, 60.0, 0.0, print)
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()
     assert type(raised.value) is kind

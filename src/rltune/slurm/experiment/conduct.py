@@ -27,7 +27,6 @@ from rltune.slurm.controller import Controller, Cycle
 from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation, packages
 from rltune.slurm.experiment.accounts import jobs_of
-from rltune.slurm.experiment.nodes import UNKILLABLE_S, Nodes
 from rltune.slurm.experiment.submission import Submission, submit_all
 from rltune.slurm.observe import observe
 from rltune.slurm.records import SlurmJob
@@ -44,6 +43,12 @@ WATCH_S = 0.5
 """Real seconds between two looks at the queue."""
 STALLED_S = 300.0
 """Real seconds without a start or an end, beyond the longest limit, after which a run has failed."""
+HANGING = "Kill task failed"
+"""Slurm's reason to take a node out of service because a job's last process did not end, which happens on a fast clock."""
+UNKILLABLE_S = 5.0
+"""Real seconds after which Slurm gives up on such a process; until then other jobs cannot use its nodes."""
+NODES_S = 5.0
+"""Real seconds between two looks at the nodes."""
 SAY_S = 20.0
 """Real seconds between two lines of progress."""
 COUNTED = ("ranked", "running", "changed", "refused", "released", "read_s", "decide_s", "write_s")
@@ -79,7 +84,7 @@ class Conducted:
     ranked, running, changed, refused, released, read_s, decide_s, write_s (real seconds)."""
     facts: dict[str, Any]
     """simulated_s (from the beginning to the last end) and true_s (real seconds); drift_s (how far the cluster's clock is
-    behind at the end); slurm (version); resumed (nodes, rltune.slurm.experiment.nodes)."""
+    behind at the end); slurm (version); resumed (nodes that Slurm took out of service for a hanging process, once per time)."""
 
 
 def settings(speed: float) -> dict[str, str]:
@@ -118,7 +123,7 @@ def conduct(
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
             longest_s = max(job.limit_s for job in submissions)
-            watch = _Watch(slurm, driver, longest_s, began_s, say, Nodes(slurm, say))
+            watch = _Watch(slurm, driver, longest_s, began_s, say)
             try:
                 if driver is not None:
                     driver.start(began_s)
@@ -128,7 +133,7 @@ def conduct(
                 if driver is not None:
                     driver.end()
                 facts = {"true_s": time.monotonic() - began, "drift_s": _drift_s(slurm)}
-                facts |= {"slurm": slurm.client().version(), "resumed": watch.nodes.resumed}
+                facts |= {"slurm": slurm.client().version(), "resumed": watch.resumed}
                 jobs = jobs_of(slurm, submissions, began_s)
             except BaseException as error:
                 _keep_logs(slurm, log)
@@ -195,15 +200,18 @@ def _keep_logs(slurm: Emulation, log: Path) -> None:
 
 @dataclass
 class _Watch:
-    """Checks that daemons and controller work, and prints progress."""
+    """Checks that daemons and controller work, resumes nodes, for which Slurm would wait for an administrator, and prints
+    progress."""
 
     slurm: Emulation
     driver: _Driver | None
     longest_s: float
     began_s: float
     say: Callable[[str], None]
-    nodes: Nodes
+    resumed: list[str] = field(default_factory=list)
+    """Names of nodes, once per time."""
     _looked: float = 0.0
+    _looked_at_nodes: float = field(default_factory=time.monotonic)
     _moved: float = field(default_factory=time.monotonic)
     _state: tuple[int, int] = (-1, -1)
     _said: float = field(default_factory=time.monotonic)
@@ -222,7 +230,9 @@ class _Watch:
         now = self._looked = time.monotonic()
         if ended := self.slurm.ended():
             raise ClusterDied(_ended(self.slurm, ended))
-        self.nodes.look()
+        if now - self._looked_at_nodes >= NODES_S:
+            self._looked_at_nodes = now
+            self.resume_nodes()
         state = self._queue()  # before the controller, which cannot go on either if Slurm does not answer
         if self.driver is not None:
             self.driver.check()
@@ -239,6 +249,15 @@ class _Watch:
             hours = (self.slurm.now() - self.began_s) / 3600
             self.say(f"{hours:.1f} h of the cluster's clock: {state[0]} jobs wait, {state[1]} run")
         return sum(state)
+
+    def resume_nodes(self) -> None:
+        """Put nodes back into service that Slurm took out because of a hanging process."""
+        for line in sorted(set(self.slurm.run("sinfo", "--Node", "--noheader", "--format=%N|%T|%E").splitlines())):
+            name, state, reason = line.split("|", 2)
+            if reason.strip() == HANGING and state.startswith("drain"):
+                self.slurm.set_node(name, "RESUME")
+                self.resumed.append(name)
+                self.say(f"a process of a job on {name} did not end, and Slurm took the node out of service: resumed")
 
     def _queue(self) -> tuple[int, int]:
         """(Waiting, running) jobs."""
