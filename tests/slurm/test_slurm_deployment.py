@@ -159,17 +159,12 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(
     assert "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
 
 
-@pytest.mark.parametrize("with_runs", [True, False])
-def test_the_chapter_with_runs_and_without_slurm(
-    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_runs: bool
-) -> None:
+def test_the_chapter_with_runs(run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The notebook's own code; its agent was never trained here, so what it learned is given."""
     monkeypatch.setattr("rltune.notebook.start", lambda config, *inputs: run)
     monkeypatch.setattr(sys.modules[learned_in.__module__], "learned_in", lambda histories: "yes")
-    if not with_runs:
-        monkeypatch.setattr(packages, "missing", lambda groups: groups)
     runs = []
-    for scheduler, k in run.config.deployment.runs() if with_runs else ():
+    for scheduler, k in run.config.deployment.runs():
         done, folder = conducted(None, submissions(run, workload, k)), tmp_path / f"{scheduler}-{k}"
         folder.mkdir()
         where = {"scheduler": scheduler, "repetition": k}
@@ -196,10 +191,8 @@ def test_the_chapter_with_runs_and_without_slurm(
     exec(declared, space)
     exec("\n".join(code), space | parameters)
     there = load_artefacts(tmp_path / "artefacts")
-    assert set(there) == ({e.id for e in chapters()["deployment"].entries} if with_runs else {"deployment-runs"})
-    assert ("apt-get install" in " ".join(there["deployment-runs"].artefact.notes)) == (not with_runs)
-    if with_runs:
-        assert "100 times as fast" in there["deployment-machinery"].artefact.notes[0]
+    assert set(there) == {e.id for e in chapters()["deployment"].entries}
+    assert "100 times as fast" in there["deployment-machinery"].artefact.notes[0]
 
 
 @pytest.mark.parametrize(
