@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_slurm
+import pytest
 from fake_slurm import BAND
 from slurm_workload import state, wait_for
 
@@ -78,6 +81,14 @@ def created(slurm: Emulation, *words: str) -> Iterator[None]:
         slurm.run("scancel", "--quiet", f"--user={slurm.user}")
         wait_for(lambda: not slurm.client().jobs().records)
         slurm.run("scontrol", "delete", next(word for word in words if "Name=" in word))
+
+
+def become(user: str) -> list[str]:
+    """The beginning of a command that another user runs; skips where this one may not."""
+    if os.geteuid() or shutil.which("setpriv") is None:
+        pytest.skip("to run commands as another user takes root, and setpriv")
+    there = pwd.getpwnam(user)
+    return ["setpriv", f"--reuid={there.pw_uid}", f"--regid={there.pw_gid}", "--clear-groups"]
 
 
 def stand_in(slurm: Emulation, folder: Path, *names: str, script: str) -> Client:

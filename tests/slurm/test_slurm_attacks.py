@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
 import subprocess
 import threading
 import time
@@ -14,7 +11,7 @@ from pathlib import Path
 import pytest
 import slurm_live
 from fake_slurm import BAND, assigned, write_policy
-from slurm_live import all_ours, kill, meanwhile, on, priorities, stand_in
+from slurm_live import all_ours, become, kill, meanwhile, on, priorities, stand_in
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.client import Client
@@ -55,13 +52,8 @@ def nobody_is_ours(slurm: Emulation) -> bool:
 
 def as_user(slurm: Emulation, *argv: str, stdin: str = "") -> str:
     """Run one of Slurm's commands as USER; what it says, errors too."""
-    if os.geteuid() or shutil.which("setpriv") is None:
-        pytest.skip("to run commands as another user takes root, and setpriv")
-    there = pwd.getpwnam(USER)
-    become = ["setpriv", f"--reuid={there.pw_uid}", f"--regid={there.pw_gid}", "--clear-groups"]
-    done = subprocess.run(
-        [*become, *argv], env=slurm.env, cwd="/", input=stdin, text=True, capture_output=True, check=False
-    )
+    given = {"env": slurm.env, "cwd": "/", "input": stdin}
+    done = subprocess.run([*become(USER), *argv], text=True, capture_output=True, check=False, **given)
     return done.stdout + done.stderr
 
 

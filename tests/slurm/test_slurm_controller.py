@@ -85,16 +85,6 @@ def test_jobs_that_have_waited_too_long_for_their_size_go_first(tmp_path: Path) 
     assert sorted(range(10, 16), key=lambda n: -priorities(slurm)[n])[:2] == [11, 12]
 
 
-def test_a_job_that_starts_between_reading_and_writing_is_a_refusal(tmp_path: Path) -> None:
-    slurm, made = ranked(tmp_path, cycles=0)
-    slurm.before_update = lambda: (slurm.start(10), slurm.queue.pop(11, None))  # type: ignore[assignment,return-value]
-    done = made.cycle()
-    assert (done.changed, done.refused) == (4, 2)
-    made.cycle()
-    made.cycle()
-    assert set(assigned(made)) == {10, 12, 13, 14, 15}
-
-
 @pytest.mark.parametrize("gone", [False, True])
 def test_jobs_keep_their_place_where_one_starts_between_queue_and_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
