@@ -20,7 +20,7 @@ from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
 from rltune.slurm.experiment import accounts, conduct as conducting, submission
 from rltune.slurm.experiment.accounts import FIELDS, read
-from rltune.slurm.experiment.conduct import Conducted, Order, conduct, policy_of_rule
+from rltune.slurm.experiment.conduct import Conducted, conduct, policy_of_rule
 from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
 
 SPEED = 100.0
@@ -43,15 +43,15 @@ def packages_there(slurm_packages: None) -> None:
     need(accounting=True, speed=SPEED)
 
 
-def run(jobs: list[Submission], log: Path, order: Order | None = None, say: Any = print) -> Conducted:
-    """A run on the cluster of paper §5.6."""
-    return conduct(load_cluster("deployment", project_root()), jobs, order, SPEED, log, say)
+def run(jobs: list[Submission], log: Path, rule: str | None = None, say: Any = print) -> Conducted:
+    """A run on the cluster of paper §5.6, in Slurm's order or in that of a rule."""
+    policy = None if rule is None else policy_of_rule(rule)
+    return conduct(load_cluster("deployment", project_root()), jobs, policy, "best_fit", SPEED, log, say)
 
 
 @pytest.mark.parametrize("rule", [None, "saf", "fifo"])
 def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, rule: str | None, tmp_path: Path) -> None:
-    order = None if rule is None else Order(policy_of_rule(rule), rule, interval_s=60.0)
-    done = run([*FULL, *QUEUE], tmp_path / "log", order)
+    done = run([*FULL, *QUEUE], tmp_path / "log", rule)
     jobs = done.jobs.set_index("job")
     assert list(jobs.index) == [job.name for job in (*FULL, *QUEUE)] and set(jobs["state"]) == {"COMPLETED"}
     assert list(jobs["asked_gpus"]) == [8, 2, 2, 1, *[4] * 6] and set(jobs["account"]) == {"ann", "ben"}
@@ -102,7 +102,7 @@ def test_a_controller_that_fails_is_not_the_clusters_failing(
 
     monkeypatch.setattr(conducting._Timed, "cycle", fails)
     with pytest.raises(SlurmError, match="the controller .*a mistake of its own") as raised:
-        run([*SHORT, *QUEUE], tmp_path / "run.log", Order(policy_of_rule("fifo"), "fifo"))
+        run([*SHORT, *QUEUE], tmp_path / "run.log", "fifo")
     assert not isinstance(raised.value, ClusterDied)
 
 

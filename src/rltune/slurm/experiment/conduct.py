@@ -20,6 +20,7 @@ import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy, save_policy
 from rltune.config import ClusterConfig
+from rltune.config.deployment import INTERVAL_S
 from rltune.config.slurm import SlurmConfig
 from rltune.environment.features import width_of
 from rltune.errors import ClusterDied, SlurmError, SlurmUnavailable
@@ -55,17 +56,6 @@ COUNTED = ("ranked", "running", "changed", "refused", "released", "read_s", "dec
 """What is recorded of a cycle of the controller."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """Who orders the queue: a policy through a controller."""
-
-    policy: TrainedPolicy
-    base_policy: str
-    """Order of the jobs beyond those that the policy ranks."""
-    placement: str = "best_fit"
-    interval_s: float = 60.0
-
-
 def policy_of_rule(rule: str) -> TrainedPolicy:
     """A policy that ranks as the base policy ``rule`` does, for the agent's controller: a network of zeros, so that the base
     policy's order decides."""
@@ -96,7 +86,8 @@ def settings(speed: float) -> dict[str, str]:
 def conduct(
     cluster: ClusterConfig,
     submissions: Sequence[Submission],
-    order: Order | None,
+    policy: TrainedPolicy | None,
+    placement: str,
     speed: float,
     log: Path,
     say: Callable[[str], None] = print,
@@ -104,6 +95,8 @@ def conduct(
     """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
 
     Args:
+        policy: orders the queue through a controller; None: Slurm does by itself.
+        placement: the controller's.
         log: file for the controller's log; if the run fails, the daemons' logs are kept next to it.
         say: prints progress, and that the cluster could not be stopped, which is no error at that point.
 
@@ -118,7 +111,7 @@ def conduct(
         options = {"accounting": True, "accounts": accounts, "speed": speed, "settings": settings(speed)}
         slurm = Emulation(cluster, **options, small_first=True)
         with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
-            driver = _Driver(slurm, order, Path(folder), words.write) if order is not None else None
+            driver = _Driver(slurm, policy, placement, Path(folder), words.write) if policy is not None else None
             if driver is not None:
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
@@ -286,21 +279,22 @@ class _Timed(Controller):
 class _Driver:
     """The controller's service in a thread."""
 
-    def __init__(self, slurm: Emulation, order: Order, folder: Path, write: Callable[[str], object]) -> None:
-        save_policy(folder / "policy.npz", order.policy)
+    def __init__(
+        self, slurm: Emulation, policy: TrainedPolicy, placement: str, folder: Path, write: Callable[[str], object]
+    ) -> None:
+        save_policy(folder / "policy.npz", policy)
         partitions = sorted({node.partition for node in slurm.nodes})
         self.config = SlurmConfig.model_validate(
             {
                 "policy": str(folder / "policy.npz"),
                 "eligible": {"partitions": partitions},
-                "interval_s": order.interval_s,
-                "base_policy": order.base_policy,
-                "placement": order.placement,
+                "interval_s": INTERVAL_S,
+                "placement": placement,
                 "state_directory": str(folder / "state"),
                 "watchdog": None,  # the experiment is to show the order to its end
             }
         )
-        self.slurm, self.order, self.said = slurm, order, []
+        self.slurm, self.policy, self.said = slurm, policy, []
         self.controller = _Timed(
             self.config,
             slurm.client(),
@@ -332,7 +326,7 @@ class _Driver:
         ]
         view = observe(jobs, self.controller.slurm.nodes().records, self.config, now_s + 60.0)
         assert view is not None
-        decide(view, self.order.policy, self.config)
+        decide(view, self.policy, self.config)
 
     def start(self, began_s: float) -> None:
         """Start the controller."""
