@@ -52,7 +52,9 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
     ranker, state = ranker_of(policy, jobs, view.layout), run.state
     first = len(view.running)
     ids = {first + k: job.id for k, job in enumerate(view.ranked)}
-    orders = _orders(view, ids)
+    orders: dict[str, list[int]] = {pool: [] for pool in view.layout.pools}
+    for row, job in ids.items():  # by submission, for pools with one job, which are not ranked
+        orders[view.layout.pools[int(view.jobs.pool[row])]].append(job)
     scores: dict[int, float] = {}
     seen: set[int] = set()
     # each pool is ranked once; the rest, as jobs start one by one, is the placement model's
@@ -76,14 +78,6 @@ def _with_later_job(jobs: Jobs, now_s: float) -> Jobs:
     last = jobs.take(np.array([len(jobs.row) - 1]))
     last.row["submit_s"] = now_s + 86400.0
     return Jobs(np.concatenate([jobs.row, last.row]), np.concatenate([jobs.cut, last.cut]))
-
-
-def _orders(view: View, ids: dict[int, int]) -> dict[str, list[int]]:
-    """Job ids of each pool by submission, for pools with one job, which are not ranked."""
-    orders: dict[str, list[int]] = {pool: [] for pool in view.layout.pools}
-    for row, job in ids.items():
-        orders[view.layout.pools[int(view.jobs.pool[row])]].append(job)
-    return orders
 
 
 def _order(run: Run, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -> list[int]:

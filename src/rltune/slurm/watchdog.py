@@ -39,11 +39,6 @@ class Waits:
     tails: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Long waits by size, in words → (realised, simulated), s."""
 
-    @property
-    def is_inconclusive(self) -> bool:
-        """Whether more than half of the ranked jobs are left out."""
-        return self.left_out > self.jobs
-
 
 @dataclass
 class Shadow:
@@ -77,7 +72,8 @@ class Shadow:
         for job in there.values():
             if job.id not in self._jobs and job.id not in self._running and self._counts(job, now_s):
                 self._jobs[job.id] = job
-                if reason_to_leave(_as_it_waited(job), self.config.eligible, now_s, owned=True) == RANKED:
+                as_it_waited = replace(job, state=PENDING, reason="Priority", priority=max(job.priority, 1))
+                if reason_to_leave(as_it_waited, self.config.eligible, now_s, owned=True) == RANKED:
                     self._ranked.add(job.id)  # it started between two cycles
         waiting = {job.id for job in there.values() if job.state in WAITING_STATES}
         self._excused |= (waiting & self._ranked) - ranked_now
@@ -156,11 +152,6 @@ class Shadow:
         return could_start(resume(at_once, begin.layout, everyone, SchedulerConfig("fifo")), begin.layout, everyone)
 
 
-def _as_it_waited(job: SlurmJob) -> SlurmJob:
-    """A running job as it was in the queue."""
-    return replace(job, state=PENDING, reason="Priority", priority=max(job.priority, 1))
-
-
 @dataclass
 class Watchdog:
     """Compares at intervals, and reports when waits have been longer for too long."""
@@ -190,7 +181,7 @@ class Watchdog:
         self._next_s = view.now_s + rules.every_s
         self.last = waits = self.shadow.waits(view.now_s)
         without = f"{waits.left_out} left out that could not start on the initial nodes" if waits.left_out else ""
-        if waits.is_inconclusive:
+        if waits.left_out > waits.jobs:  # more than half of the ranked ones
             self.say(f"the watchdog restarts: {waits.jobs} ranked jobs to compare, {without}")
             self.shadow = Shadow(view, self.config, rules)
             self.shadow.watch(jobs, view.ranked, view.now_s)
