@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import fake_slurm
+import pytest
 from fake_slurm import BAND
+from slurm_workload import state, wait_for
 
 from rltune.slurm.client import Client
 from rltune.slurm.controller import Controller
@@ -52,6 +57,38 @@ def rltune(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     """Begin ``rltune slurm`` in a process of its own, with its output in a pipe."""
     argv = [sys.executable, "-c", "from rltune.cli import main; main()", "slurm", *map(str, arguments)]
     return subprocess.Popen(argv, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options)
+
+
+def on(slurm: Emulation, node: str) -> int:
+    """The job that runs on a node."""
+    return next(job.id for job in slurm.client().jobs().records if job.node_names == (node,))
+
+
+def first_of_m40(slurm: Emulation, waiting: list[int]) -> int:
+    """The job that starts once the M40 is free, once it has started."""
+    slurm.run("scancel", str(on(slurm, "m40-1")))
+    wait_for(lambda: any(state(slurm, job) == "RUNNING" for job in waiting))
+    return next(job for job in waiting if state(slurm, job) == "RUNNING")
+
+
+@contextmanager
+def created(slurm: Emulation, *words: str) -> Iterator[None]:
+    """What ``scontrol create`` makes of these words, for a while, at whose end no job is left."""
+    slurm.run("scontrol", "create", *words)
+    try:
+        yield
+    finally:
+        slurm.run("scancel", "--quiet", f"--user={slurm.user}")
+        wait_for(lambda: not slurm.client().jobs().records)
+        slurm.run("scontrol", "delete", next(word for word in words if "Name=" in word))
+
+
+def become(user: str) -> list[str]:
+    """The beginning of a command that another user runs; skips where this one may not."""
+    if os.geteuid() or shutil.which("setpriv") is None:
+        pytest.skip("to run commands as another user takes root, and setpriv")
+    there = pwd.getpwnam(user)
+    return ["setpriv", f"--reuid={there.pw_uid}", f"--regid={there.pw_gid}", "--clear-groups"]
 
 
 def stand_in(slurm: Emulation, folder: Path, *names: str, script: str) -> Client:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
 import subprocess
 import threading
 import time
@@ -14,20 +11,19 @@ from pathlib import Path
 import pytest
 import slurm_live
 from fake_slurm import BAND, assigned, write_policy
-from slurm_live import all_ours, kill, meanwhile, priorities, stand_in
+from slurm_live import all_ours, become, kill, meanwhile, on, priorities, stand_in
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.client import Client
 from rltune.slurm.controller import Controller, Stop
 from rltune.slurm.emulate import Emulation
+from rltune.slurm.release import SAVED_S
 from rltune.slurm.service import DONE, Service
 
 USER = "nobody"
 """A user that every Debian has, without any rights in Slurm."""
 BELOW = {"partitions": ["all"], "priority_below": 4_294_967_293}
 """Slurm's own priorities are above the band here, and those that users can lower into it."""
-SAVED_S = 6.0
-"""Time after which slurmctld has saved what it knows."""
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +52,8 @@ def nobody_is_ours(slurm: Emulation) -> bool:
 
 def as_user(slurm: Emulation, *argv: str, stdin: str = "") -> str:
     """Run one of Slurm's commands as USER; what it says, errors too."""
-    if os.geteuid() or shutil.which("setpriv") is None:
-        pytest.skip("to run commands as another user takes root, and setpriv")
-    there = pwd.getpwnam(USER)
-    become = ["setpriv", f"--reuid={there.pw_uid}", f"--regid={there.pw_gid}", "--clear-groups"]
-    done = subprocess.run(
-        [*become, *argv], env=slurm.env, cwd="/", input=stdin, text=True, capture_output=True, check=False
-    )
+    given = {"env": slurm.env, "cwd": "/", "input": stdin}
+    done = subprocess.run([*become(USER), *argv], text=True, capture_output=True, check=False, **given)
     return done.stdout + done.stderr
 
 
@@ -89,8 +80,7 @@ def test_an_ended_job_that_its_owner_requeues(slurm: Emulation, waiting: list[in
     short = [of_user(slurm, "--gres=gpu:m40:1", sleep_s=1) for _ in range(2)]
     made.cycle()
     slurm.run("scontrol", "update", f"jobid={short[0]},{short[1]}", f"priority={BAND.high}")
-    m40 = next(job.id for job in slurm.client().jobs().records if job.node_names == ("m40-1",))
-    slurm.run("scancel", str(m40))
+    slurm.run("scancel", str(on(slurm, "m40-1")))
     wait_for(lambda: {one.state for one in slurm.client().states(short).values()} == {"COMPLETED"})
     wait_for(lambda: any(job.node_names == ("m40-1",) for job in slurm.client().jobs().records))
     for _ in range(4):

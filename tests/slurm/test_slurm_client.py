@@ -46,16 +46,27 @@ SCONTROL = """
 state = {folder!r} + '/tries'
 tries = int(open(state).read()) + 1 if os.path.exists(state) else 1
 open(state, 'w').write(str(tries))
-for line in sys.stdin.read().splitlines():
+for k, line in enumerate(sys.stdin.read().splitlines()):
     words = line.split()
-    if not words[0] in ('update', 'release'):
-        print('invalid keyword:', line, file=err)
+    if k == {silent_at} or tries > 1 and {silent_at}:
+        print('Unable to contact slurm controller (connect failure)', file=err)
+        break
+    if words == ['show', 'job', '7']:
+        print('slurm_load_jobs error: Invalid job id specified', file=err)
+    elif words[:2] == ['show', 'job']:
+        print('JobName=invalid job id')
+    elif not words[0] in ('update', 'release'):
+        print('invalid keyword:', line, file=err, flush=True)
     elif words[1] in ('jobid=7', '7'):
         print('Invalid job id specified for job 7', file=err)
         print('slurm_suspend error: Invalid job id specified', file=err)
     elif words[1] == 'jobid=8' and tries < {until}:
         print('Job update not available right now, the DB index is being set, try again in a bit for job 8', file=err)
+    else:
+        time.sleep({each_s})
+        open({folder!r} + '/made', 'a').write(words[1].removeprefix('jobid=') + chr(10))
 """
+"""Job 7 is not known, job 8 cannot be changed yet; ``silent_at``: the line from which it is silent."""
 
 
 @pytest.fixture
@@ -63,8 +74,9 @@ def commands(tmp_path: Path) -> Commands:
     return Commands(tmp_path)
 
 
-def scontrol(commands: Commands, until: int = 1) -> None:
-    commands.make("scontrol", SCONTROL.format(folder=str(commands.folder), until=until))
+def scontrol(commands: Commands, until: int = 1, silent_at: int | None = None, each_s: float = 0.0) -> None:
+    given = {"until": until, "silent_at": silent_at, "each_s": each_s}
+    commands.make("scontrol", SCONTROL.format(folder=str(commands.folder), **given))
 
 
 def test_each_change_has_its_outcome(commands: Commands) -> None:
@@ -85,39 +97,16 @@ def test_many_changes_go_in_batches_each_with_the_time_limit_to_itself(commands:
     assert commands.called("scontrol") == 3
 
 
-SLOW = """
-for line in sys.stdin.read().splitlines():
-    words = line.split()
-    if words[0] == 'update':
-        time.sleep({each_s})
-        open({made!r}, 'a').write(words[1].removeprefix('jobid=') + chr(10))
-    else:
-        print('invalid keyword:', line, file=err, flush=True)
-"""
-
-
 def test_batches_are_as_long_as_a_slow_slurm_lets_them_be(commands: Commands) -> None:
-    """Fifty changes of 0.1 s take longer than the limit of 2 s: what was answered by then counts, and the rest follows."""
-    made = commands.folder / "made"
-    commands.make("scontrol", SLOW.format(each_s=0.1, made=str(made)))
-    client = commands.client(2.0)
+    """Fifty changes of 0.05 s take longer than the limit of 1 s: what was answered by then counts, and the rest follows."""
+    scontrol(commands, each_s=0.05)
+    client, made = commands.client(1.0), commands.folder / "made"
     assert client.update([Change(100 + k, 1) for k in range(60)]) == [Outcome(100 + k, True) for k in range(60)]
     assert 1 <= client.batch <= 8 and {int(job) for job in made.read_text().split()} == set(range(100, 160))
 
 
 def test_what_a_slurm_that_falls_silent_has_answered_counts(commands: Commands) -> None:
-    commands.make(
-        "scontrol",
-        """
-for k, line in enumerate(sys.stdin.read().splitlines()):
-    if k == 6 or os.path.exists('silent'):
-        open('silent', 'w').close()
-        print('Unable to contact slurm controller (connect failure)', file=err)
-        break
-    if not line.startswith('update'):
-        print('invalid keyword:', line, file=err)
-""".replace("'silent'", repr(str(commands.folder / "silent"))),
-    )
+    scontrol(commands, silent_at=6)
     outcomes = commands.client().update([Change(100 + k, 1) for k in range(5)])
     assert [outcome.ok for outcome in outcomes] == [True] * 3 + [False] * 2
     assert [outcome.unknown for outcome in outcomes] == [False] * 3 + [True] * 2 and "Unable" in outcomes[4].message
@@ -142,30 +131,17 @@ def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monke
     assert commands.called("scontrol") == 3 + 1 + len(PAUSES_S)
 
 
-@pytest.mark.parametrize("wrong", ["5; rm -rf /", "5\nshutdown", "9", 1.5, None])
+@pytest.mark.parametrize("wrong", ["5; rm -rf /", "5\nshutdown", "9", 1.5])
 def test_only_numbers_are_sent_and_asked(commands: Commands, wrong: object) -> None:
     scontrol(commands)
     client = commands.client()
     for ask in (client.release, client.states, client.unknown):
         with pytest.raises((ValueError, TypeError)):
             ask([wrong])  # type: ignore[list-item]
+    for change in (Change(wrong, 1), Change(5, wrong)):  # type: ignore[arg-type]
+        with pytest.raises(ValueError):
+            client.update([Change(7, 1), change])
     assert not commands.calls.exists()
-
-
-@pytest.mark.parametrize(
-    ("given", "what"),
-    [((wrong, 1), f"job: found {wrong!r}, ") for wrong in ("5; rm -rf /", 1.5, None, True, 0, -5, 2**32 - 2)]
-    + [
-        ((5, wrong), f"priority of job 5: found {wrong!r}, ")
-        for wrong in ("5\nshutdown", "9", 1.5, True, -5, 2**32 - 2)
-    ]
-    + [((5,), "job 5: found no change")],
-)
-def test_a_change_that_slurm_does_not_take_cannot_be_made(given: tuple, what: str) -> None:
-    with pytest.raises(ValueError) as error:
-        Change(*given)
-    assert str(error.value).startswith(what) and "expected" in str(error.value)
-    assert Change(2**32 - 3, 0).job == Change(1, 2**32 - 3).priority
 
 
 def test_a_controller_that_does_not_answer(commands: Commands) -> None:
@@ -189,8 +165,8 @@ def test_a_silent_command_is_killed_in_time(commands: Commands) -> None:
     for name in ("squeue", "scontrol"):
         (commands.folder / name).write_text(script)
         (commands.folder / name).chmod(0o755)
-    for ask in (commands.client(4.0).jobs, lambda: commands.client(4.0).update([Change(5, 1)])):
-        with pytest.raises(SlurmUnavailable, match=r"no answer within 4 s"):
+    for ask in (commands.client(2.0).jobs, lambda: commands.client(2.0).update([Change(5, 1)])):
+        with pytest.raises(SlurmUnavailable, match=r"no answer within 2 s"):
             ask()
         with pytest.raises(ProcessLookupError):
             os.kill(int((commands.folder / "pid").read_text()), 0)
@@ -276,19 +252,7 @@ def test_half_a_line_about_a_job_is_an_error(commands: Commands, said: str) -> N
 
 def test_who_is_unknown_by_slurms_word(commands: Commands) -> None:
     """Half an answer is an error, for changes too."""
-    commands.make(
-        "scontrol",
-        """
-for line in sys.stdin.read().splitlines():
-    words = line.split()
-    if words[:2] != ['show', 'job']:
-        print('invalid keyword:', line, file=err)
-    elif words[2] == '7':
-        print('slurm_load_jobs error: Invalid job id specified', file=err)
-    else:
-        print(f'JobId={words[2]} JobName=invalid job id')
-""",
-    )
+    scontrol(commands)
     assert commands.client().unknown([5, 7, 9]) == {7} and commands.client().unknown([]) == frozenset()
     half = "print('invalid keyword: rltune-mark-0', file=err)\nprint('Segmentation fault', file=err)"
     commands.make("scontrol", half)

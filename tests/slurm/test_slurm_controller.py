@@ -14,7 +14,6 @@ from fake_slurm import (
     beside_one,
     busy,
     controller,
-    five_nodes,
     job,
     make_config,
     node,
@@ -84,16 +83,6 @@ def test_jobs_that_have_waited_too_long_for_their_size_go_first(tmp_path: Path) 
     made = controller(slurm, tmp_path)
     made.cycle()
     assert sorted(range(10, 16), key=lambda n: -priorities(slurm)[n])[:2] == [11, 12]
-
-
-def test_a_job_that_starts_between_reading_and_writing_is_a_refusal(tmp_path: Path) -> None:
-    slurm, made = ranked(tmp_path, cycles=0)
-    slurm.before_update = lambda: (slurm.start(10), slurm.queue.pop(11, None))  # type: ignore[assignment,return-value]
-    done = made.cycle()
-    assert (done.changed, done.refused) == (4, 2)
-    made.cycle()
-    made.cycle()
-    assert set(assigned(made)) == {10, 12, 13, 14, 15}
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -169,16 +158,6 @@ def test_where_slurm_ranks_every_job_above_the_band_that_is_reported(tmp_path: P
     below = {"partitions": ["gpu"], "priority_below": basic + 1}
     done = controller(slurm, tmp_path / "below", eligible=below).cycle()
     assert (done.ranked, done.notes) == (2, ()) and all(p in BAND for p in priorities(slurm).values())
-
-
-def test_a_band_that_slurms_own_priorities_reach_is_refused(tmp_path: Path) -> None:
-    users = ("ada", "ada", "grace")
-    jobs = {10 + k: job(10 + k, priority=1_500_000, user=user) for k, user in enumerate(users)}
-    slurm = FakeSlurm(jobs, five_nodes(4, 4, 2, 2, 1))
-    with pytest.raises(RLTuneError, match="1,000,000 to 2,000,000 that no controller"):
-        Service(controller(slurm, tmp_path), once=True).run()
-    high = controller(slurm, tmp_path, eligible={"partitions": ["gpu"], "priority_below": 50_000})
-    assert high.cycle().ranked == 0 and not slurm.writes, "a high priority of Slurm's own is not the controller's"
 
 
 def test_jobs_that_others_put_into_the_band_do_not_stop_it(tmp_path: Path) -> None:

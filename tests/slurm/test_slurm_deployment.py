@@ -17,6 +17,7 @@ from rltune.agent.policy_file import save_policy
 from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload, add_calibrated, write_fitted
 from rltune.config.context import Run
+from rltune.config.slurm import SlurmConfig
 from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, scheduler_used
 from rltune.evaluation.studies import deployment_simulated
@@ -24,10 +25,11 @@ from rltune.evaluation.studies.deployment_simulated import facts, first_jobs, si
 from rltune.report.artefact import load_artefacts
 from rltune.report.artefacts import chapters
 from rltune.report.tables.comparison import learned_in
+from rltune.slurm.decide import scheduler_of
 from rltune.slurm.emulate import packages
 from rltune.slurm.experiment import deployment
 from rltune.slurm.experiment.conduct import Conducted
-from rltune.slurm.experiment.deployment import deploy, missing_runs, order_of, submissions
+from rltune.slurm.experiment.deployment import deploy, missing_runs, submissions
 from rltune.slurm.experiment.submission import Submission
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,11 +77,17 @@ def test_jobs_that_ask_for_types_are_refused(run: Run, workload: Workload) -> No
         submissions(run, replace(workload, table=workload.table.assign(gpu_type="P100")), 1)
 
 
-def test_the_order_of_each_scheduler(run: Run) -> None:
-    assert order_of(run, "slurm", None) is None
-    rule, own = order_of(run, "saf", None), order_of(run, "rltune", agent("sjf", scheduler={"policy": "sjf"}))
-    assert (rule.base_policy, rule.interval_s, rule.policy.facts["base_policy_bias"]) == ("saf", 60.0, 1.0)
-    assert (own.base_policy, own.placement) == ("sjf", "lookahead")
+def test_who_orders_the_queue_under_each_scheduler(
+    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, own = [], agent("sjf", scheduler={"policy": "wfp3"})
+    monkeypatch.setattr(deployment, "conduct", lambda *args: (given.append(args[2:4]), conducted(*args))[1])
+    for scheduler in ("slurm", "saf", "rltune"):
+        deploy(run, workload, own, scheduler, 1, tmp_path / "log")
+    (nobody, _), (rule, _), (its_own, placement) = given
+    config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}})
+    assert nobody is None and its_own is own and placement == "lookahead"
+    assert [scheduler_of(policy, config).policy for policy in (rule, own)] == ["saf", "wfp3"]
 
 
 @pytest.mark.parametrize(
@@ -102,8 +110,8 @@ def test_a_run_whose_cluster_dies_is_repeated_once_and_says_why(
     logs: list[Path] = []
     said: list[str] = []
 
-    def fails(cluster: object, jobs: list[Submission], order: object, speed: float, log: Path, _: object) -> Conducted:
-        logs.append(log)
+    def fails(cluster: object, jobs: list[Submission], *given: Any) -> Conducted:
+        logs.append(given[3])
         if len(logs) <= len(errors):
             raise errors[len(logs) - 1]
         return conducted(cluster, jobs)
@@ -159,17 +167,12 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(
     assert "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
 
 
-@pytest.mark.parametrize("with_runs", [True, False])
-def test_the_chapter_with_runs_and_without_slurm(
-    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_runs: bool
-) -> None:
+def test_the_chapter_with_runs(run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The notebook's own code; its agent was never trained here, so what it learned is given."""
     monkeypatch.setattr("rltune.notebook.start", lambda config, *inputs: run)
     monkeypatch.setattr(sys.modules[learned_in.__module__], "learned_in", lambda histories: "yes")
-    if not with_runs:
-        monkeypatch.setattr(packages, "missing", lambda groups: groups)
     runs = []
-    for scheduler, k in run.config.deployment.runs() if with_runs else ():
+    for scheduler, k in run.config.deployment.runs():
         done, folder = conducted(None, submissions(run, workload, k)), tmp_path / f"{scheduler}-{k}"
         folder.mkdir()
         where = {"scheduler": scheduler, "repetition": k}
@@ -196,10 +199,8 @@ def test_the_chapter_with_runs_and_without_slurm(
     exec(declared, space)
     exec("\n".join(code), space | parameters)
     there = load_artefacts(tmp_path / "artefacts")
-    assert set(there) == ({e.id for e in chapters()["deployment"].entries} if with_runs else {"deployment-runs"})
-    assert ("apt-get install" in " ".join(there["deployment-runs"].artefact.notes)) == (not with_runs)
-    if with_runs:
-        assert "100 times as fast" in there["deployment-machinery"].artefact.notes[0]
+    assert set(there) == {e.id for e in chapters()["deployment"].entries}
+    assert "100 times as fast" in there["deployment-machinery"].artefact.notes[0]
 
 
 @pytest.mark.parametrize(

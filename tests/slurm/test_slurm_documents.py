@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ DAEMONS = {"slurm", "waiting", "idle", "users_jobs"}
 """Fixtures with an emulated cluster."""
 
 
+@cache
 def by_name() -> dict[str, bool]:
     """Test → whether it is on real daemons."""
     found = {}

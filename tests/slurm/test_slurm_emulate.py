@@ -12,10 +12,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from slurm_live import kill, priorities, rltune
+from slurm_live import priorities, rltune
 from slurm_workload import many_kinds, need, state, submit, wait_for
 
-from rltune.errors import SlurmError, SlurmUnavailable
+from rltune.errors import SlurmError
 from rltune.slurm.emulate import Emulation, clock
 from rltune.slurm.records import Change
 
@@ -82,28 +82,6 @@ def test_every_kind_of_job_can_be_read(slurm_packages: None) -> None:
         read = slurm.client().jobs()
     assert not read.faults
     assert set(jobs.values()) - {jobs["cancelled"]} <= {job.id for job in read.records}
-
-
-def test_nodes_are_set_and_the_controller_restarts_with_its_jobs(slurm_packages: None) -> None:
-    with Emulation() as slurm:
-        client = slurm.client(timeout_s=60)
-        slurm.set_node("p100-1", "DRAIN", "by a test")
-        wait_for(lambda: [n.name for n in client.nodes().records if not n.usable] == ["p100-1"])
-        slurm.set_node("p100-1", "RESUME")
-        wait_for(lambda: all(n.usable for n in client.nodes().records))
-        job = submit(slurm, "--hold")
-        slurm.restart_controller()
-        assert [found.id for found in client.jobs().records] == [job] and slurm.ended() == {}
-        kill(slurm, "slurmctld")
-        for ask in (slurm.client(timeout_s=2).jobs, lambda: slurm.client(timeout_s=2).update([Change(job, 1)])):
-            with pytest.raises(SlurmUnavailable):
-                ask()
-        slurm.start_controller()
-        assert [found.id for found in client.jobs().records] == [job]
-        kill(slurm, "slurmd k80-1")
-        slurm.set_node("k80-1", "DOWN")
-        slurm.start_node("k80-1")
-        wait_for(lambda: all(n.usable for n in client.nodes().records))
 
 
 def test_settings_reach_slurm_and_nothing_but_a_kept_folder_is_left(slurm_packages: None, tmp_path: Path) -> None:

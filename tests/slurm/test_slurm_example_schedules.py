@@ -147,9 +147,9 @@ def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypa
 
 
 @pytest.mark.parametrize(
-    "error", [SlurmUnavailable("squeue: no answer within 20 s"), ClusterDied("sacct: 6 of 7 jobs")]
+    ("silences", "error"),
+    [(2, SlurmUnavailable("squeue: no answer")), (2, ClusterDied("sacct: 6 of 7 jobs")), (3, ClusterDied("gone"))],
 )
-@pytest.mark.parametrize("silences", [0, 2, 3])
 def test_a_silent_or_forgetful_cluster_is_replaced_and_what_is_made_is_kept(
     silences: int, error: SlurmError, monkeypatch: pytest.MonkeyPatch
 ) -> None:

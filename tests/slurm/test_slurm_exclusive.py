@@ -31,18 +31,18 @@ def shared(slurm: Emulation, job: int) -> str:
     return found[1]
 
 
-def of_two(slurm: Emulation, *options: str) -> tuple[int, int]:
+def of_two(slurm: Emulation) -> tuple[int, int]:
     """(A job of two P100s that waits although a node of four is idle; the one above it that it waits for, for which Slurm
     keeps both nodes of P100s until a job of two on p100-1 has ended)."""
     beside = submit(slurm, "--gres=gpu:p100:2", "--nodelist=p100-1", "--time=60")
     wait_for(lambda: state(slurm, beside) == "RUNNING")
     first = submit(slurm, "--nodes=2", "--gres=gpu:p100:4", "--time=60")
     slurm.run("scontrol", "update", f"jobid={first}", f"priority={ABOVE}")
-    return submit(slurm, "--gres=gpu:p100:2", "--time=600", *options), first
+    return submit(slurm, "--gres=gpu:p100:2", "--time=600"), first
 
 
-def ranking(slurm: Emulation, folder: Path, **given: object) -> Controller:
-    return controller(slurm, folder, **{"exclusive": "model", "interference_slowdown": 2.0, **given})
+def ranking(slurm: Emulation, folder: Path) -> Controller:
+    return controller(slurm, folder, exclusive="model", interference_slowdown=2.0)
 
 
 def test_whole_nodes_are_given_and_taken_back(idle: Emulation, tmp_path: Path) -> None:
@@ -65,16 +65,3 @@ def test_nobody_comes_beside_a_job_with_a_node_of_its_own(idle: Emulation, tmp_p
     exclusive, beside = (submit(idle, "--gres=gpu:p100:1", f"--nodelist={node}") for node in ("p100-2", "p100-1"))
     wait_for(lambda: state(idle, beside) == "RUNNING")
     wait_for(lambda: idle.run("squeue", "-h", "-j", str(exclusive), "-o", "%T %r").strip() == "PENDING Resources")
-
-
-@pytest.mark.parametrize(
-    ("options", "rules", "word"),
-    [(("--oversubscribe",), {}, "YES"), (("--exclusive",), {}, "NO"), ((), {"exclusive": "never"}, "OK")],
-)
-def test_what_a_user_asked_for_stays(
-    idle: Emulation, tmp_path: Path, options: tuple[str, ...], rules: dict[str, str], word: str
-) -> None:
-    job, _ = of_two(idle, *options)
-    made = ranking(idle, tmp_path, **rules)
-    assert made.cycle().ranked == 1 and shared(idle, job) == word
-    assert made.release_all("test") == (1, []) and shared(idle, job) == word

@@ -18,10 +18,9 @@ from rltune.config.load import load_cluster, project_root
 from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.emulate import Emulation, configure
 from rltune.slurm.emulate.processes import Processes
-from rltune.slurm.experiment import accounts, conduct as conducting, nodes as nodes_module, submission
+from rltune.slurm.experiment import accounts, conduct as conducting, submission
 from rltune.slurm.experiment.accounts import FIELDS, read
-from rltune.slurm.experiment.conduct import Conducted, Order, conduct, policy_of_rule
-from rltune.slurm.experiment.nodes import REASON, Nodes
+from rltune.slurm.experiment.conduct import Conducted, conduct, policy_of_rule
 from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
 
 SPEED = 100.0
@@ -44,15 +43,15 @@ def packages_there(slurm_packages: None) -> None:
     need(accounting=True, speed=SPEED)
 
 
-def run(jobs: list[Submission], log: Path, order: Order | None = None, say: Any = print) -> Conducted:
-    """A run on the cluster of paper §5.6."""
-    return conduct(load_cluster("deployment", project_root()), jobs, order, SPEED, log, say)
+def run(jobs: list[Submission], log: Path, rule: str | None = None, say: Any = print) -> Conducted:
+    """A run on the cluster of paper §5.6, in Slurm's order or in that of a rule."""
+    policy = None if rule is None else policy_of_rule(rule)
+    return conduct(load_cluster("deployment", project_root()), jobs, policy, "best_fit", SPEED, log, say)
 
 
 @pytest.mark.parametrize("rule", [None, "saf", "fifo"])
 def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, rule: str | None, tmp_path: Path) -> None:
-    order = None if rule is None else Order(policy_of_rule(rule), rule, interval_s=60.0)
-    done = run([*FULL, *QUEUE], tmp_path / "log", order)
+    done = run([*FULL, *QUEUE], tmp_path / "log", rule)
     jobs = done.jobs.set_index("job")
     assert list(jobs.index) == [job.name for job in (*FULL, *QUEUE)] and set(jobs["state"]) == {"COMPLETED"}
     assert list(jobs["asked_gpus"]) == [8, 2, 2, 1, *[4] * 6] and set(jobs["account"]) == {"ann", "ben"}
@@ -103,7 +102,7 @@ def test_a_controller_that_fails_is_not_the_clusters_failing(
 
     monkeypatch.setattr(conducting._Timed, "cycle", fails)
     with pytest.raises(SlurmError, match="the controller .*a mistake of its own") as raised:
-        run([*SHORT, *QUEUE], tmp_path / "run.log", Order(policy_of_rule("fifo"), "fifo"))
+        run([*SHORT, *QUEUE], tmp_path / "run.log", "fifo")
     assert not isinstance(raised.value, ClusterDied)
 
 
@@ -140,20 +139,17 @@ def test_a_daemon_that_outlives_its_signal_is_still_known(tmp_path: Path) -> Non
         processes.end()
 
 
-def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(
-    idle: Emulation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nodes_module, "EVERY_S", 0.0)
-    idle.set_node("p100-1", "DRAIN", REASON)
+def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(idle: Emulation) -> None:
+    idle.set_node("p100-1", "DRAIN", conducting.HANGING)
     idle.set_node("k80-1", "DRAIN", "a fan is broken")
     said: list[str] = []
-    nodes = Nodes(idle, said.append)
-    nodes.look()
-    nodes.look()
+    watch = conducting._Watch(idle, None, 60.0, 0.0, said.append)
+    watch.resume_nodes()
+    watch.resume_nodes()
     states = dict(line.split() for line in idle.run("sinfo", "-N", "-h", "-o", "%N %T").splitlines())
     idle.set_node("k80-1", "RESUME")
     assert (states["p100-1"].rstrip("*"), states["k80-1"], states["m40-1"]) == ("idle", "drained", "idle")
-    assert nodes.resumed == ["p100-1"] and len(said) == 1
+    assert watch.resumed == ["p100-1"] and len(said) == 1
 
 
 class Standing:
@@ -185,7 +181,7 @@ def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
     slurm: Any = Standing(states)
     driver: Any = SimpleNamespace(check=lambda: None) if ordered else None  # a controller at work
-    watch = conducting._Watch(slurm, driver, 60.0, 0.0, print, Nodes(slurm, print))
+    watch = conducting._Watch(slurm, driver, 60.0, 0.0, print)
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()
     assert type(raised.value) is kind
@@ -252,11 +248,8 @@ def test_accounts_are_read(changes: dict[str, str], timed: bool, expected: tuple
             sacct(Start="Unknown"),
             "(Slurm's 7) is COMPLETED: found Start Unknown and NodeList p100-1, expected a time and",
         ),
-        (sacct(NodeList="None assigned"), "found Start 1100 and NodeList None assigned"),
         (sacct(JobIDRaw="7_1"), "queued0: JobIDRaw: found '7_1', expected a number"),
         (sacct(Submit="Unknown"), "queued0: Submit: found 'Unknown', expected seconds since 1970"),
-        (sacct(End="soon"), "queued0: End: found 'soon'"),
-        (sacct(NodeList="p100-[1"), "queued0: NodeList"),
         (sacct(AllocTRES="gres/gpu=two"), "queued0: AllocTRES"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_slurm import BAND, assigned
-from slurm_live import all_ours, controller, kill, meanwhile, nobody_is_ours, priorities, stand_in
+from slurm_live import all_ours, controller, first_of_m40, kill, meanwhile, nobody_is_ours, priorities, stand_in
 from slurm_workload import need, state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -28,18 +28,6 @@ case $((count % 12)) in
   *) exec REAL "$@" ;;
 esac
 """
-
-
-def on(slurm: Emulation, node: str) -> int:
-    """The job that runs on a node."""
-    return next(job.id for job in slurm.client().jobs().records if job.node_names == (node,))
-
-
-def first_of_m40(slurm: Emulation, waiting: list[int]) -> int:
-    """The job that starts once the M40 is free, once it has started."""
-    slurm.run("scancel", str(on(slurm, "m40-1")))
-    wait_for(lambda: any(state(slurm, job) == "RUNNING" for job in waiting))
-    return next(job for job in waiting if state(slurm, job) == "RUNNING")
 
 
 def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -76,7 +64,7 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
         done = made.cycle()
         assert done.refused == 0 and priorities(slurm)[more] >= BAND.low and priorities(slurm)[job] >= BAND.low
         made.cycle()
-        assert made.view is not None and "m40-1" not in made.view.nodes
+        assert made.view is not None and "m40-1" not in made.view.cluster.index
         assert made.view.left[job] == "begins later" and priorities(slurm)[job] < BAND.low, "it was given back"
     finally:
         slurm.start_node("m40-1")

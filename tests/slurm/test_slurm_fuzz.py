@@ -54,7 +54,7 @@ def sound(read: Parsed[Any]) -> None:
 
 
 @pytest.mark.parametrize("k", range(len(ANSWERS)))
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_value_anywhere(k: int, data: st.DataObject) -> None:
     read, whole = ANSWERS[k]

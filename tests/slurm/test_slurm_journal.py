@@ -48,7 +48,8 @@ def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
     for number in (12, 13):
         slurm.change(number, dependency="afterok:1")
     slurm.before_update, slurm.refuses = lambda: slurm.start(99), {13: "Access denied"}
-    made.cycle()
+    done = made.cycle()
+    assert (done.refused, done.released) == (2, 1)
     assert [(line["job"], line["what"]) for line in lines(tmp_path, "refused")] == [(99, "change"), (13, "release")]
     assert whys(tmp_path, "refused")[1] == (13, "Access denied")
     assert whys(tmp_path, "released") == [(12, "depends on other jobs")]

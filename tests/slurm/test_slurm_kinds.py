@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_slurm import BAND, assigned
-from slurm_live import controller, nobody_is_ours, priorities
+from slurm_live import controller, created, first_of_m40, nobody_is_ours, priorities
 from slurm_workload import state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -23,10 +23,8 @@ def slurm(slurm_packages: None) -> Iterator[Emulation]:
 
 def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """A reservation's, a dependent one, a later one, parts of a heterogeneous job, an array, one without a licence free."""
-    user = slurm.user
-    when = ["StartTime=now+1hour", "Duration=60", f"Users={user}", "Nodes=k80-1", "Flags=IGNORE_JOBS"]
-    slurm.run("scontrol", "create", "reservation", "ReservationName=later", *when)
-    try:
+    when = ["StartTime=now+1hour", "Duration=60", f"Users={slurm.user}", "Nodes=k80-1", "Flags=IGNORE_JOBS"]
+    with created(slurm, "reservation", "ReservationName=later", *when):
         licensed = [submit(slurm, "--licenses=solver:1", "--gres=gpu:1", "--time=5") for _ in range(2)]
         kinds = {
             "Reservation": submit(slurm, "--reservation=later", "--gres=gpu:1", "--time=5"),
@@ -46,23 +44,15 @@ def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int]
         assert all(now[job] == own[job] for job in done.left) and all(now[job] in BAND for job in (*waiting, *licensed))
         made.release_all("test")
         assert nobody_is_ours(slurm) and priorities(slurm).keys() == own.keys()
-    finally:
-        slurm.run("scancel", "--quiet", f"--user={user}")
-        wait_for(lambda: not slurm.client().jobs().records)
-        slurm.run("scontrol", "delete", "ReservationName=later")
 
 
 def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_path: Path) -> None:
     """It is put back with the controller's priority, and is ranked or released; the other partition's job runs."""
     waiting = wait_behind(slurm)
-    slurm.run("scontrol", "create", "PartitionName=urgent", "Nodes=ALL", "State=UP", "PriorityTier=10")
-    try:
+    with created(slurm, "PartitionName=urgent", "Nodes=ALL", "State=UP", "PriorityTier=10"):
         made = controller(slurm, tmp_path)
         made.cycle()
-        m40 = next(job.id for job in slurm.client().jobs().records if job.node_names == ("m40-1",))
-        slurm.run("scancel", str(m40))
-        wait_for(lambda: any(state(slurm, job) == "RUNNING" for job in waiting))
-        ranked = next(job for job in waiting if state(slurm, job) == "RUNNING")
+        ranked = first_of_m40(slurm, waiting)
         made.cycle()
         urgent = submit(slurm, "--partition=urgent", "--gres=gpu:m40:1")
         wait_for(lambda: state(slurm, urgent) == "RUNNING")
@@ -72,7 +62,3 @@ def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_p
         assert ranked in assigned(made) or done.left[ranked] == "begins later"
         assert made.release_all("test")[1] == [] and nobody_is_ours(slurm)
         assert {*waiting} <= {job.id for job in slurm.client().jobs().records}
-    finally:
-        slurm.run("scancel", "--quiet", f"--user={slurm.user}")
-        wait_for(lambda: not slurm.client().jobs().records)
-        slurm.run("scontrol", "delete", "PartitionName=urgent")

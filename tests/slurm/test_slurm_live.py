@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from fake_slurm import BAND, assigned, write_policy
-from slurm_live import all_ours, controller, kill, meanwhile, nobody_is_ours, priorities, rltune
+from slurm_live import all_ours, controller, kill, meanwhile, nobody_is_ours, on, priorities, rltune
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -41,8 +41,7 @@ def test_the_first_of_the_ranking_starts_first(slurm: Emulation, waiting: list[i
     ranked = priorities(slurm)
     small = [job.id for job in made.view.ranked if job.gpus == 1 and job.gpu_type is None]
     first = max(small, key=lambda job: ranked[job])
-    m40 = next(job.id for job in slurm.client().jobs().records if job.node_names == ("m40-1",))
-    slurm.run("scancel", str(m40))
+    slurm.run("scancel", str(on(slurm, "m40-1")))
     wait_for(lambda: state(slurm, first) == "RUNNING")
     assert all(state(slurm, job) == "PENDING" for job in small if job != first)
 
@@ -97,7 +96,7 @@ def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: li
         done = made.cycle()
         assert done.refused == 1 and done.changed == 11
         made.cycle()
-        assert made.view is not None and "k80-1" not in made.view.nodes
+        assert made.view is not None and "k80-1" not in made.view.cluster.index
     finally:
         slurm.set_node("k80-1", "RESUME")
     made.release_all("test")

@@ -36,7 +36,7 @@ def test_the_cluster_is_seen_as_it_is() -> None:
     slurm.machines[3] = node("k80-2", "k80", 2, used=0, state=frozenset({"DOWN"}))
     slurm.machines.append(node("other", "v100", 8, partitions=("elsewhere",)))
     view = observe(slurm.queue.values(), slurm.machines, make_config(), NOW_S)
-    assert view is not None and view.nodes == ("p100-1", "p100-2", "k80-1", "m40-1")
+    assert view is not None and tuple(view.cluster.index) == ("p100-1", "p100-2", "k80-1", "m40-1")
     assert view.found.free["gpus"].tolist() == [0, 1, 0, 0] and view.layout.types == ("p100", "k80", "m40")
     assert view.running == (1, 2) and [one.id for one in view.ranked] == list(range(10, 16))
     assert view.found.chunks.tolist() == [(0, 4), (1, 3)] and view.found.free["cpu"][1] == 29_000
@@ -57,7 +57,7 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
     assert view is not None and view.found.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
     assert view.left == {11: "no pool could hold it now"} and [one.id for one in view.ranked] == [10, 12]
     assert view.jobs.estimate_s[-1] == 86_400.0
-    at = view.nodes.index("p100-2")
+    at = view.cluster.index["p100-2"]
     assert view.found.free["gpus"][at] == 0
 
 
@@ -66,7 +66,7 @@ def test_partitions_that_share_nodes_are_one_pool_and_others_are_ranked_apart(po
     jobs = [job(1, partition="gpu"), job(2, partition="long"), job(3, partition="x")]
     config = make_config(eligible={"partitions": ["gpu", "long", "x"]})
     view = observe(jobs, machines, config, NOW_S)
-    assert view is not None and [len(pool.groups) for pool in view.cluster.pools] == [1, 1]
+    assert view is not None and [len(pool.groups) for pool in view.cluster.config.pools] == [1, 1]
     orders = decide(view, policy, config).orders
     assert sorted(map(sorted, orders.values())) == [[1, 2], [3]]
 

@@ -106,21 +106,6 @@ def test_answers_that_lack_every_job_lose_none(tmp_path: Path, states_too: bool)
     assert made.release_all("test") == (6, []) and not assigned(made) and slurm.has_all_back()
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_jobs_that_are_all_over_are_forgotten(tmp_path: Path, known: bool) -> None:
-    """Slurm says so: it does not know them, or knows that they have ended."""
-    slurm, made = ranked(tmp_path, cycles=1)
-    for number in range(10, 16):
-        slurm.change(number, state="COMPLETED")
-        slurm.hidden.add(number)
-        if not known:
-            del slurm.queue[number]
-    made.cycle()
-    assert len(assigned(made)) == 6
-    made.cycle()
-    assert not assigned(made)
-
-
 @pytest.mark.parametrize(
     ("priority", "below"), [(777, None), (777, 4_000_000_000), (5_000_000, None), (3_000_000, 4_000_000)]
 )

@@ -136,6 +136,7 @@ def test_release_without_a_list_says_what_is_in_the_band_of_the_ranked_partition
         assert release(made, False, monkeypatch) == 3
         assert "7 waiting jobs (for example job 10)" in made.said[-1] and "release --band`" in made.said[-1]
     assert not slurm.released
+    (tmp_path / "assigned.json").write_text("{half")
     assert release(controller(slurm, tmp_path), True, monkeypatch) == 0 and set(slurm.released) == {*range(10, 16), 71}
     assert slurm.queue[70].priority == BAND.low + 1 and release(controller(slurm, tmp_path), False, monkeypatch) == 0
 
@@ -146,7 +147,7 @@ def test_release_with_a_list_looks_for_the_band_too(tmp_path: Path, monkeypatch:
     assert release(controller(slurm, tmp_path), False, monkeypatch) == 3 and set(slurm.released) == {*range(10, 16)}
 
 
-@pytest.mark.parametrize("undone", ["lost", "late"])
+@pytest.mark.parametrize("undone", ["lost", "lost that of the last cycle", "late"])
 def test_a_release_that_comes_undone_is_made_again(tmp_path: Path, undone: str) -> None:
     """slurmctld is killed before it has saved it, or a change that was sent long ago arrives after it."""
     slurm, made = ranked(tmp_path)
@@ -157,11 +158,16 @@ def test_a_release_that_comes_undone_is_made_again(tmp_path: Path, undone: str) 
         if len(times) == 1:
             slurm.change(12, priority=before)
 
+    if undone == "lost that of the last cycle":
+        for number in range(10, 16):
+            slurm.change(number, dependency="afterok:1")
+        assert made.cycle().released == 6
     if undone == "late":
         made.directory.write(Ownership(assigned(made) | {12: replace(assigned(made)[12], previous=before)}))
         slurm.change(12, priority=before + 1)
     made.pause = pause
-    assert made.release_all("test") == (6, []) and slurm.has_all_back() and not assigned(made)
+    released = 1 if "cycle" in undone else 6
+    assert made.release_all("test") == (released, []) and slurm.has_all_back() and not assigned(made)
     assert times == [SAVED_S, SAVED_S], "after each release, until slurmctld has saved it"
 
 
@@ -180,19 +186,3 @@ def test_jobs_released_beside_one_that_is_refused_stay_on_the_list(tmp_path: Pat
     assert made.release_all("test")[0] == 5 and set(assigned(made)) == set(range(10, 16))
     slurm.queue, slurm.refuses = before, {}
     assert made.release_all("again") == (6, []) and slurm.has_all_back() and not assigned(made)
-
-
-def test_what_the_last_cycle_released_is_looked_at_again(tmp_path: Path) -> None:
-    slurm, made = ranked(tmp_path)
-    before, times = slurm.queue[12], []
-    for number in range(10, 16):
-        slurm.change(number, dependency="afterok:1")
-    assert made.cycle().released == 6
-
-    def pause(seconds: float) -> None:
-        times.append(seconds)
-        if len(times) == 1:
-            slurm.queue[12] = before
-
-    made.pause = pause
-    assert made.release_all("test") == (1, []) and slurm.has_all_back() and times == [SAVED_S, SAVED_S]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from fake_slurm import BAND, NOW_S, assigned, busy, controller, job, priorities, ranked, write_policy
 
-from rltune.errors import DataError, RLTuneError
+from rltune.errors import RLTuneError
 from rltune.slurm.controller import Controller
 from rltune.slurm.service import DONE, FAILED, GAVE_UP, NOT_RELEASED, Service, warnings
 from rltune.slurm.state_directory import Busy, StateDirectory
@@ -43,14 +43,6 @@ def test_a_crashed_controllers_jobs_are_gone_on_with_or_released(tmp_path: Path)
     again = controller(slurm, tmp_path)
     assert Service(again, once=True).run() == DONE and "going on with 6 jobs" in again.said[0]
     assert again.release_all("test")[0] == 6 and slurm.has_all_back() and not assigned(again)
-
-
-def test_a_lost_list_is_made_up_for_by_the_band(tmp_path: Path) -> None:
-    slurm, made = ranked(tmp_path, cycles=1)
-    made.directory.assigned_path.write_text("{half")
-    with pytest.raises(DataError, match="release --band"):
-        made.cycle()
-    assert made.release_all("test", band_too=True)[0] == 6 and slurm.has_all_back() and not assigned(made)
 
 
 @pytest.mark.parametrize(
@@ -179,13 +171,6 @@ def test_an_unforeseen_error_releases_all_and_shows_itself_or_the_status_says_th
         with pytest.raises(TypeError):
             Service(made).run()
         assert slurm.has_all_back()
-
-
-def test_asked_to_stop_before_the_first_cycle_it_writes_nothing(tmp_path: Path) -> None:
-    slurm = busy()
-    service = Service(controller(slurm, tmp_path))
-    service.stop.set()
-    assert service.run() == DONE and not slurm.writes
 
 
 @pytest.mark.parametrize("spoil", ["gone", "broken", "encrypted"])

@@ -13,7 +13,7 @@ from fake_slurm import NOW_S, five_nodes, job, make_config, running
 from rltune.config.slurm import SlurmConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.slurm import watchdog as module
-from rltune.slurm.observe import View, compiled, observe
+from rltune.slurm.observe import View, observe
 from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.watchdog import Shadow, Watchdog
 
@@ -49,7 +49,7 @@ def played(
     jobs: list[SlurmJob], view: View, policy: str, rules: SlurmConfig, backfill: str = "conservative"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends, s since 1970, of all of them under a policy on the idle cluster."""
-    rows, _ = compiled(jobs, view, rules)
+    rows, _ = view.cluster.compiled(jobs, view.t0_s)
     state = simulate(rows, view.layout, [0], [len(jobs)], SchedulerConfig(policy, backfill))
     return state.start[0] + view.t0_s, state.end[0] + view.t0_s
 
@@ -66,6 +66,13 @@ def steps(jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> Itera
     for now_s in np.arange(NOW_S, end_s.max() + STEP_S, STEP_S):
         there = seen_at(now_s, jobs, start_s, end_s)
         yield now_s, there, [one for one in there if one.state == "PENDING"]
+
+
+def followed(shadow: Shadow, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> float:
+    """Let a shadow watch all of it; a time after it."""
+    for now_s, there, waiting in steps(jobs, start_s, end_s):
+        shadow.watch(there, waiting, now_s)
+    return now_s + STEP_S
 
 
 @pytest.mark.parametrize(("seed", "others"), [(1, 0), (2, 0), (3, 3)])
@@ -98,15 +105,13 @@ def test_by_default_it_is_slurms_own_order_with_reservations(
     (start_s, end_s), (other_s, _) = (played(jobs, begin, "multifactor_size", rules, how) for how in (backfill, other))
     assert (start_s != other_s).any()
     shadow = Shadow(begin, rules, rules.watchdog)
-    for now_s, there, waiting in steps(jobs, start_s, end_s):
-        shadow.watch(there, waiting, now_s)
-    waits = shadow.waits(now_s + STEP_S)
+    waits = shadow.waits(followed(shadow, jobs, start_s, end_s))
     assert waits.jobs == len(jobs) and waits.simulated_s == pytest.approx(waits.realised_s)
 
 
 @pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True)])
 def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: bool) -> None:
-    rules, jobs = config(), arrivals(np.random.default_rng(3), 60)
+    rules, jobs = config(), arrivals(np.random.default_rng(3), 40)
     first = begun(jobs, rules)
     start_s, end_s = played(jobs, first, "fifo", rules)
     if policy == "worst":  # everybody waits three times as long
@@ -128,10 +133,8 @@ def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> Non
     first = begun(jobs, rules)
     start_s, end_s = played(jobs, first, "fifo", rules)
     shadow = Shadow(first, rules, rules.watchdog)
-    for now_s, there, waiting in steps(jobs, start_s, end_s):
-        shadow.watch(there, waiting, now_s)
+    tails = shadow.waits(followed(shadow, jobs, start_s, end_s)).tails
     waits, gpus = start_s - [one.submit_s for one in jobs], np.array([one.gpus for one in jobs])
-    tails = shadow.waits(now_s + STEP_S).tails
     assert all(realised == pytest.approx(simulated) for realised, simulated in tails.values())
     assert tails["largest wait of jobs of up to 8 GPUs"][0] == pytest.approx(waits[gpus == 4].max())
     assert tails["95th percentile of jobs of up to 2 GPUs"][0] == pytest.approx(np.quantile(waits[gpus < 4], 0.95))
@@ -152,15 +155,11 @@ def test_jobs_that_their_owners_hold_are_not_compared() -> None:
     start_s[held], end_s[held] = end_s.max() + 9e5, end_s.max() + 1e6
     shadow = Shadow(first, rules, rules.watchdog)
     for now_s, there, waiting in steps(jobs, start_s, np.minimum(end_s, np.partition(end_s, -2)[-2] + STEP_S)):
-        limited = [replace(one, held=True, priority=0) if one.id == jobs[held].id else one for one in there]
-        ranked = [one for one in waiting if one.id != jobs[held].id or one.submit_s == now_s]
-        shadow.watch(there if one_is_new(jobs[held], now_s) else limited, ranked, now_s)
+        is_held = now_s > jobs[held].submit_s
+        limited = [replace(one, held=True, priority=0) if one.id == jobs[held].id and is_held else one for one in there]
+        shadow.watch(limited, [one for one in waiting if one.id != jobs[held].id or not is_held], now_s)
     found = shadow.waits(now_s + STEP_S)
     assert found.jobs == len(jobs) - 1 and found.realised_s <= found.simulated_s * 1.2
-
-
-def one_is_new(job_: SlurmJob, now_s: float) -> bool:
-    return now_s <= job_.submit_s
 
 
 def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rltune.config.slurm import Band
+from rltune.slurm.client import Client
 from rltune.slurm.decide import Decision
 from rltune.slurm.observe import View
 from rltune.slurm.ownership import Assignment, Ownership
-from rltune.slurm.records import WAITING_STATES, Change, Outcome, Slurm, SlurmJob
+from rltune.slurm.records import WAITING_STATES, Change, Outcome, SlurmJob
 from rltune.slurm.release import release
 from rltune.slurm.state_directory import StateDirectory
 
@@ -137,7 +138,7 @@ class Journal:
 class Writer:
     """Writes plans. ``note`` runs what writes to disk where an error of the disk must not hide one of Slurm."""
 
-    slurm: Slurm
+    slurm: Client
     journal: Journal
     note: Callable[[Callable[[], None]], None]
 

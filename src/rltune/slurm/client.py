@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm import answers
@@ -245,31 +246,32 @@ class Client:
     ) -> subprocess.CompletedProcess[str]:
         """Run one command to its end, killed at the time limit. ``check``: a failure raises; ``partial``: the time limit
         does not, and what was said until then is returned."""
-        try:
-            done = subprocess.run(
-                argv,
-                input=stdin,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                env=self.env,
-                timeout=self.timeout_s * self._speed,
-            )
-        except subprocess.TimeoutExpired as late:
-            if not partial:
-                raise self._late(argv[0]) from None
-            said = late.stderr or b""  # bytes, whatever the encoding
-            return subprocess.CompletedProcess(argv, TIMED_OUT, "", said.decode(errors="replace"))
-        except FileNotFoundError:
-            raise SlurmUnavailable(f"{argv[0]}: no such command; are Slurm's commands installed and on PATH?") from None
+        done = run_command(argv, self.env, self.timeout_s * self._speed, stdin)
+        if done.returncode == TIMED_OUT and not partial:
+            raise self._late(argv[0])
         if check and done.returncode:
             raise _failure(argv, done)
         return done
 
 
-def own_speed(env: Mapping[str, str] = os.environ) -> float:
+def run_command(
+    argv: Sequence[str], env: Mapping[str, str], timeout_s: float, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run one of Slurm's commands to its end; killed at the time limit, its status is TIMED_OUT, with what it said on
+    standard error by then. Raises SlurmUnavailable where there is no such command."""
+    given: dict[str, Any] = {"env": env, "input": stdin, "timeout": timeout_s}
+    try:
+        return subprocess.run(argv, capture_output=True, encoding="utf-8", errors="replace", **given)
+    except subprocess.TimeoutExpired as late:
+        said = late.stderr or b""  # bytes, whatever the encoding
+        return subprocess.CompletedProcess(argv, TIMED_OUT, "", said.decode(errors="replace"))
+    except FileNotFoundError:
+        raise SlurmUnavailable(f"{argv[0]}: no such command; are Slurm's commands installed and on PATH?") from None
+
+
+def own_speed() -> float:
     """Seconds of this process's clock in one true second; 1 outside an emulated cluster with compressed time."""
-    return float(env[SPEED]) if env.get("FAKETIME_SHARED") and env.get(SPEED) else 1.0
+    return float(os.environ.get(SPEED) or 1.0) if os.environ.get("FAKETIME_SHARED") else 1.0
 
 
 def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmError:

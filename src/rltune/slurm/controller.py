@@ -18,11 +18,12 @@ from rltune.config.max_wait import bound_of
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.apply import Journal, Plan, Writer
+from rltune.slurm.client import Client
 from rltune.slurm.decide import Decision, assign, decide
 from rltune.slurm.eligibility import ABOVE, OVERRIDDEN
 from rltune.slurm.observe import View, observe
 from rltune.slurm.ownership import Ownership, look_up, update_ownership
-from rltune.slurm.records import Change, Outcome, Slurm, SlurmJob
+from rltune.slurm.records import Change, Outcome, SlurmJob
 from rltune.slurm.release import Released, foreign, release_all
 from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.systemd import Say, log
@@ -72,7 +73,7 @@ class Controller:
     """One controller of one cluster. ``live``: priorities are written, not only printed."""
 
     config: SlurmConfig
-    slurm: Slurm
+    slurm: Client
     directory: StateDirectory
     policy_path: Path
     live: bool = False

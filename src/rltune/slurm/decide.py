@@ -52,7 +52,9 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
     ranker, state = ranker_of(policy, jobs, view.layout), run.state
     first = len(view.running)
     ids = {first + k: job.id for k, job in enumerate(view.ranked)}
-    orders = _orders(view, ids)
+    orders: dict[str, list[int]] = {pool: [] for pool in view.layout.pools}
+    for row, job in ids.items():  # by submission, for pools with one job, which are not ranked
+        orders[view.layout.pools[int(view.jobs.pool[row])]].append(job)
     scores: dict[int, float] = {}
     seen: set[int] = set()
     # each pool is ranked once; the rest, as jobs start one by one, is the placement model's
@@ -78,14 +80,6 @@ def _with_later_job(jobs: Jobs, now_s: float) -> Jobs:
     return Jobs(np.concatenate([jobs.row, last.row]), np.concatenate([jobs.cut, last.cut]))
 
 
-def _orders(view: View, ids: dict[int, int]) -> dict[str, list[int]]:
-    """Job ids of each pool by submission, for pools with one job, which are not ranked."""
-    orders: dict[str, list[int]] = {pool: [] for pool in view.layout.pools}
-    for row, job in ids.items():
-        orders[view.layout.pools[int(view.jobs.pool[row])]].append(job)
-    return orders
-
-
 def _order(run: Run, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -> list[int]:
     """A queue in the order of the scores, followed by the jobs that the ranking did not see."""
     state = run.state
@@ -99,13 +93,13 @@ def _order(run: Run, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -
 def _places(run: Run, view: View, job: int) -> dict[str, int]:
     at, n = (int(run.state.run[name][0, job]) for name in ("at", "len"))
     chunk = run.state.chunk[0, at : at + n]
-    return {view.nodes[int(c["node"])]: int(c["gpus"]) for c in chunk}
+    return {view.cluster.nodes[int(c["node"])].name: int(c["gpus"]) for c in chunk}
 
 
 def _exclusive(view: View, starts: dict[int, dict[str, int]]) -> frozenset[int]:
     """Jobs of several GPUs placed on idle nodes although a node in use has as many GPUs free as one of their parts."""
     free, total = view.found.free["gpus"].astype(int).copy(), view.layout.nodes.gpus
-    at, exclusive = {name: m for m, name in enumerate(view.nodes)}, set()
+    at, exclusive = view.cluster.index, set()
     for job, places in starts.items():
         nodes = [at[name] for name in places]
         used = (free < total) & (free >= max(places.values()))

@@ -36,6 +36,34 @@ OVERDUE_S = 3600.0
 
 
 @dataclass(frozen=True)
+class LiveCluster:
+    """The usable nodes as a cluster of the simulator."""
+
+    config: ClusterConfig
+    layout: Layout
+    nodes: tuple[SlurmNode, ...]
+    """[M] In the order of the layout."""
+    pool_of: dict[str, str]
+    """Partition → pool."""
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Name of a node → its number in the layout."""
+        return {node.name: m for m, node in enumerate(self.nodes)}
+
+    def compiled(self, jobs: Sequence[SlurmJob], t0_s: float, now_s: float = np.inf) -> tuple[Jobs, set[int]]:
+        """(Jobs in this order, times in s since ``t0_s``, submitted at ``now_s`` at the latest; the ids of those that the
+        cluster could hold)."""
+        table = _table(jobs, t0_s, now_s, self)
+        try:
+            fitted = fit(table, self.config)[0]
+        except DataError:  # it raises where it would leave out every job
+            fitted = table.iloc[:0].assign(pool=np.zeros(0, np.int64))
+        arrays = compile_jobs(fitted, fitted["requested_s"].to_numpy(float), self.config)
+        return arrays, {int(i) for i in fitted["job_id"]}
+
+
+@dataclass(frozen=True)
 class View:
     """The jobs to rank and the cluster they wait for; times in s since ``t0_s``."""
 
@@ -43,22 +71,22 @@ class View:
     """Now, s since 1970."""
     t0_s: float
     """s since 1970 at which the times of ``jobs`` and ``found`` are 0."""
-    cluster: ClusterConfig
-    layout: Layout
-    nodes: tuple[str, ...]
-    """[M] Names, in the order of the layout."""
+    cluster: LiveCluster
     jobs: Jobs
     """The running jobs, then those to rank, by submission."""
     found: Found
     running_jobs: tuple[SlurmJob, ...]
-    pool_of: dict[str, str]
-    """Partition → pool."""
     ranked: tuple[SlurmJob, ...]
     """[Q] The jobs to rank."""
     left: dict[int, str]
     """Waiting jobs that are left to Slurm, each with the reason."""
     faults: tuple[str, ...]
     """Parts of the cluster that could not be used."""
+
+    @property
+    def layout(self) -> Layout:
+        """The nodes as the simulator has them."""
+        return self.cluster.layout
 
     @property
     def running(self) -> tuple[int, ...]:
@@ -88,14 +116,13 @@ def observe(
     usable = _usable(nodes, config.eligible.partitions, faults)
     if not usable:
         return None
-    cluster, names, pool_of = _cluster(usable)
-    layout, everyone = build_layout(cluster), list(jobs)
-    running = _running(everyone, names, now_s)
+    cluster, everyone = _cluster(usable), list(jobs)
+    running = _running(everyone, cluster, now_s)
     ranked, left = [], {}
     for job in everyone:
         if job.state in WAITING_STATES:
             why = reason_to_leave(job, config.eligible, now_s, job.id in owned, job.id in overridden, config.band.high)
-            if why == RANKED and not any(p in pool_of for p in job.partition.split(",")):
+            if why == RANKED and not any(p in cluster.pool_of for p in job.partition.split(",")):
                 why = NO_NODES
             if why == RANKED:
                 ranked.append(job)
@@ -104,42 +131,18 @@ def observe(
     ranked.sort(key=lambda job: (min(job.submit_s, now_s), job.id))
     rows = [*running, *ranked]
     t0_s = min([now_s, *(min(job.submit_s, job.start_s or now_s) for job in rows)])
-    arrays, kept = _compiled(rows, t0_s, now_s, pool_of, cluster, layout, config)
+    arrays, kept = cluster.compiled(rows, t0_s, now_s)
     left |= {job.id: NO_NODES for job in ranked if job.id not in kept}
     ranked = [job for job in ranked if job.id in kept]
     running = [job for job in running if job.id in kept]
-    found = _found(running, len(ranked), arrays, layout, names, usable, everyone, now_s - t0_s, t0_s, faults)
+    found = _found(cluster, running, len(ranked), arrays, everyone, now_s - t0_s, t0_s, faults)
     if ranked:
-        fits = could_start(resume(arrays, layout, found, SchedulerConfig("fifo")), layout, found)
+        fits = could_start(resume(arrays, cluster.layout, found, SchedulerConfig("fifo")), cluster.layout, found)
         left |= {job.id: IN_USE for job, fit_ in zip(ranked, fits, strict=True) if not fit_}
         ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
         arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))
         found = replace(found, queued=len(ranked))
-    return View(
-        now_s, t0_s, cluster, layout, names, arrays, found, tuple(running), pool_of, tuple(ranked), left, tuple(faults)
-    )
-
-
-def compiled(jobs: Sequence[SlurmJob], view: View, config: SlurmConfig) -> tuple[Jobs, set[int]]:
-    """(Jobs on a view's cluster, in this order, with its times; the ids of those that it could hold)."""
-    return _compiled(jobs, view.t0_s, np.inf, view.pool_of, view.cluster, view.layout, config)
-
-
-def _compiled(
-    jobs: Sequence[SlurmJob],
-    t0_s: float,
-    now_s: float,
-    pool_of: dict[str, str],
-    cluster: ClusterConfig,
-    layout: Layout,
-    config: SlurmConfig,
-) -> tuple[Jobs, set[int]]:
-    table = _table(jobs, t0_s, now_s, pool_of, layout, config)
-    try:
-        fitted = fit(table, cluster)[0]
-    except DataError:  # it raises where it would leave out every job
-        fitted = table.iloc[:0].assign(pool=np.zeros(0, np.int64))
-    return compile_jobs(fitted, fitted["requested_s"].to_numpy(float), cluster), {int(i) for i in fitted["job_id"]}
+    return View(now_s, t0_s, cluster, arrays, found, tuple(running), tuple(ranked), left, tuple(faults))
 
 
 def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[str]) -> list[SlurmNode]:
@@ -160,20 +163,18 @@ def _type(node: SlurmNode) -> str:
     return next(kind for kind, gpus in node.gpus.items() if gpus > 0) or "gpu"
 
 
-def _cluster(nodes: Sequence[SlurmNode]) -> tuple[ClusterConfig, tuple[str, ...], dict[str, str]]:
-    """(The cluster, its nodes' names in the order of its layout, partition → pool)."""
+def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
     pool_of: dict[str, str] = {}
     for node in nodes:  # partitions of one node belong together, with all that belonged to either
         mine = {pool_of.get(p, p) for p in node.partitions}
         first = min(mine)
         pool_of |= {p: first for p in node.partitions}
         pool_of = {p: first if pool in mine else pool for p, pool in pool_of.items()}
-    pools: dict[str, dict[tuple, list[str]]] = defaultdict(lambda: defaultdict(list))
+    pools: dict[str, dict[tuple, list[SlurmNode]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
         shape = (_type(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
-        pools[pool_of[node.partitions[0]]][shape].append(node.name)
-    names = tuple(name for groups in pools.values() for group in groups.values() for name in group)
-    cluster = ClusterConfig.model_validate(
+        pools[pool_of[node.partitions[0]]][shape].append(node)
+    config = ClusterConfig.model_validate(
         {
             "title": "live",
             "pools": [
@@ -188,22 +189,21 @@ def _cluster(nodes: Sequence[SlurmNode]) -> tuple[ClusterConfig, tuple[str, ...]
             ],
         }
     )
-    return cluster, names, pool_of
+    ordered = tuple(node for groups in pools.values() for group in groups.values() for node in group)
+    return LiveCluster(config, build_layout(config), ordered, pool_of)
 
 
-def _running(jobs: Sequence[SlurmJob], names: Sequence[str], now_s: float) -> list[SlurmJob]:
+def _running(jobs: Sequence[SlurmJob], cluster: LiveCluster, now_s: float) -> list[SlurmJob]:
     """Jobs that hold GPUs of the usable nodes, by start."""
-    there = set(names)
+    there = cluster.index.keys()
     found = [j for j in jobs if j.state in RUNNING_STATES and j.gpus > 0 and there & set(j.node_names)]
     return sorted(found, key=lambda job: (min(job.start_s or now_s, now_s), job.id))
 
 
-def _table(
-    jobs: Sequence[SlurmJob], t0_s: float, now_s: float, pool_of: dict[str, str], layout: Layout, config: SlurmConfig
-) -> pd.DataFrame:
+def _table(jobs: Sequence[SlurmJob], t0_s: float, now_s: float, cluster: LiveCluster) -> pd.DataFrame:
     """Their canonical job table (rltune.traces.columns), with the time limits as run times."""
-    table = empty_columns(len(jobs))
-    limit = [job.time_limit_s or config.default_time_limit_s for job in jobs]
+    table, layout, pool_of = empty_columns(len(jobs)), cluster.layout, cluster.pool_of
+    limit = [job.time_limit_s or SlurmConfig.default_time_limit_s for job in jobs]
     table["job_id"] = pd.Series([str(job.id) for job in jobs], dtype="str")
     table["user"] = pd.Series([job.user or None for job in jobs], dtype="str")
     pools = [next((pool_of[p] for p in job.partition.split(",") if p in pool_of), layout.pools[0]) for job in jobs]
@@ -229,33 +229,29 @@ def _types_for(gpus: int, layout: Layout) -> str | None:
 
 
 def _found(
+    cluster: LiveCluster,
     running: Sequence[SlurmJob],
     queued: int,
     jobs: Jobs,
-    layout: Layout,
-    names: Sequence[str],
-    nodes: Sequence[SlurmNode],
     everyone: Sequence[SlurmJob],
     now_s: float,
     t0_s: float,
     faults: list[str],
 ) -> Found:
     """What is found, made consistent: where Slurm's records contradict one another, the larger use counts."""
-    at, by_name = {name: m for m, name in enumerate(names)}, {node.name: node for node in nodes}
-    total, in_use = layout.nodes.gpus, np.zeros(len(names), np.int64)
+    at, total = cluster.index, cluster.layout.nodes.gpus
+    in_use, free = np.zeros(len(at), np.int64), np.zeros(len(at), ROOM)
     offsets, chunks = [0], []
     for job in running:
         for m, gpus in _places(job, at):
             fits = min(gpus, int(total[m] - in_use[m]))
             if fits < gpus:
-                faults.append(f"job {job.id}: {gpus} GPUs on node {names[m]}, of which {fits} are usable")
+                faults.append(f"job {job.id}: {gpus} GPUs on node {cluster.nodes[m].name}, of which {fits} are usable")
             if fits > 0:
                 chunks.append((m, fits))
                 in_use[m] += fits
         offsets.append(len(chunks))
-    free = np.zeros(len(names), ROOM)
-    for name, m in at.items():
-        node = by_name[name]
+    for m, node in enumerate(cluster.nodes):
         free["gpus"][m] = max(min(total[m] - sum(node.gpus_alloc.values()), total[m] - in_use[m]), 0)
         free["cpu"][m] = max(node.cpus - node.cpus_alloc, 0) * MILLI
         free["mem"][m] = round(max(node.mem_mb - node.mem_alloc_mb, 0) * GB_PER_MIB * 1000)

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rltune.config.slurm import Band
-from rltune.slurm.records import ENDED_STATES, WAITING_STATES, JobState, Parsed, Slurm, SlurmJob
+from rltune.slurm.client import Client
+from rltune.slurm.records import ENDED_STATES, WAITING_STATES, JobState, Parsed, SlurmJob
 
 FORMAT = 3
 ANSWERS = 2
@@ -54,8 +55,8 @@ class Ownership:
 
     def as_json(self) -> dict[str, Any]:
         """The content of assigned.json."""
-        jobs = {str(job): asdict(assignment) for job, assignment in sorted(self.assigned.items())}
-        return {"format": FORMAT, "jobs": jobs, "overridden": {str(k): v for k, v in sorted(self.overridden.items())}}
+        jobs = {job: asdict(assignment) for job, assignment in sorted(self.assigned.items())}
+        return {"format": FORMAT, "jobs": jobs, "overridden": dict(sorted(self.overridden.items()))}
 
     @classmethod
     def from_json(cls, content: Any) -> Ownership:
@@ -125,7 +126,7 @@ class Ownership:
         return replace(self, assigned={**self.assigned, **changed})
 
 
-def look_up(slurm: Slurm, jobs: Sequence[int]) -> tuple[dict[int, JobState], frozenset[int]]:
+def look_up(slurm: Client, jobs: Sequence[int]) -> tuple[dict[int, JobState], frozenset[int]]:
     """(States of jobs requested by their ids, those of them that have ended or that Slurm says it does not know)."""
     if not jobs:
         return {}, frozenset()

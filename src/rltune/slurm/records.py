@@ -6,15 +6,10 @@ Slurm's own words are explained in its manuals squeue(1), sinfo(1) and scontrol(
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
-from typing import Generic, Protocol, TypeVar
-
-from rltune.config.slurm import MOST_PRIORITY
+from typing import Generic, TypeVar
 
 PENDING = "PENDING"
-RUNNING = "RUNNING"
 WAITING_STATES = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 """Base states of jobs that hold no nodes and may start later."""
 RUNNING_STATES = frozenset(
@@ -128,25 +123,13 @@ class Parsed(Generic[Record]):
 
 @dataclass(frozen=True)
 class Change:
-    """What to change about a waiting job; None leaves a value as it is. Raises ValueError for what Slurm does not take."""
+    """What to change about a waiting job; None leaves a value as it is."""
 
     job: int
     priority: int | None = None
     """0 holds the job."""
     oversubscribe: bool | None = None
     """True: may share its nodes; False: asks for whole nodes."""
-
-    def __post_init__(self) -> None:
-        _check_number("job", self.job, 1)
-        if self.priority is not None:
-            _check_number(f"priority of job {self.job}", self.priority, 0)
-        elif self.oversubscribe is None:
-            raise ValueError(f"job {self.job}: found no change, expected a priority or over-subscription")
-
-
-def _check_number(what: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST_PRIORITY:
-        raise ValueError(f"{what}: found {value!r}, expected a whole number from {least} to {MOST_PRIORITY:,}")
 
 
 @dataclass(frozen=True)
@@ -178,32 +161,3 @@ class JobState:
     state: str
     """In Slurm's word: PENDING, RUNNING, COMPLETED, ..."""
     priority: int
-
-
-class Slurm(Protocol):
-    """What the controller needs of a Slurm: the client (rltune.slurm.client), or one in memory."""
-
-    def jobs(self) -> Parsed[SlurmJob]:
-        """Every job that waits or runs."""
-
-    def nodes(self) -> Parsed[SlurmNode]:
-        """Every node."""
-
-    def update(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Change waiting jobs."""
-
-    def release(self, ids: Iterable[int]) -> list[Outcome]:
-        """Let Slurm compute the priorities of jobs again."""
-
-    def states(self, ids: Iterable[int]) -> dict[int, JobState]:
-        """State and priority of those jobs that Slurm shows."""
-
-    def unknown(self, ids: Iterable[int]) -> frozenset[int]:
-        """Those jobs that Slurm says it does not know."""
-
-    def requeue_s(self) -> float:
-        """How long a job that has ended may be put back into the queue, s."""
-
-    @property
-    def batch(self) -> int:
-        """Jobs that can be released at once without a longer look away from what becomes of them."""

@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from rltune.config.slurm import Band, SlurmConfig
+from rltune.slurm.client import Client
 from rltune.slurm.ownership import Assignment, Ownership, look_up, update_ownership
-from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, Slurm, SlurmJob
+from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, SlurmJob
 
 CHANGED = "was held, was given another priority or has started just before its release"
 STILL = "has its priority of the band again after its release"
@@ -37,7 +38,7 @@ class Released:
     """Waiting jobs of the ranked partitions whose priority of the band is not from the list."""
 
 
-def release(slurm: Slurm, jobs: Mapping[int, int], band: Band, fresh: bool) -> Iterator[Outcome]:
+def release(slurm: Client, jobs: Mapping[int, int], band: Band, fresh: bool) -> Iterator[Outcome]:
     """Release jobs that waited with these priorities, batch by batch, if they still do: an outcome each.
 
     Before each batch Slurm reports its jobs again, but for the first where the priorities are ``fresh``. A job that has
@@ -71,7 +72,7 @@ def foreign(jobs: Collection[SlurmJob], ownership: Ownership, config: SlurmConfi
 
 
 def release_all(
-    slurm: Slurm,
+    slurm: Client,
     config: SlurmConfig,
     done: Released,
     keep: Callable[[Ownership], None],
@@ -131,7 +132,7 @@ def release_all(
 
 
 def _look(
-    slurm: Slurm, config: SlurmConfig, done: Released, read: Parsed[SlurmJob], now_s: float, requeue_s: float
+    slurm: Client, config: SlurmConfig, done: Released, read: Parsed[SlurmJob], now_s: float, requeue_s: float
 ) -> dict[int, int]:
     """Bring the list up to date with an answer; jobs that wait with a priority of the list → that priority."""
     missing = done.ownership.unaccounted(read)

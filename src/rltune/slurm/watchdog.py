@@ -18,7 +18,7 @@ from rltune.config.slurm import EligibleConfig, SlurmConfig, WatchdogConfig
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
-from rltune.slurm.observe import View, compiled
+from rltune.slurm.observe import View
 from rltune.slurm.records import PENDING, RUNNING_STATES, WAITING_STATES, SlurmJob
 from rltune.slurm.systemd import Say, log
 
@@ -38,11 +38,6 @@ class Waits:
     """Ranked jobs that are not compared, since they could not start on the initial nodes."""
     tails: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Long waits by size, in words → (realised, simulated), s."""
-
-    @property
-    def is_inconclusive(self) -> bool:
-        """Whether more than half of the ranked jobs are left out."""
-        return self.left_out > self.jobs
 
 
 @dataclass
@@ -77,7 +72,8 @@ class Shadow:
         for job in there.values():
             if job.id not in self._jobs and job.id not in self._running and self._counts(job, now_s):
                 self._jobs[job.id] = job
-                if reason_to_leave(_as_it_waited(job), self.config.eligible, now_s, owned=True) == RANKED:
+                as_it_waited = replace(job, state=PENDING, reason="Priority", priority=max(job.priority, 1))
+                if reason_to_leave(as_it_waited, self.config.eligible, now_s, owned=True) == RANKED:
                     self._ranked.add(job.id)  # it started between two cycles
         waiting = {job.id for job in there.values() if job.state in WAITING_STATES}
         self._excused |= (waiting & self._ranked) - ranked_now
@@ -94,7 +90,7 @@ class Shadow:
 
     def _counts(self, job: SlurmJob, now_s: float) -> bool:
         """Whether a job takes part: it requests GPUs of these partitions, and runs or waits for nodes only."""
-        if job.gpus < 1 or not any(p in self.begin.pool_of for p in job.partition.split(",")):
+        if job.gpus < 1 or not any(p in self.begin.cluster.pool_of for p in job.partition.split(",")):
             return False
         if job.state in RUNNING_STATES:
             return job.start_s is not None and job.submit_s >= self.begin.now_s - self.config.interval_s
@@ -104,7 +100,7 @@ class Shadow:
         """Mean waits of the ranked jobs since the beginning, realised and simulated."""
         begin = self.begin
         jobs = sorted(self._jobs.values(), key=lambda job: (max(job.submit_s, begin.t0_s), job.id))
-        rows, kept = compiled([*begin.running_jobs, *jobs], begin, self.config)
+        rows, kept = begin.cluster.compiled([*begin.running_jobs, *jobs], begin.t0_s)
         ranked = len((self._ranked - self._excused) & self._jobs.keys()) + len(self._elsewhere)
         if self._running - kept:  # a view's running jobs fit its cluster
             return Waits(0, 0.0, 0.0, ranked)
@@ -156,11 +152,6 @@ class Shadow:
         return could_start(resume(at_once, begin.layout, everyone, SchedulerConfig("fifo")), begin.layout, everyone)
 
 
-def _as_it_waited(job: SlurmJob) -> SlurmJob:
-    """A running job as it was in the queue."""
-    return replace(job, state=PENDING, reason="Priority", priority=max(job.priority, 1))
-
-
 @dataclass
 class Watchdog:
     """Compares at intervals, and reports when waits have been longer for too long."""
@@ -190,7 +181,7 @@ class Watchdog:
         self._next_s = view.now_s + rules.every_s
         self.last = waits = self.shadow.waits(view.now_s)
         without = f"{waits.left_out} left out that could not start on the initial nodes" if waits.left_out else ""
-        if waits.is_inconclusive:
+        if waits.left_out > waits.jobs:  # more than half of the ranked ones
             self.say(f"the watchdog restarts: {waits.jobs} ranked jobs to compare, {without}")
             self.shadow = Shadow(view, self.config, rules)
             self.shadow.watch(jobs, view.ranked, view.now_s)

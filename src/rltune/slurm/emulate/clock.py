@@ -30,6 +30,8 @@ from rltune.slurm.client import SPEED
 from rltune.slurm.emulate import packages
 
 FILE = "FAKETIME_TIMESTAMP_FILE"
+HOLDER_S = 5.0
+"""Longest time that the holder takes to make the clock."""
 PERMITS = 1 << 16
 """More than processes can be killed, or be at work, with the semaphore in their hands."""
 
@@ -89,9 +91,9 @@ def holder_command(speed: float) -> list[str]:
     return [packages.found("faketime"), "-f", f"+0 x{speed:g}", "sleep", "infinity"]
 
 
-def of_holder(pid: int, speed: float, timeout_s: float = 5.0) -> dict[str, str]:
+def of_holder(pid: int, speed: float) -> dict[str, str]:
     """Environment variables of the clock that a holder has made, read from its child; the clock is ready for all."""
-    deadline = time.monotonic() + timeout_s
+    deadline = time.monotonic() + HOLDER_S
     while time.monotonic() < deadline:
         with suppress(psutil.Error):
             for env in [child.environ() for child in psutil.Process(pid).children()]:

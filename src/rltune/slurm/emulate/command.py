@@ -81,7 +81,7 @@ class _Inside:
                 if self.kill_at is not None and time.monotonic() > self.kill_at:
                     self.process.kill()
         self.phase = "end"
-        end_all(keep=frozenset({self.slurm.supervisor}))
+        end_all(keep=self.slurm.supervisor)
         return status if status >= 0 else 128 - status
 
     def _watch(self, seen: set[str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rltune.config.cluster import ClusterConfig
 from rltune.config.load import load_cluster, project_root
 from rltune.errors import SlurmError, SlurmUnavailable
-from rltune.slurm.client import Client
+from rltune.slurm.client import TIMED_OUT, Client, run_command
 from rltune.slurm.emulate import clock, configure, database, packages
 from rltune.slurm.emulate.machine import free_ports, make_device, user_name
 from rltune.slurm.emulate.processes import Processes
@@ -191,7 +191,6 @@ class Emulation:
             (folders.spool / node.name).mkdir(exist_ok=True)
 
     def _start_munge(self, base: Mapping[str, str]) -> None:
-        self.say("munged")
         key = self.folders.root / "munge.key"
         key.write_bytes(secrets.token_bytes(1024))
         key.chmod(0o600)
@@ -206,8 +205,7 @@ class Emulation:
             f"--seed-file={run}/munged.seed",
             f"--log-file={log}",
         ]
-        self._processes.start("munged", argv, base, log)
-        self._until(self.folders.munge.exists, "munged", 10)
+        self._launch("munged", argv, base, self.folders.munge.exists, 10)
 
     def _wait_for_nodes(self) -> None:
         self.say(f"{len(self.nodes)} nodes, {sum(node.gpus for node in self.nodes)} GPUs: waiting for them")
@@ -255,33 +253,22 @@ class Emulation:
         """A client of this cluster; ``timeout_s`` is on the true clock."""
         return Client(self.conf, timeout_s, self.env)
 
-    def run(self, *argv: str | Path, stdin: str | None = None, timeout_s: float = 60.0) -> str:
+    def run(self, *argv: str | Path, stdin: str = "", timeout_s: float = 60.0) -> str:
         """Run a command with the cluster's environment to its end; what it printed.
 
         Raises SlurmError with its words where it fails.
         """
-        try:
-            done = subprocess.run(
-                [str(word) for word in argv],
-                env=self.env,
-                capture_output=True,
-                text=True,
-                timeout=timeout_s,
-                errors="replace",
-                **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
-            )
-        except subprocess.TimeoutExpired:
-            raise SlurmUnavailable(f"{argv[0]}: no answer within {timeout_s:g} s") from None
+        done = run_command([*map(str, argv)], self.env, timeout_s, stdin)
+        if done.returncode == TIMED_OUT:
+            raise SlurmUnavailable(f"{argv[0]}: no answer within {timeout_s:g} s")
         if done.returncode:
             raise SlurmError(f"{' '.join(map(str, argv))}: exit status {done.returncode}: {done.stderr.strip()[-800:]}")
         return done.stdout
 
     def start_controller(self, clear: bool = False) -> None:
         """Start slurmctld; ``clear``: without the jobs it knew."""
-        self.say("slurmctld")
         argv = [packages.found("slurmctld"), "-D", *(["-c"] if clear else [])]
-        self._processes.start("slurmctld", argv, self.env, self.log_of("slurmctld"))
-        self._until(lambda: self._quietly("scontrol", "ping"), "slurmctld", 30)
+        self._launch("slurmctld", argv, self.env, lambda: self._quietly("scontrol", "ping"), 30)
 
     def restart_controller(self) -> None:
         """End slurmctld orderly and start it again, with the jobs it knew."""
@@ -290,14 +277,10 @@ class Emulation:
 
     def start_accounting(self) -> None:
         """Start the database and slurmdbd."""
-        self.say("database (MariaDB)")
-        folders, env = self.folders, {**self.env, "MYSQL_UNIX_PORT": str(self.folders.mysql)}
-        argv = database.command(folders, self.user)
-        self._processes.start("mariadbd", argv, clock.without_clock(self.env), self.log_of("mariadbd"))
-        self._until(folders.mysql.exists, "mariadbd", 60)
-        self.say("slurmdbd")
-        self._processes.start("slurmdbd", [packages.found("slurmdbd"), "-D"], env, self.log_of("slurmdbd"))
-        self._until(lambda: self._quietly("sacctmgr", "--noheader", "list", "cluster"), "slurmdbd", 60)
+        socket, argv = self.folders.mysql, database.command(self.folders, self.user)
+        self._launch("mariadbd", argv, clock.without_clock(self.env), socket.exists, 60)
+        argv, env = [packages.found("slurmdbd"), "-D"], {**self.env, "MYSQL_UNIX_PORT": str(socket)}
+        self._launch("slurmdbd", argv, env, lambda: self._quietly("sacctmgr", "--noheader", "list", "cluster"), 60)
 
     def start_node(self, name: str) -> None:
         """Start a node's slurmd."""
@@ -337,6 +320,14 @@ class Emulation:
         except SlurmError:
             return False
         return True
+
+    def _launch(
+        self, name: str, argv: Sequence[str], env: Mapping[str, str], ready: Callable[[], bool], timeout_s: float
+    ) -> None:
+        """Start a daemon and wait until it is ready."""
+        self.say(name)
+        self._processes.start(name, argv, env, self.log_of(name))
+        self._until(ready, name, timeout_s)
 
     def _until(self, done: Callable[[], bool], daemon: str, timeout_s: float) -> None:
         """Wait for something to become true. Raises SlurmError when a daemon ends first, or after ``timeout_s``."""

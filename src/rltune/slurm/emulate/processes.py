@@ -20,7 +20,7 @@ class Processes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._orders = 0
+        self._calls = 0
         self._supervisor = subprocess.Popen(
             [sys.executable, "-I", supervisor.__file__],
             stdin=subprocess.PIPE,
@@ -37,20 +37,20 @@ class Processes:
 
     def start(self, name: str, argv: Sequence[str | Path], env: Mapping[str, str], log: Path) -> int:
         """Start a daemon in the foreground; what it says is added to ``log``. Its process id."""
-        return self._ask({"start": name, "argv": [str(a) for a in argv], "env": dict(env), "log": str(log)})
+        return self._ask("start", name, [str(word) for word in argv], dict(env), str(log))
 
     def kill(self, name: str, number: int, wait_s: float = 10.0) -> int | None:
         """Send a daemon a signal and wait for its end: its exit status, and :meth:`states` has it no more; None when it
         does not end."""
-        return self._ask({"kill": name, "signal": int(number), "wait_s": wait_s})
+        return self._ask("kill", name, int(number), wait_s)
 
     def states(self) -> dict[str, int | None]:
         """Each daemon's exit status, None while it runs."""
-        return self._ask({"states": True})
+        return self._ask("states")
 
     def remove_at_end(self, *paths: Path | str) -> None:
         """Files and folders to remove once all daemons have ended, also when this process is killed."""
-        self._ask({"remove_at_end": [str(path) for path in paths]})
+        self._ask("remove_at_end", *map(str, paths))
 
     def end(self, timeout_s: float = 120.0) -> None:
         """End every daemon and what they started; the files of ten thousand jobs take a while to remove.
@@ -71,27 +71,22 @@ class Processes:
                 if self._supervisor.stdout:
                     self._supervisor.stdout.close()
 
-    def _ask(self, order: dict) -> Any:
-        """The answer to one order; the answer to one that a signal broke off before is passed over."""
+    def _ask(self, call: str, *arguments: Any) -> Any:
+        """What a method of the supervisor returns; the answer to a call that a signal broke off before is passed over."""
         to, back = self._supervisor.stdin, self._supervisor.stdout
         assert to is not None and back is not None
         with self._lock:
-            self._orders += 1
-            order = {"number": self._orders, **order}
-            reply: dict = {}
-            while reply.get("number") != order["number"]:
-                try:
-                    if not reply:
-                        to.write(json.dumps(order) + "\n")
-                        to.flush()
-                    line = back.readline()
-                except (OSError, ValueError):
-                    line = ""
-                if not line:
-                    raise ClusterDied(
-                        "the emulated cluster's supervisor has ended: its daemons are gone; start it again"
-                    )
-                reply = json.loads(line)
+            self._calls += 1
+            order = {"number": self._calls, "call": call, "arguments": arguments}
+            try:
+                to.write(json.dumps(order) + "\n")
+                to.flush()
+                while (reply := json.loads(back.readline()))["number"] != self._calls:
+                    pass
+            except (OSError, ValueError):  # no line is no JSON
+                raise ClusterDied(
+                    "the emulated cluster's supervisor has ended: its daemons are gone; start it again"
+                ) from None
         if "error" in reply:
             raise SlurmError(f"the emulated cluster: {reply['error']}")
         return reply["is"]

@@ -1,7 +1,7 @@
 """Parent of an emulated cluster's daemons: a process of its own that ends them all when whoever started it is gone.
 
-It runs as a script, without the rest of the project, and takes its commands as lines of JSON on its standard input. The
-end of that input, by whatever cause, ends every process below it. As a "subreaper" it inherits processes whose parents
+It runs as a script, without the rest of the project, and takes calls of :class:`Supervisor` as lines of JSON on its standard
+input. The end of that input, by whatever cause, ends every process below it. As a "subreaper" it inherits processes whose parents
 ended (job steps of a killed slurmd), so that none escapes.
 """
 
@@ -31,9 +31,9 @@ def adopt_orphans() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
-def end_all(keep: frozenset[int] = frozenset(), grace_s: float = GRACE_S) -> None:
-    """End every descendant of this process but ``keep`` and theirs: politely, and after ``grace_s`` by force."""
-    deadline = time.monotonic() + grace_s
+def end_all(keep: int | None = None) -> None:
+    """End every descendant of this process but ``keep`` and those below it: politely, and after GRACE_S by force."""
+    deadline = time.monotonic() + GRACE_S
     asked: set[int] = set()
     while left := descendants(keep):
         forced = time.monotonic() > deadline
@@ -45,26 +45,25 @@ def end_all(keep: frozenset[int] = frozenset(), grace_s: float = GRACE_S) -> Non
                 except psutil.NoSuchProcess:
                     continue
         psutil.wait_procs(left, timeout=0.05)
-        reap(keep)
+        if keep is None:  # otherwise somebody waits for a child of this process
+            reap()
 
 
-def descendants(keep: frozenset[int] = frozenset()) -> list[psutil.Process]:
-    """Living processes below this one, without ``keep`` and those below them."""
+def descendants(keep: int | None) -> list[psutil.Process]:
+    """Living processes below this one, without ``keep`` and those below it."""
     below: dict[int, list[psutil.Process]] = defaultdict(list)
     for process in psutil.process_iter(["ppid", "status"]):  # one look at all: there may be thousands
         below[process.info["ppid"]].append(process)
     found, todo = [], [os.getpid()]
     while todo:
-        children = [child for child in below[todo.pop()] if child.pid not in keep]
+        children = [child for child in below[todo.pop()] if child.pid != keep]
         found += [child for child in children if child.info["status"] != psutil.STATUS_ZOMBIE]
         todo += [child.pid for child in children]
     return found
 
 
-def reap(keep: frozenset[int]) -> None:
-    """Let children that ended go; without ``keep`` any of them, whoever waits for it."""
-    if keep:
-        return
+def reap() -> None:
+    """Let children that ended go."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -130,19 +129,9 @@ class Supervisor:
         """Each daemon's exit status, None while it runs."""
         return {name: daemon.poll() for name, daemon in self.daemons.items()}
 
-    def answer(self, order: dict) -> object:
-        """Do what one line says."""
-        match order:
-            case {"start": name, "argv": argv, "env": env, "log": log}:
-                return self.start(name, argv, env, log)
-            case {"kill": name, "signal": number, "wait_s": wait_s}:
-                return self.kill(name, number, wait_s)
-            case {"remove_at_end": paths}:
-                self.leavings += paths
-                return len(self.leavings)
-            case {"states": _}:
-                return self.states()
-        raise ValueError(f"unknown order {order}")
+    def remove_at_end(self, *paths: str) -> None:
+        """Remove files and folders once all daemons have ended."""
+        self.leavings += paths
 
 
 def main() -> None:
@@ -155,9 +144,9 @@ def main() -> None:
     try:
         for line in sys.stdin:
             order = json.loads(line)
-            reply = {"number": order.get("number")}
+            reply = {"number": order["number"]}
             try:
-                reply["is"] = supervisor.answer(order)
+                reply["is"] = getattr(supervisor, order["call"])(*order["arguments"])
             except (OSError, KeyError) as error:
                 reply["error"] = f"{type(error).__name__}: {error}"
             print(json.dumps(reply), flush=True)

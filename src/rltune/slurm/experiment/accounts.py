@@ -11,6 +11,7 @@ import pandas as pd
 from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.experiment.submission import Submission
+from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
 from rltune.slurm.resources import gpus
 from rltune.slurm.values import Fault, Row, expand, shown
 
@@ -21,7 +22,7 @@ COMMAND = (
     *("sacct", "--allusers", "--allocations", "--noheader", "--parsable2", "--starttime=2000-01-01"),
     f"--format={','.join(FIELDS)}",
 )
-UNFINISHED = frozenset({"PENDING", "RUNNING", "COMPLETING", "REQUEUED", "RESIZING", "SUSPENDED"})
+UNFINISHED = WAITING_STATES | RUNNING_STATES
 LATE_S = 60.0
 """Real seconds that the database may take to record the last jobs."""
 SETTLED_S = 10.0

@@ -20,6 +20,7 @@ import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy, save_policy
 from rltune.config import ClusterConfig
+from rltune.config.deployment import INTERVAL_S
 from rltune.config.slurm import SlurmConfig
 from rltune.environment.features import width_of
 from rltune.errors import ClusterDied, SlurmError, SlurmUnavailable
@@ -27,7 +28,6 @@ from rltune.slurm.controller import Controller, Cycle
 from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation, packages
 from rltune.slurm.experiment.accounts import jobs_of
-from rltune.slurm.experiment.nodes import UNKILLABLE_S, Nodes
 from rltune.slurm.experiment.submission import Submission, submit_all
 from rltune.slurm.observe import observe
 from rltune.slurm.records import SlurmJob
@@ -44,21 +44,16 @@ WATCH_S = 0.5
 """Real seconds between two looks at the queue."""
 STALLED_S = 300.0
 """Real seconds without a start or an end, beyond the longest limit, after which a run has failed."""
+HANGING = "Kill task failed"
+"""Slurm's reason to take a node out of service because a job's last process did not end, which happens on a fast clock."""
+UNKILLABLE_S = 5.0
+"""Real seconds after which Slurm gives up on such a process; until then other jobs cannot use its nodes."""
+NODES_S = 5.0
+"""Real seconds between two looks at the nodes."""
 SAY_S = 20.0
 """Real seconds between two lines of progress."""
 COUNTED = ("ranked", "running", "changed", "refused", "released", "read_s", "decide_s", "write_s")
 """What is recorded of a cycle of the controller."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """Who orders the queue: a policy through a controller."""
-
-    policy: TrainedPolicy
-    base_policy: str
-    """Order of the jobs beyond those that the policy ranks."""
-    placement: str = "best_fit"
-    interval_s: float = 60.0
 
 
 def policy_of_rule(rule: str) -> TrainedPolicy:
@@ -79,7 +74,7 @@ class Conducted:
     ranked, running, changed, refused, released, read_s, decide_s, write_s (real seconds)."""
     facts: dict[str, Any]
     """simulated_s (from the beginning to the last end) and true_s (real seconds); drift_s (how far the cluster's clock is
-    behind at the end); slurm (version); resumed (nodes, rltune.slurm.experiment.nodes)."""
+    behind at the end); slurm (version); resumed (nodes that Slurm took out of service for a hanging process, once per time)."""
 
 
 def settings(speed: float) -> dict[str, str]:
@@ -91,7 +86,8 @@ def settings(speed: float) -> dict[str, str]:
 def conduct(
     cluster: ClusterConfig,
     submissions: Sequence[Submission],
-    order: Order | None,
+    policy: TrainedPolicy | None,
+    placement: str,
     speed: float,
     log: Path,
     say: Callable[[str], None] = print,
@@ -99,6 +95,8 @@ def conduct(
     """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
 
     Args:
+        policy: orders the queue through a controller; None: Slurm does by itself.
+        placement: the controller's.
         log: file for the controller's log; if the run fails, the daemons' logs are kept next to it.
         say: prints progress, and that the cluster could not be stopped, which is no error at that point.
 
@@ -113,12 +111,12 @@ def conduct(
         options = {"accounting": True, "accounts": accounts, "speed": speed, "settings": settings(speed)}
         slurm = Emulation(cluster, **options, small_first=True)
         with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
-            driver = _Driver(slurm, order, Path(folder), words.write) if order is not None else None
+            driver = _Driver(slurm, policy, placement, Path(folder), words.write) if policy is not None else None
             if driver is not None:
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
             longest_s = max(job.limit_s for job in submissions)
-            watch = _Watch(slurm, driver, longest_s, began_s, say, Nodes(slurm, say))
+            watch = _Watch(slurm, driver, longest_s, began_s, say)
             try:
                 if driver is not None:
                     driver.start(began_s)
@@ -128,7 +126,7 @@ def conduct(
                 if driver is not None:
                     driver.end()
                 facts = {"true_s": time.monotonic() - began, "drift_s": _drift_s(slurm)}
-                facts |= {"slurm": slurm.client().version(), "resumed": watch.nodes.resumed}
+                facts |= {"slurm": slurm.client().version(), "resumed": watch.resumed}
                 jobs = jobs_of(slurm, submissions, began_s)
             except BaseException as error:
                 _keep_logs(slurm, log)
@@ -195,15 +193,18 @@ def _keep_logs(slurm: Emulation, log: Path) -> None:
 
 @dataclass
 class _Watch:
-    """Checks that daemons and controller work, and prints progress."""
+    """Checks that daemons and controller work, resumes nodes, for which Slurm would wait for an administrator, and prints
+    progress."""
 
     slurm: Emulation
     driver: _Driver | None
     longest_s: float
     began_s: float
     say: Callable[[str], None]
-    nodes: Nodes
+    resumed: list[str] = field(default_factory=list)
+    """Names of nodes, once per time."""
     _looked: float = 0.0
+    _looked_at_nodes: float = field(default_factory=time.monotonic)
     _moved: float = field(default_factory=time.monotonic)
     _state: tuple[int, int] = (-1, -1)
     _said: float = field(default_factory=time.monotonic)
@@ -222,7 +223,9 @@ class _Watch:
         now = self._looked = time.monotonic()
         if ended := self.slurm.ended():
             raise ClusterDied(_ended(self.slurm, ended))
-        self.nodes.look()
+        if now - self._looked_at_nodes >= NODES_S:
+            self._looked_at_nodes = now
+            self.resume_nodes()
         state = self._queue()  # before the controller, which cannot go on either if Slurm does not answer
         if self.driver is not None:
             self.driver.check()
@@ -239,6 +242,15 @@ class _Watch:
             hours = (self.slurm.now() - self.began_s) / 3600
             self.say(f"{hours:.1f} h of the cluster's clock: {state[0]} jobs wait, {state[1]} run")
         return sum(state)
+
+    def resume_nodes(self) -> None:
+        """Put nodes back into service that Slurm took out because of a hanging process."""
+        for line in sorted(set(self.slurm.run("sinfo", "--Node", "--noheader", "--format=%N|%T|%E").splitlines())):
+            name, state, reason = line.split("|", 2)
+            if reason.strip() == HANGING and state.startswith("drain"):
+                self.slurm.set_node(name, "RESUME")
+                self.resumed.append(name)
+                self.say(f"a process of a job on {name} did not end, and Slurm took the node out of service: resumed")
 
     def _queue(self) -> tuple[int, int]:
         """(Waiting, running) jobs."""
@@ -267,21 +279,22 @@ class _Timed(Controller):
 class _Driver:
     """The controller's service in a thread."""
 
-    def __init__(self, slurm: Emulation, order: Order, folder: Path, write: Callable[[str], object]) -> None:
-        save_policy(folder / "policy.npz", order.policy)
+    def __init__(
+        self, slurm: Emulation, policy: TrainedPolicy, placement: str, folder: Path, write: Callable[[str], object]
+    ) -> None:
+        save_policy(folder / "policy.npz", policy)
         partitions = sorted({node.partition for node in slurm.nodes})
         self.config = SlurmConfig.model_validate(
             {
                 "policy": str(folder / "policy.npz"),
                 "eligible": {"partitions": partitions},
-                "interval_s": order.interval_s,
-                "base_policy": order.base_policy,
-                "placement": order.placement,
+                "interval_s": INTERVAL_S,
+                "placement": placement,
                 "state_directory": str(folder / "state"),
                 "watchdog": None,  # the experiment is to show the order to its end
             }
         )
-        self.slurm, self.order, self.said = slurm, order, []
+        self.slurm, self.policy, self.said = slurm, policy, []
         self.controller = _Timed(
             self.config,
             slurm.client(),
@@ -313,7 +326,7 @@ class _Driver:
         ]
         view = observe(jobs, self.controller.slurm.nodes().records, self.config, now_s + 60.0)
         assert view is not None
-        decide(view, self.order.policy, self.config)
+        decide(view, self.policy, self.config)
 
     def start(self, began_s: float) -> None:
         """Start the controller."""

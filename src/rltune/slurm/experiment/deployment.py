@@ -11,12 +11,12 @@ import pandas as pd
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.workload import Workload
 from rltune.config.context import Run
-from rltune.config.deployment import INTERVAL_S, Deployment
+from rltune.config.deployment import Deployment
 from rltune.errors import ClusterDied, ConfigError
 from rltune.evaluation.studies.deployment_simulated import first_jobs
 from rltune.slurm.emulate import packages
 from rltune.slurm.emulate.configure import partition_name
-from rltune.slurm.experiment.conduct import Conducted, Order, conduct, policy_of_rule
+from rltune.slurm.experiment.conduct import Conducted, conduct, policy_of_rule
 from rltune.slurm.experiment.submission import Submission, account_of
 
 TRIES = 2
@@ -49,18 +49,6 @@ def submissions(run: Run, workload: Workload, repetition: int) -> list[Submissio
     return found
 
 
-def order_of(run: Run, scheduler: str, policy: TrainedPolicy | None) -> Order | None:
-    """Who orders the queue under a scheduler; None: Slurm itself. ``policy``: the agent, under `rltune`."""
-    cell = run.config.deployed_cell()
-    placement = "lookahead" if cell.placement == "lookahead" else "best_fit"
-    if scheduler == "slurm":
-        return None
-    if scheduler != "rltune":
-        return Order(policy_of_rule(scheduler), scheduler, placement, INTERVAL_S)
-    assert policy is not None
-    return Order(policy, policy.facts.get("scheduler", {}).get("policy", cell.policy), placement, INTERVAL_S)
-
-
 def deploy(
     run: Run,
     workload: Workload,
@@ -70,18 +58,20 @@ def deploy(
     log: Path,
     say: Callable[[str], None] = print,
 ) -> Conducted:
-    """One run on real daemons; its facts have ``tries``, and ``retries`` with the reasons.
+    """One run on real daemons, ordered by Slurm (scheduler `slurm`), by ``policy`` (`rltune`) or by a rule; its facts have ``tries``, and ``retries`` with the reasons.
 
     A run whose cluster fails by itself is repeated, TRIES times in all. Raises SlurmError if a controller fails, the last
     try does, or Slurm's packages are missing. ``log``: the controller's log; a failed run keeps the daemons' logs next to it.
     """
     settings, retries = run.config.deployment or Deployment(), []
-    cluster = run.clusters[run.config.deployed_cell().cluster]
-    jobs, order = submissions(run, workload, repetition), order_of(run, scheduler, policy)
+    cell, jobs = run.config.deployed_cell(), submissions(run, workload, repetition)
+    placement = "lookahead" if cell.placement == "lookahead" else "best_fit"
+    if scheduler != "rltune":
+        policy = None if scheduler == "slurm" else policy_of_rule(scheduler)
     while True:
         path = log.with_name(f"{log.stem}.{len(retries) + 1}{log.suffix}")
         try:
-            done = conduct(cluster, jobs, order, settings.speed, path, say)
+            done = conduct(run.clusters[cell.cluster], jobs, policy, placement, settings.speed, path, say)
         except ClusterDied as error:
             retries.append(str(error))
             if len(retries) == TRIES:
