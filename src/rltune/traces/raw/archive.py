@@ -145,6 +145,26 @@ def holds(folder: Path, member: str, archives: tuple[str, ...] = ()) -> bool:
     return True
 
 
+def one_file(folder: Path, patterns: tuple[str, ...], what: str) -> Path:
+    """The one file: ``folder`` itself if it is a file, else the only one in it whose name fits one of ``patterns``.
+
+    Raises:
+        DataError: there is none, or more than one.
+    """
+    if folder.is_file():
+        return folder
+    if not folder.exists():
+        raise DataError(f"{folder}: no such file or folder; expected {what}.")
+    found = sorted({p for pattern in patterns for p in folder.rglob(pattern) if p.is_file()})
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
+        raise DataError(f"{folder}: expected {what} ({' or '.join(patterns)}), found {present}.")
+    names = ", ".join(p.name for p in found[:10])
+    raise DataError(f"{folder}: found {len(found)} files, {names}; expected one. Give the file itself as `path`.")
+
+
 def is_archive(path: Path) -> bool:
     """Whether a file of that name holds other files."""
     return path.name.endswith((".tar", ".tar.gz", ".tgz", ".zip"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import difflib
 import io
-import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
@@ -17,6 +17,7 @@ import pyarrow.csv
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
+from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.encoding import NOT_UTF_8, Utf8
 
 BLOCK = 1 << 22
@@ -41,6 +42,8 @@ def csv_blocks(
     names: list[str] | None = None,
     keep: Collection[str] | None = None,
     needed: Mapping[str, str | None] | None = None,
+    delimiter: str = ",",
+    quoted: bool = True,
 ) -> Iterator[pa.Table]:
     """Read a CSV as text, in tables of some ten thousand rows each, for files that do not fit the memory; at least one.
 
@@ -53,25 +56,29 @@ def csv_blocks(
     Args:
         stream: binary stream, at its beginning.
         where: how messages name the file.
+        audit: gets the rows read and left out, and what is noted.
         names: column names of a file without a header row.
-        keep: the only columns wanted (those of them that the file has).
-        needed: columns that the header must name, once, and what each is needed for (None: it may lack). Of others of
-            one name, the later ones get ``.1``, ``.2``, ….
+        keep: the only columns wanted.
+        needed: columns that the header must name, once, and what each is needed for (None: it may lack); the others are
+            left out.
+        delimiter: of a file without a header row.
+        quoted: whether quotes and words for null mean anything.
 
     Raises:
         DataError: empty file, not a CSV, a column missing or named twice, or a last row cut off.
     """
-    text = Utf8(stream, where, quoted=True)
-    lines, delimiter = io.BufferedReader(text, BLOCK), ","
-    has_header = names is None
+    text = Utf8(stream, where, quoted)
+    lines, has_header = io.BufferedReader(text, BLOCK), names is None
     if names is None:
-        delimiter, names = _header(lines, where, needed or {})
-    columns = [c for c in names if keep is None or c in keep]
+        delimiter, names, columns = _header(lines, where, needed or {})
+        parsed = names
+    else:
+        parsed = columns = list(keep or names)
     yield pa.table({c: pa.array([], pa.large_string()) for c in columns})
     bad, rows, stray = _BadRows(), 0, 0
     try:
-        for batch in _parsed(lines, names, columns, delimiter, bad):
-            table = _tidied(pa.Table.from_batches([batch]), delimiter, len(names))
+        for batch in _parsed(lines, names, parsed, delimiter, quoted, bad):
+            table = _tidied(pa.Table.from_batches([batch]), delimiter, len(names)).select(columns)
             rows, stray = rows + table.num_rows, stray + batch.num_rows - table.num_rows
             if table.num_rows:
                 yield table
@@ -101,6 +108,13 @@ def delimiter_of(line: str) -> str:
     return max(",|;\t", key=line.count)
 
 
+def first_line(path: Path) -> tuple[str, str]:
+    """The first line of a file that is not empty ("" where there is none), and how messages name the file."""
+    with open_member(path, path.name) as (stream, where):
+        lines = io.BufferedReader(Utf8(stream, where))
+        return next((line.decode().strip("\n") for line in lines if line.strip()), ""), where
+
+
 class _BadRows:
     """Rows that have not the header's number of fields, counted."""
 
@@ -115,8 +129,8 @@ class _BadRows:
         return "skip"
 
 
-def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> tuple[str, list[str]]:
-    """Delimiter and column names from the first line that is not empty."""
+def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> tuple[str, list[str], list[str]]:
+    """Delimiter, column names and those of them that are needed, from the first line that is not empty."""
     line = b"\n"
     while line and not line.strip():
         line = lines.readline()
@@ -141,12 +155,8 @@ def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> t
             f"{where}: column {', '.join(map(repr, twice))} is in the header more than once; expected each column that "
             "is read once. Rename the others in the file."
         )
-    names: list[str] = []
-    for i, name in enumerate(named):
-        plain = name or f"Unnamed: {i}"
-        choices = itertools.chain([plain], (f"{plain}.{k}" for k in itertools.count(1)))
-        names.append(next(n for n in choices if n not in names and (n == name or n not in named)))
-    return delimiter, names
+    names = [name if name in needed else f"{i} {name}" for i, name in enumerate(named)]  # so that none comes twice
+    return delimiter, names, [name for name in named if name in needed]
 
 
 def missing_column(where: str, column: str, purpose: str, available: list[str]) -> DataError:
@@ -162,19 +172,21 @@ def missing_column(where: str, column: str, purpose: str, available: list[str]) 
 
 
 def _parsed(
-    lines: IO[bytes], names: list[str], columns: list[str], delimiter: str, bad: _BadRows
+    lines: IO[bytes], names: list[str], columns: list[str], delimiter: str, quoted: bool, bad: _BadRows
 ) -> Iterator[pa.RecordBatch]:
     if not lines.peek(1):
         return
     yield from pyarrow.csv.open_csv(
         pa.PythonFile(lines, "r"),
         pyarrow.csv.ReadOptions(use_threads=False, column_names=names, block_size=BLOCK),
-        pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=bad),
+        pyarrow.csv.ParseOptions(
+            delimiter=delimiter, quote_char=quoted and '"', newlines_in_values=quoted, invalid_row_handler=bad
+        ),
         pyarrow.csv.ConvertOptions(
             check_utf8=False,
             column_types=dict.fromkeys(names, pa.large_string()),
             include_columns=columns,
-            null_values=NULLS,
+            null_values=NULLS if quoted else [""],
             strings_can_be_null=True,
         ),
     )
