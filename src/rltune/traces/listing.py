@@ -9,7 +9,7 @@ from rltune.config.load import load_trace
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import RLTuneError
 from rltune.traces.fetch import Manifest, by_hand, given_file
-from rltune.traces.fetch.progress import size_text
+from rltune.traces.progress import size_text
 
 UNKNOWN = "unknown"
 """Size of files not there yet that no configuration states; their owners publish none to the byte."""

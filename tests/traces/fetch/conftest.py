@@ -10,7 +10,8 @@ import pytest
 from fetch_server import QUICK, Site, start
 
 from rltune.errors import DataError
-from rltune.traces.fetch import download as downloads, obtain, progress
+from rltune.traces import progress
+from rltune.traces.fetch import download as downloads, obtain
 
 
 @pytest.fixture

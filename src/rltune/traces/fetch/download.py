@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.progress import Progress, say, size_text, time_text
+from rltune.traces.progress import Progress, say, size_text, time_text
 
 BY_HAND = "RLTUNE_TRACE_FILES"
 """Environment variable: a folder of files fetched by hand, each there or in a sub-folder with the trace's name."""
@@ -271,11 +271,11 @@ def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int
             raise DataError(f"{part.path.parent}: {size_text(free)} free, {file.name} needs {size_text(total)}.")
         part.begin(note)
         chunks = itertools.chain([first], chunks)
-    progress = Progress(file.name, have, total)
+    progress = Progress(f"downloading {file.name}", total, have)
     with open(part.path, "ab") as out:
         for chunk in chunks:
             out.write(chunk)
-            progress.add(len(chunk))
+            progress.reached(out.tell())
     if total is not None and part.size != total:
         raise Fault(f"the connection ended after {part.size} of {total} bytes")
     return bool(have)

@@ -12,9 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import sys
 import tarfile
-import time
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -23,14 +21,12 @@ from pathlib import Path
 from typing import IO
 
 from rltune.errors import DataError
+from rltune.traces.progress import Progress, size_text
 
 MOST_EXPANSION = 200
 """Bytes out for each byte in. Traces pack 5- to 40-fold; DEFLATE can do 1,032-fold, and only on bytes all alike."""
 FREE_BYTES = 1 << 26
 """Below this much nothing is refused: little files may be all alike."""
-EVERY_S = 5.0
-"""Seconds between two lines of progress."""
-
 _GZIP = b"\x1f\x8b"
 BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
 """What damaged archives raise."""
@@ -87,9 +83,9 @@ class _Watched(io.RawIOBase):
     """A stream that says every few seconds how far it is, and stops where it expands absurdly."""
 
     def __init__(self, stream: IO[bytes], packed: IO[bytes], where: str) -> None:
-        self._stream, self._packed, self._where = stream, packed, where
+        self._stream, self._packed, self._where, self._out = stream, packed, where, 0
         self._size = os.fstat(packed.fileno()).st_size
-        self._out, self._said = 0, time.monotonic()
+        self._progress = Progress(f"reading {where}", self._size)
 
     def readable(self) -> bool:
         return True
@@ -97,17 +93,12 @@ class _Watched(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:
         count = self._stream.readinto(buffer)
         self._out += count
-        done = self._packed.tell()
         if self._out > FREE_BYTES and self._out > MOST_EXPANSION * self._size:
             raise DataError(
-                f"{self._where}: {self._size / 1e6:,.1f} MB expand to {self._out / 1e6:,.0f} MB or more; expected at most "
+                f"{self._where}: {size_text(self._size)} expand to {size_text(self._out)} or more; expected at most "
                 f"{MOST_EXPANSION}-fold, so this is no trace. Obtain the file again, or unpack it by hand if you trust it."
             )
-        if time.monotonic() - self._said >= EVERY_S:
-            self._said = time.monotonic()
-            share = f"{done / 1e6:,.0f} of {self._size / 1e6:,.0f} MB ({done / max(self._size, 1):.0%})"
-            sys.stdout.write(f"reading {self._where}: {share}\n")  # one write: lines of two stages stay apart
-            sys.stdout.flush()
+        self._progress.reached(self._packed.tell())
         return count
 
 
