@@ -45,10 +45,7 @@ class Audit:
         """Raise ``AssertionError`` unless every row read was either kept or left out for a reason."""
         out = sum(self.left_out.values())
         if self.rows_read != self.rows_kept + out:
-            raise AssertionError(
-                f"audit does not add up: {self.rows_read} rows read, {self.rows_kept} kept and {out} left out "
-                f"({self.left_out})"
-            )
+            raise AssertionError(f"audit does not add up: {self}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; ``Audit(**values)`` is its inverse."""

@@ -53,7 +53,7 @@ def fails(get: Callable, tmp_path: Path) -> Callable[..., str]:
         names = {p.name for p in (tmp_path / "raw" / "d").iterdir()}
         assert names <= {"data.zip.part", "data.zip.part.json"}
         text = str(error.value)
-        for part in ("trace d: could not obtain data.zip; expected", "By hand: download", "RLTUNE_TRACE_FILES"):
+        for part in ("trace d: could not obtain data.zip; expected", "By hand: put it at", "RLTUNE_TRACE_FILES"):
             assert part in text
         assert str(tmp_path / "raw" / "d" / "data.zip") in text and "\n" not in text
         return text

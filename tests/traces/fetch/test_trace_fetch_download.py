@@ -221,7 +221,7 @@ def test_a_page_or_a_git_lfs_pointer_in_place_of_the_file(
 
 def test_a_file_of_unknown_length(site: Site, get: Callable, fails: Callable) -> None:
     site.answers["data.zip"] = chunked(DATA, whole=False)
-    assert re.search(r"the connection ended before the file did: .* \(3 attempts\)", fails())
+    assert re.search(r"data.zip: .* \(3 attempts\)", fails())
     site.answers["data.zip"] = file(DATA, length=False)
     assert "does not say how long it is" in fails()
     site.answers["data.zip"] = file(DATA, length=False, upto=9_000)
@@ -242,7 +242,7 @@ def test_a_silent_connection_is_given_up_and_continued(site: Site, get: Callable
     assert "http://127.0.0.1:9/data.zip: Connection refused (3 attempts)" in fails("http://127.0.0.1:9/data.zip")
     site.answers["data.zip"] = in_turn(file(DATA, upto=9_000, stall=True), file(DATA))
     assert get(policy=replace(QUICK, timeout_s=(10, 0.3))) == DATA
-    assert "no byte for 0.3 s" in capsys.readouterr().out and site.log[1].range
+    assert "timed out" in capsys.readouterr().out and site.log[1].range
 
 
 def test_attempts_that_get_further_do_not_count(site: Site, get: Callable) -> None:

@@ -60,9 +60,8 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
                 with tarfile.open(fileobj=watched, mode="r|", bufsize=1 << 20) as archive:
                     yield _tar_member(path, member, archive), where
     except BROKEN as error:
-        raise DataError(
-            f"{where}: truncated or damaged ({type(error).__name__}: {error}). Delete {path.name} and obtain it again."
-        ) from None
+        reason = f"{type(error).__name__}: {error}"
+        raise DataError(f"{where}: truncated or damaged ({reason}). Obtain {path.name} again.") from None
     except OSError as error:
         raise DataError(f"{where}: cannot be read ({error.strerror or error}).") from None
 
@@ -94,9 +93,9 @@ class _Watched(io.RawIOBase):
         count = self._stream.readinto(buffer)
         self._out += count
         if self._out > FREE_BYTES and self._out > MOST_EXPANSION * self._size:
+            found = f"{size_text(self._size)} expand to {size_text(self._out)} or more"
             raise DataError(
-                f"{self._where}: {size_text(self._size)} expand to {size_text(self._out)} or more; expected at most "
-                f"{MOST_EXPANSION}-fold, so this is no trace. Obtain the file again, or unpack it by hand if you trust it."
+                f"{self._where}: {found}; expected at most {MOST_EXPANSION}-fold. Unpack it if you trust it."
             )
         self._progress.reached(self._packed.tell())
         return count
@@ -180,9 +179,7 @@ def _zip_member(path: Path, member: str, archive: zipfile.ZipFile) -> IO[bytes]:
             try:
                 return archive.open(info)
             except RuntimeError as error:  # encrypted, or packed in an unknown way
-                raise DataError(
-                    f"{path}: {member}: cannot be unpacked ({error}); unpack it by hand, or obtain it again."
-                ) from None
+                raise DataError(f"{path}: {member}: cannot be unpacked ({error}); unpack it by hand.") from None
     raise DataError(f"{path}: holds no file {member}; it holds {', '.join(map(repr, archive.namelist()[:10]))}.")
 
 

@@ -88,10 +88,8 @@ def csv_blocks(
     too_long, too_short = bad.count[LONG], bad.count[SHORT]
     last = bad.last if bad.last and bad.last.number == rows + stray + bad.count.total() else None
     if text.open_end and last and last.actual_columns < len(names):
-        raise DataError(
-            f"{where}: truncated: the last row has {last.actual_columns} of {len(names)} fields and no end of line "
-            f"({last.text[-60:]!r}). Obtain the file again."
-        )
+        found = f"{last.actual_columns} of {len(names)} fields and no end of line ({last.text[-60:]!r})"
+        raise DataError(f"{where}: truncated: the last row has {found}. Obtain the file again.")
     empty = text.empty + bad.count[EMPTY]
     read = max(text.lines + text.open_end - empty - has_header, rows + stray + too_long + too_short)
     audit.read(read)
@@ -138,8 +136,7 @@ def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> t
         raise DataError(f"{where}: the file is empty; expected CSV rows. Obtain the file again.")
     if b"\x00" in line:
         raise DataError(
-            f"{where}: not text (the header holds zero bytes); expected CSV as UTF-8 text. Save it as CSV, or unpack it "
-            "if it is compressed (gzip need not be)."
+            f"{where}: not text (the header holds zero bytes); expected CSV. Unpack it if it is compressed."
         )
     text = line.decode().rstrip("\n")
     delimiter = delimiter_of(text)
@@ -152,8 +149,7 @@ def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> t
             raise missing_column(where, column, purpose, named)
     if twice := sorted({c for c in needed if named.count(c) > 1}):
         raise DataError(
-            f"{where}: column {', '.join(map(repr, twice))} is in the header more than once; expected each column that "
-            "is read once. Rename the others in the file."
+            f"{where}: column {', '.join(map(repr, twice))} is in the header more than once; expected once."
         )
     names = [name if name in needed else f"{i} {name}" for i, name in enumerate(named)]  # so that none comes twice
     return delimiter, names, [name for name in named if name in needed]
@@ -165,10 +161,7 @@ def missing_column(where: str, column: str, purpose: str, available: list[str]) 
     near = [lower[c] for c in difflib.get_close_matches(column.lower(), list(lower), n=3, cutoff=0.4)]
     hint = f"nearest: {', '.join(near)}; " if near else ""
     listed = ", ".join(available[:30]) + (", …" if len(available) > 30 else "")
-    return DataError(
-        f"{where}: column {column!r} ({purpose}) is not in the file; {hint}its columns are: {listed}. "
-        "Correct the column's name in the trace's configuration, or the file."
-    )
+    return DataError(f"{where}: column {column!r} ({purpose}) is not in the file; {hint}its columns are: {listed}.")
 
 
 def _parsed(

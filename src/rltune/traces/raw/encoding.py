@@ -60,10 +60,8 @@ class Utf8(io.RawIOBase):
             try:
                 text = self._decoder.decode(chunk, final=self._ended)
             except UnicodeError as error:
-                raise DataError(
-                    f"{self._where}: begins with the mark of {self._name.upper()} and is not ({error}). Save it "
-                    "as UTF-8, or obtain it again."
-                ) from None
+                begins = f"{self._where}: begins with the mark of {self._name.upper()}"
+                raise DataError(f"{begins} and is not ({error}). Save it as UTF-8.") from None
             if not text.isascii():
                 text, escaped = _ESCAPED.subn(lambda byte: chr(ord(byte[0]) - 0xDC00), text)
                 self.latin_1 += escaped

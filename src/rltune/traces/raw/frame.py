@@ -75,7 +75,4 @@ def refuse_mostly_bad(values: pd.Series, bad: np.ndarray, what: str, expected: s
     given = int(values.notna().sum())
     if bad.sum() * 2 > given:
         example = str(values[bad].iloc[0])[:60]
-        raise DataError(
-            f"{what}: {bad.sum()} of {given} values are not {expected} (first: {example!r}). Correct the column's name "
-            "in the trace's configuration, or the file."
-        )
+        raise DataError(f"{what}: {bad.sum()} of {given} values are not {expected} (first: {example!r}).")

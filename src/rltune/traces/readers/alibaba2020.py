@@ -69,7 +69,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     asked = instances * amount["plan_gpu"] / 100
     gpus, shared = whole_gpus(asked, trace.gpu_share, audit)
     status = tasks["status"].fillna("without status")
-    other = (status != "Terminated").to_numpy()
+    named = "task " + status.where(status.isin([*STATUS, "Waiting"]), "of unknown status")
     unusable = reasons(
         len(tasks),
         ("task's job is not in the job table", tasks["job"] != "both"),
@@ -88,9 +88,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "gpu_type": gpu_type,
         "wait_s": start - tasks["submit"],
         "status": status.map(STATUS),
-        "unusable": np.where(
-            other, "task " + status.where(status.isin([*STATUS, "Waiting"]), "of unknown status"), unusable
-        ),
+        "unusable": np.where(status != "Terminated", named, unusable),
     }
     return raw_frame(columns, len(tasks))
 
@@ -155,15 +153,11 @@ def _pass_on(side: Audit, name: str, audit: Audit) -> None:
 def _table(
     folder: Path, name: str, columns: list[str], audit: Audit, keep: Collection[str] | None = None
 ) -> tuple[pd.DataFrame, str]:
-    """One headerless table, from ``<name>.csv`` lying there or inside ``<name>.tar.gz``, and how messages name it.
-
-    A header row is refused, and a table of fewer or more columns.
-    """
+    """One headerless table, and how messages name it. A header row is refused, and another number of columns."""
     with open_member(folder, f"{name}.csv", (f"{name}.tar.gz",)) as (stream, where):
         table = read_csv_text(stream, where, audit, names=columns, keep=keep)
-    expected = f"expected {','.join(columns)} without header. Obtain the file again."
     if table.empty:
-        raise DataError(f"{where}: no rows with {len(columns)} columns; {expected}")
+        raise DataError(f"{where}: no rows with {len(columns)} columns; expected {','.join(columns)} without header.")
     if table.iloc[0, 0] == table.columns[0]:
         raise DataError(f"{where}: has a header row; the PAI tables have none. Delete the first line.")
     return table, where

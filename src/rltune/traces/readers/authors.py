@@ -90,20 +90,14 @@ def _variant(line: str, where: str, part: str | None) -> tuple[str, list[str]]:
     if not line:
         raise DataError(f"{where}: the file is empty; expected CSV rows. Obtain the file again.")
     if line.split(",")[0].strip().strip('"').lower() in ("job_id", "jobid", "job_number"):
-        raise DataError(
-            f"{where}: has a header row; the authors' CSVs have none. Delete the first line, "
-            "or read the file as format csv with a column map."
-        )
+        raise DataError(f"{where}: has a header row; the authors' CSVs have none. Read it as format csv.")
     fields = line.count(",") + 1
     by_fields = {len(names): name for name, names in VARIANTS.items()}
     variant = part or by_fields.get(fields)
     if fields not in by_fields or len(VARIANTS[variant]) > fields:
         expected = " or ".join(f"{n} ({name})" for n, name in by_fields.items())
-        raise DataError(
-            f"{where}: the first row has {fields} fields; expected {expected}"
-            + (f", and `part: {part}` asks for {len(VARIANTS[part])}" if part else "")
-            + ". Is it one of the authors' formatted CSVs? Else read it as format csv with a column map."
-        )
+        asked = f", and `part: {part}` asks for {len(VARIANTS[part])}" if part else ""
+        raise DataError(f"{where}: the first row has {fields} fields; expected {expected}{asked}.")
     names = VARIANTS[variant]
     return variant, names + ["surplus"] * (fields - len(names))
 

@@ -125,10 +125,8 @@ class _Source:
         if UNITS[name] is not SECONDS or not self._mostly_clock(text):
             return numbers(text, name, self.audit, self.where) * factor
         if column.unit not in (None, "s"):
-            raise ConfigError(
-                f"columns.{name}.unit: found {column.unit!r}, which goes with numbers; {self.where} has durations "
-                "as [d-]hh:mm:ss there. Leave the unit out."
-            )
+            found = f"columns.{name}.unit: found {column.unit!r}, which goes with numbers"
+            raise ConfigError(f"{found}; {self.where} has durations as [d-]hh:mm:ss there. Leave the unit out.")
         found = slurm.seconds(text)
         self.audit.note(f"{name} not a duration", (np.isnan(found) & text.notna().to_numpy()).sum())
         return found * factor
@@ -151,9 +149,7 @@ class _Source:
             self.audit.note(f"{name} read as dates written YYYYMMDD or YYYYMMDDhhmmss", (dates != text).sum())
             text = dates
         if column.factor != 1:
-            raise ConfigError(
-                f"columns.{name}.factor: goes with numeric times; {self.where} has wall-clock times there."
-            )
+            raise ConfigError(f"columns.{name}.factor: goes with numbers; {self.where} has wall-clock times there.")
         zone = column.time_zone or self.trace.time_zone
         return wall_clock_to_unix(text, zone, name, self.audit, not_before, self.where)
 
@@ -172,8 +168,7 @@ class _Source:
                 raise DataError(
                     f"{self.where}: submit_s: {late.sum()} of {len(since)} values are after the year 2200 if read as "
                     f"seconds since 1970 (first: {text[late].iloc[0]!r}); they look like {what}. Write "
-                    f"`submit_s: {{column: {column.column}, {write}}}` in the trace's configuration, and the same for "
-                    "other times in that unit."
+                    f"`submit_s: {{column: {column.column}, {write}}}` in the trace's configuration."
                 )
 
     @staticmethod

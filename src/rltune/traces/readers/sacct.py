@@ -62,7 +62,6 @@ COMMAND = (
     f"--format={FORMAT} > jobs.txt"
 )
 PATTERNS = ("*sacct*", "*.txt", "*.txt.gz")
-RUN = ("ElapsedRaw", "Elapsed", "Start and End")
 GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
 KNOWN = (*FORMAT.split(","), *"JobIDRaw,Elapsed,Timelimit,AllocNodes,ReqNodes,NCPUS,AllocGRES,ReqGRES".split(","))
 STATUS = {
@@ -143,9 +142,7 @@ def _table(path: Path, audit: Audit) -> tuple[pd.DataFrame, str]:
     step = log["JobID"].str.contains(".", regex=False)
     audit.leave_out("step of a job (123.batch, 123.0, …): part of its job", step.sum())
     if step.all():
-        raise DataError(
-            f"{where}: no jobs in rows of {len(names)} fields below the header; expected the text of: {COMMAND}"
-        )
+        raise DataError(f"{where}: no jobs in rows of {len(names)} fields; expected the text of: {COMMAND}")
     return log[~step].reset_index(drop=True), where
 
 
@@ -163,14 +160,14 @@ def delimiter(header: str) -> str | None:
 
 def _needed(names: list[str], where: str) -> None:
     """Refuse a header that lacks a column without which there are no jobs."""
-    hint = f"Make the file with: {COMMAND}"
+    hint, found = f"Make the file with: {COMMAND}", f"found {', '.join(names)}"
     for name, purpose in (("Submit", "the submission"), ("State", "how the job ended")):
         if name not in names:
             raise DataError(f"{missing_column(where, name, purpose, names)} {hint}")
     if not {"ElapsedRaw", "Elapsed"} & set(names) and not {"Start", "End"} <= set(names):
-        raise DataError(f"{where}: no run time: needs one of {', '.join(RUN)}; found {', '.join(names)}. {hint}")
+        raise DataError(f"{where}: no run time: needs ElapsedRaw, Elapsed, or Start and End; {found}. {hint}")
     if not set(GPUS) & set(names):
-        raise DataError(f"{where}: no GPUs: needs one of {', '.join(GPUS)}; found {', '.join(names)}. {hint}")
+        raise DataError(f"{where}: no GPUs: needs one of {', '.join(GPUS)}; {found}. {hint}")
 
 
 def _time(
@@ -225,9 +222,7 @@ def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.nd
         audit.note("GPU type is the one allocated, as the one requested is not in the log", asked.notna().sum())
     mixed = np.any(several, axis=0)
     audit.note("GPUs of several types: any type", mixed.sum())
-    shards = np.fmax(
-        slurm.tres(log["AllocTRES"], "gres/shard", slurm.PLAIN), slurm.tres(log["ReqTRES"], "gres/shard", slurm.PLAIN)
-    )
+    shards = np.fmax(*(slurm.tres(log[name], "gres/shard", slurm.PLAIN) for name in ("AllocTRES", "ReqTRES")))
     return gpus, asked.mask(mixed | (gpus == 0)), (gpus == 0) & (shards > 0)
 
 
@@ -240,10 +235,8 @@ def _cpus(log: pd.DataFrame) -> np.ndarray:
 def _memory_mib(log: pd.DataFrame, cpus: np.ndarray, audit: Audit) -> np.ndarray:
     text = log["ReqMem"]
     asked = slurm.req_mem_mib(text, _nodes(log), cpus)
-    audit.note(
-        "ReqMem not an amount of memory",
-        (np.isnan(asked) & text.notna().to_numpy() & ~text.str.endswith("c", na=False).to_numpy()).sum(),
-    )
+    unread = np.isnan(asked) & text.notna().to_numpy() & ~text.str.endswith("c", na=False).to_numpy()
+    audit.note("ReqMem not an amount of memory", unread.sum())
     held = slurm.tres(log["AllocTRES"], "mem", slurm.MIB)
     if log["AllocTRES"].notna().any() and np.isnan(held).all():
         audit.note("memory not known: Slurm hands none out here", len(log))

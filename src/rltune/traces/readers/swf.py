@@ -68,10 +68,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     rows = "\n".join(filter(None, fields)) + "\n" * (not text.open_end)
     log = read_csv_text(io.BytesIO(rows.encode()), where, audit, names=COLUMNS, delimiter=" ", quoted=False)
     if log.empty:
-        raise DataError(
-            f"{where}: no line of {len(COLUMNS)} fields; expected SWF (Standard Workload Format). "
-            "Is it an SWF log? `rltune trace inspect FILE` says what a file is."
-        )
+        raise DataError(f"{where}: no line of {len(COLUMNS)} fields; expected SWF (Standard Workload Format).")
     known = {name: numbers(log[name], name, audit, where) for name in COLUMNS[1:]}
     known = {name: np.where(v == -1, np.nan, v) for name, v in known.items()}
     status, run = known["status"], known["run_time"]
@@ -126,10 +123,7 @@ def _start(head: dict[str, str], trace: TraceConfig, where: str, rows: int, audi
     if not zone or _same_clock(zone, trace.time_zone, start_s):
         return start_s
     if "time_zone" not in trace.model_fields_set:
-        raise ConfigError(
-            f"time_zone: not given, and the header of {where} says TimeZoneString {zone}; "
-            f"write `time_zone: {zone}` (or the zone in which the cluster's hours of the day are to be counted)."
-        )
+        raise ConfigError(f"time_zone: not given; write `time_zone: {zone}`, as the header of {where} says.")
     audit.note(f"hours of the day counted in {trace.time_zone}; the log's header says {zone}", rows)
     return start_s
 
