@@ -1,23 +1,17 @@
-"""Pod lists of Alibaba's 2023 trace, and the rules that make whole GPUs of shares."""
+"""Pod lists of Alibaba's 2023 trace."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from pydantic import ValidationError
+from raw_cases import POD_HEAD as HEADER, cleaned, trace_config
 
-from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
-from rltune.traces.audit import Audit
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.raw.shares import whole_gpus
 
-ROOT = Path(__file__).resolve().parents[2]
-
-HEADER = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 PODS = [
     "p0,12000,16384,1,1000,,LS,Succeeded,100,400,160",
     "p1,3152,5600,1,460,V100M16|V100M32,BE,Failed,110,200,110",
@@ -32,10 +26,8 @@ PODS = [
 ]
 
 
-def clean(path: Path, lines: list[str] | bytes, **fields: Any) -> CleanTrace:
-    path.write_bytes(lines if isinstance(lines, bytes) else ("\n".join([HEADER, *lines]) + "\n").encode())
-    values = {"title": "T", "data": "own", "format": "alibaba2023", "path": "x", **fields}
-    return clean_trace("t", TraceConfig(**values), path)
+def clean(path: Path, pods: list[str], **fields: Any) -> CleanTrace:
+    return cleaned(path, "\n".join([HEADER, *pods]) + "\n", "alibaba2023", **fields)
 
 
 def test_known_answers(tmp_path: Path) -> None:
@@ -76,28 +68,14 @@ def test_pods_running_can_count_until_their_deletion(tmp_path: Path) -> None:
     assert jobs.loc["p3", "run_s"] == 160 and jobs.loc["p3", "status"] == "killed"
     assert result.audit.left_out["still running at the end of the trace (phase Running)"] == 1
     with pytest.raises(ValidationError, match="`pods_running` goes with format `alibaba2023`"):
-        TraceConfig(title="T", data="own", format="swf", path="x", pods_running="until_deletion")
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected", "noted"),
-    [("round_up", [1, 2, 3, 1, 0, 8], 3), ("leave_out", [np.nan, np.nan, np.nan, 1, 0, 8], 0)],
-)
-def test_rules_for_shares(rule: str, expected: list[float], noted: int) -> None:
-    """0.46 of one; 3 × 0.5 = 1.5; 10 × 0.25 = 2.5; 10 × 0.1, exactly one whole; none; 8 whole ones."""
-    audit = Audit()
-    asked = np.array([0.46, 0.5, 0.25, 0.1, 0.0, 1.0]) * [1, 3, 10, 10, 1, 8]
-    gpus, out = whole_gpus(asked, rule, audit)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(gpus, expected)
-    assert out.tolist() == ([True] * 3 + [False] * 3 if rule == "leave_out" else [False] * 6)
-    assert sum(audit.noted.values()) == noted
+        trace_config("swf", pods_running="until_deletion")
 
 
 def test_variants_in_a_folder(tmp_path: Path) -> None:
     for variant, pods in (("default", PODS[:1]), ("gpuspec33", PODS[:3])):
         clean(tmp_path / f"openb_pod_list_{variant}.csv", pods)
     (tmp_path / "openb_node_list_gpu_node.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\n")
-    trace = TraceConfig(title="T", data="own", format="alibaba2023", path="x")
+    trace = trace_config("alibaba2023")
     with pytest.raises(DataError, match="found 2 files, openb_pod_list_default.csv, openb_pod_list_gpuspec33.csv"):
         clean_trace("t", trace, tmp_path)
     part = trace.model_copy(update={"part": "gpuspec33"})

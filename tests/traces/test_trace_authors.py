@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from raw_cases import cleaned
 
-from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
-from rltune.traces.clean import CleanTrace, clean_trace
+from rltune.traces.clean import CleanTrace
 
 #         id sub wait run gpu cput mem cpus rtime rmem st user grp exe que part prev
 COMMON = [
@@ -27,10 +27,8 @@ README = [f"{c},{e}" for c, e in zip(COMMON, ENDS)]
 READER = [f"{c},-1,{e}" for c, e in zip(COMMON, ENDS)]
 
 
-def clean(path: Path, lines: list[str] | bytes, **fields: Any) -> CleanTrace:
-    path.write_bytes(lines if isinstance(lines, bytes) else ("\n".join(lines) + "\n").encode())
-    values = {"title": "T", "data": "own", "format": "authors", "path": "x", **fields}
-    return clean_trace("t", TraceConfig(**values), path)
+def clean(path: Path, lines: list[str], **fields: Any) -> CleanTrace:
+    return cleaned(path, "\n".join(lines) + "\n", "authors", **fields)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +71,12 @@ def test_the_variant_can_be_forced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "empty"),
-        (b"1,2,3\n", "the first row has 3 fields; expected 19"),
-        (("job_id," + ",".join(map(str, range(18))) + "\n").encode(), "has a header row"),
-        (("\n".join(README) + "\n")[:-9].encode(), "truncated: the last row"),
+        ("", "empty"),
+        ("1,2,3\n", "the first row has 3 fields; expected 19"),
+        ("job_id," + ",".join(map(str, range(18))) + "\n", "has a header row"),
+        (("\n".join(README) + "\n")[:-9], "truncated: the last row"),
     ],
 )
-def test_damage(content: bytes, message: str, tmp_path: Path) -> None:
+def test_damage(content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"a.csv.*{message}"):
-        clean(tmp_path / "a.csv", content)
+        cleaned(tmp_path / "a.csv", content, "authors")

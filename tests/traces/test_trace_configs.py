@@ -23,14 +23,6 @@ def test_is_valid(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "files"),
-    [("alibaba", ["pai_job_table.tar.gz", "pai_task_table.tar.gz"]), ("alibaba2023", ["openb_pod_list_gpuspec33.csv"])],
-)
-def test_only_what_readers_read_is_downloaded(name: str, files: list[str]) -> None:
-    assert [item.file for item in load_trace(name, ROOT).downloads] == files
-
-
-@pytest.mark.parametrize(
     ("name", "kept", "out"),
     [
         ("philly-csv", 103_467, {"submitted before 2017-10-01": 8_072, "run time zero": 10}),

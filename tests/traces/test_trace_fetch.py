@@ -12,6 +12,7 @@ import filelock
 import pytest
 from pydantic import ValidationError
 
+from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.fetch import obtain, sha256, sources
 from rltune.traces.fetch.download import RemoteFile, verified
@@ -37,22 +38,19 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
 
 def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace: Callable, made: list) -> None:
     config = trace("philly", synthetic=SMALL)
-    folder = obtain("p", config, tmp_path, tmp_path)
-    assert folder == tmp_path / "raw" / "p"
-    noted = json.loads((folder / "manifest.json").read_text())
-    assert noted["made"]["seed"] == 3 and noted["made"]["jobs"] == 60
-    assert noted["files"]["trace-data.tar.gz"]["sha256"] == sha256(folder / "trace-data.tar.gz")
-    before = (folder / "trace-data.tar.gz").read_bytes()
-    obtain("p", config, tmp_path, tmp_path)
+    path = obtain("p", config, tmp_path, tmp_path) / "trace-data.tar.gz"
+    assert path.parent == tmp_path / "raw" / "p"
+    before = path.read_bytes()
+    obtain("p", config, tmp_path, tmp_path, verify=True)
     assert made == [("philly", 3, 60)]
-    (folder / "trace-data.tar.gz").write_bytes(before[:100])  # damaged
+    path.write_bytes(before[:100])  # damaged
     obtain("p", config, tmp_path, tmp_path)
-    assert len(made) == 2 and (folder / "trace-data.tar.gz").read_bytes() == before
+    assert len(made) == 2 and path.read_bytes() == before
     obtain("p", trace("philly", synthetic={**SMALL, "seed": 4}), tmp_path, tmp_path)
-    assert len(made) == 3 and (folder / "trace-data.tar.gz").read_bytes() != before
-    (folder / "manifest.json").write_text("{broken")
+    assert len(made) == 3 and path.read_bytes() != before
+    (path.parent / "manifest.json").write_text("{broken")
     obtain("p", config, tmp_path, tmp_path)
-    assert len(made) == 4 and (folder / "trace-data.tar.gz").read_bytes() == before
+    assert len(made) == 4 and path.read_bytes() == before
 
 
 @pytest.fixture(autouse=True)
@@ -79,14 +77,18 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_unsafe_name(trace: Callable, source: Path) -> None:
-    for name in ("../data.zip", "a/data.zip", "..", ".", ""):
-        with pytest.raises(ValidationError, match="downloads.0.file"):
-            trace("helios", downloads=[{"url": source.as_uri(), "file": name}])
+@pytest.mark.parametrize("name", ["../data.zip", "a/data.zip", "..", ".", ""])
+def test_unsafe_name(name: str, trace: Callable) -> None:
+    with pytest.raises(ValidationError, match="downloads.0.file"):
+        trace("helios", downloads=[{"url": "file:///a", "file": name}])
 
 
-def test_unknown_checksum_is_recorded_and_then_holds(tmp_path: Path, trace: Callable, source: Path) -> None:
-    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
+@pytest.fixture
+def config(trace: Callable, source: Path) -> TraceConfig:
+    return trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
+
+
+def test_unknown_checksum_is_recorded_and_then_holds(tmp_path: Path, config: TraceConfig, source: Path) -> None:
     folder = obtain("d", config, tmp_path, tmp_path)
     assert json.loads((folder / "manifest.json").read_text())["files"]["data.zip"]["sha256"] == SHA
     source.write_bytes(b"another archive")
@@ -99,8 +101,7 @@ def test_unknown_checksum_is_recorded_and_then_holds(tmp_path: Path, trace: Call
         obtain("d", config, tmp_path, tmp_path)
 
 
-def test_files_are_read_in_full_once(tmp_path: Path, trace: Callable, source: Path, hashed: list[str]) -> None:
-    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip", "sha256": SHA}])
+def test_files_are_read_in_full_once(tmp_path: Path, config: TraceConfig, trace: Callable, hashed: list[str]) -> None:
     folder = obtain("d", config, tmp_path, tmp_path)
     assert hashed == ["data.zip.part"]
     obtain("d", config, tmp_path, tmp_path)
@@ -109,33 +110,30 @@ def test_files_are_read_in_full_once(tmp_path: Path, trace: Callable, source: Pa
     for _ in range(2):
         obtain("d", config, tmp_path, tmp_path)
     assert hashed[1:] == ["data.zip"], "touched: read again, once"
-    obtain("d", config, tmp_path, tmp_path, verify=True)
-    assert hashed[2:] == ["data.zip"]
-    stat = (folder / "data.zip").stat()
     (folder / "data.zip").write_bytes(b"an ARCHIVE")  # of the same size, and with the same time
-    os.utime(folder / "data.zip", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    os.utime(folder / "data.zip", ns=(1, 1))
+    assert obtain("d", config, tmp_path, tmp_path) == folder
     with pytest.raises(DataError, match="not the file expected"):
         obtain("d", config, tmp_path, tmp_path, verify=True)
-    stale = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip", "sha256": "0" * 64}])
+    stale = trace("helios", downloads=[{"url": "file:///a", "file": "data.zip", "sha256": "0" * 64}])
     with pytest.raises(DataError, match=f"expected {'0' * 64}"):  # the configuration has another checksum now
         obtain("d", stale, tmp_path, tmp_path)
 
 
-def test_a_generated_file_is_not_taken_for_a_download(tmp_path: Path, trace: Callable, source: Path) -> None:
+def test_a_generated_file_is_not_taken_for_a_download(tmp_path: Path, config: TraceConfig, trace: Callable) -> None:
     folder = obtain("d", trace("helios", synthetic=SMALL), tmp_path, tmp_path)
     assert (folder / "data.zip").is_file()
-    obtain("d", trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}]), tmp_path, tmp_path)
+    obtain("d", config, tmp_path, tmp_path)
     assert (folder / "data.zip").read_bytes() == b"an archive"
 
 
-def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, trace: Callable, capsys) -> None:
-    item = {"url": (tmp_path / "gone.zip").as_uri(), "file": "data.zip"}
+def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, config: TraceConfig, source: Path) -> None:
+    source.unlink()
     folder = tmp_path / "raw" / "d"
     folder.mkdir(parents=True)
     (folder / "data.zip").write_bytes(b"by hand")
     (folder / "data.zip.part").write_bytes(b"by")
-    assert obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path) == folder
-    assert "no checksum is published; sha256" in capsys.readouterr().out
+    assert obtain("d", config, tmp_path, tmp_path) == folder
     assert sorted(p.name for p in folder.iterdir()) == ["data.zip", "manifest.json"]
 
 
@@ -144,10 +142,7 @@ def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, trace: Callable
     [
         (b"an ARCHIVE", "found sha256 .*, expected " + SHA),
         (b"short", "found 5 bytes, expected 10"),
-        (
-            b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 10\n",
-            "a Git-LFS pointer .*aaaa",
-        ),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 10\n", "pointer .*aaaa"),
         (b"<html><title>Log in</title></html>", "an HTML page .'Log in'."),
     ],
     ids=["other bytes", "cut", "pointer", "page"],
@@ -169,28 +164,27 @@ def test_a_wrong_file_by_hand_is_reported_and_left_alone(
     assert (folder / "data.zip").read_bytes() == what
 
 
-def test_a_folder_of_files_fetched_by_hand(tmp_path: Path, trace: Callable, monkeypatch, capsys) -> None:
+def test_a_folder_of_files_fetched_by_hand(
+    tmp_path: Path, config: TraceConfig, source: Path, monkeypatch, capsys
+) -> None:
+    source.unlink()
     own = tmp_path / "by hand"
     (own / "d").mkdir(parents=True)
     (own / "data.zip").write_bytes(b"of another trace")
     (own / "d" / "data.zip").write_bytes(b"an archive")
-    config = trace("helios", downloads=[{"url": (tmp_path / "gone").as_uri(), "file": "data.zip"}])
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(own))
     folder = obtain("d", config, tmp_path, tmp_path)
     assert (folder / "data.zip").read_bytes() == b"an archive", "the sub-folder with the trace's name comes first"
     assert (folder / "data.zip").is_symlink() and str(own / "d" / "data.zip") in capsys.readouterr().out
     other = obtain("e", config, tmp_path, tmp_path)
     assert (other / "data.zip").read_bytes() == b"of another trace"
-    monkeypatch.delenv("RLTUNE_TRACE_FILES")
-    assert obtain("d", config, tmp_path, tmp_path) == folder
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path / "typo"))
     assert obtain("d", config, tmp_path, tmp_path) == folder, "not needed any more"
     with pytest.raises(ConfigError, match="RLTUNE_TRACE_FILES: found .*typo.*, expected a folder"):
         obtain("f", config, tmp_path, tmp_path)
 
 
-def test_a_cache_that_cannot_be_written_will_do(tmp_path: Path, trace: Callable, source: Path, monkeypatch) -> None:
-    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
+def test_a_cache_that_cannot_be_written_will_do(tmp_path: Path, config: TraceConfig, monkeypatch) -> None:
     folder = obtain("d", config, tmp_path, tmp_path)
     monkeypatch.setattr(filelock.FileLock, "acquire", lambda *_: pytest.fail("a lock is a file to be written"))
     before = {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
@@ -206,15 +200,14 @@ def test_what_only_looks_like_a_page_or_a_pointer(head: bytes, tmp_path: Path) -
 
 
 def test_given_path(tmp_path: Path, trace: Callable, monkeypatch) -> None:
-    (tmp_path / "jobs.csv").write_text("x")
-    columns = {"submit_s": "t", "run_s": "r", "gpus": "g"}
-    assert obtain("c", trace("csv", columns=columns, path="jobs.csv"), tmp_path, tmp_path) == tmp_path / "jobs.csv"
+    def given(path: str, root: Path = tmp_path) -> Path:
+        return obtain("c", trace("swf", path=path), tmp_path, root)
+
+    (tmp_path / "jobs.swf").write_text("x")
     monkeypatch.setenv("MY_TRACES", str(tmp_path))
-    config = trace("csv", columns=columns, path="${MY_TRACES}/jobs.csv")
-    assert obtain("c", config, tmp_path, Path("/")) == tmp_path / "jobs.csv"
+    assert given("jobs.swf") == given("${MY_TRACES}/jobs.swf", Path("/")) == tmp_path / "jobs.swf"
+    with pytest.raises(DataError, match=r"config/traces/c.yaml, path: .*elsewhere/jobs.swf, and there is no such file"):
+        given("elsewhere/jobs.swf")
     monkeypatch.delenv("MY_TRACES")
     with pytest.raises(ConfigError, match=r"config/traces/c.yaml, path: .*MY_TRACES, which is not set"):
-        obtain("c", config, tmp_path, tmp_path)
-    config = trace("csv", columns=columns, path="elsewhere/jobs.csv")
-    with pytest.raises(DataError, match=r"config/traces/c.yaml, path: .*elsewhere/jobs.csv, and there is no such file"):
-        obtain("c", config, tmp_path, tmp_path)
+        given("${MY_TRACES}/jobs.swf")

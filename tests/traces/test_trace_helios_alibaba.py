@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from raw_cases import HELIOS_HEADER as HEADER, cleaned
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
 from rltune.traces.raw import csv_text
 from rltune.traces.readers import alibaba2020
+from rltune.traces.synthetic.archives import write_tar_gz, write_zip
 
-HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
 HELIOS = [
     HEADER,
     "1,u1,vcA,8,48,1,COMPLETED,2020-04-01 10:00:00,2020-04-01 10:00:10,2020-04-01 10:01:10,60,10",
@@ -28,12 +29,10 @@ HELIOS = [
 ]
 
 
-def test_helios(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
+def test_helios(tmp_path: Path, trace: Callable) -> None:
     other = HEADER + "\n99,u,vc,1,1,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n"
-    make_zip(
-        tmp_path / "data.zip",
-        {"data/Earth/cluster_log.csv": other, "data/Venus/cluster_log.csv": "\n".join(HELIOS) + "\n"},
-    )
+    logs = {"data/Earth/cluster_log.csv": other, "data/Venus/cluster_log.csv": "\n".join(HELIOS) + "\n"}
+    write_zip(tmp_path / "data.zip", logs)
     clean = clean_trace("t", trace("helios"), tmp_path)
     jobs = clean.jobs.set_index("job_id")
     assert jobs.index.tolist() == ["1", "4", "5"]
@@ -64,29 +63,29 @@ def test_helios(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
         ("\n".join(HELIOS).replace("node_num", "duration", 1), "column 'duration' is in the header more than once"),
     ],
 )
-def test_helios_damage(text: str, message: str, tmp_path: Path, trace: Callable) -> None:
-    (tmp_path / "cluster_log.csv").write_text(text)
+def test_helios_damage(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"cluster_log.csv.*{message}"):
-        clean_trace("t", trace("helios"), tmp_path / "cluster_log.csv")
-    with pytest.raises(DataError, match=r"cluster_log.csv: one file.*expected the folder or the archive .data.zip."):
-        clean_trace("t", trace("helios", part="all"), tmp_path / "cluster_log.csv")
+        cleaned(tmp_path / "cluster_log.csv", text, "helios")
+    with pytest.raises(
+        DataError, match=r"cluster_log.csv: found one file.*expected the folder or the archive .data.zip."
+    ):
+        cleaned(tmp_path / "cluster_log.csv", text, "helios", part="all")
 
 
-def test_helios_without_optional_columns(tmp_path: Path, trace: Callable) -> None:
-    path = tmp_path / "cluster_log.csv"
-    path.write_text("job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n")
-    jobs = clean_trace("t", trace("helios"), path).jobs
+def test_helios_without_optional_columns(tmp_path: Path) -> None:
+    text = "job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n"
+    jobs = cleaned(tmp_path / "cluster_log.csv", text, "helios").jobs
     assert jobs[["run_s", "status"]].values.tolist() == [[5, "unknown"]] and jobs["wait_s"].isna().all()
 
 
-def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
+def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable) -> None:
     logs = {
         f"data/{part}/cluster_log.csv": f"{HEADER}\n"
         f"1,u1,{'vcA' if part != 'Uranus' else ''},{n},6,1,COMPLETED,2020-04-0{n} 10:00:00,,,{60 * n},{n}\n"
         + (",u1,vcA,1,6,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n" if part == "Saturn" else "")
         for n, part in enumerate(("Earth", "Saturn", "Uranus", "Venus"), 1)
     }
-    make_zip(tmp_path / "data.zip", logs)
+    write_zip(tmp_path / "data.zip", logs)
     clean = clean_trace("t", trace("helios", part="all"), tmp_path)
     jobs = clean.jobs
     assert jobs["job_id"].tolist() == ["Earth/1", "Saturn/1", "Uranus/1", "Venus/1"]
@@ -112,15 +111,9 @@ TASKS = [
 ]
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_alibaba(packed: bool, tmp_path: Path, trace: Callable, make_tar: Callable) -> None:
-    for name, lines in (("pai_job_table", JOBS), ("pai_task_table", TASKS)):
-        text = "\n".join(lines) + "\n"
-        if packed:
-            make_tar(tmp_path / f"{name}.tar.gz", {f"{name}.csv": text})
-        else:
-            (tmp_path / f"{name}.csv").write_text(text)
-    clean = clean_trace("t", trace("alibaba2020"), tmp_path)
+def test_alibaba(tmp_path: Path, trace: Callable) -> None:
+    write_tar_gz(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "\n".join(JOBS) + "\n"})
+    clean = clean_trace("t", trace("alibaba2020"), write(tmp_path, task=TASKS))
     jobs = clean.jobs.set_index("job_id")
     assert jobs.index.tolist() == ["j1/worker", "j2/tensorflow"]
     assert jobs["gpus"].tolist() == [2, 4]
@@ -227,11 +220,9 @@ def test_alibaba_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
         "j1/ps": "T4",
         "j2/chief": "V100M32",
     }
-    assert clean.audit.noted["GPU type as required by gpu_type_spec"] == 3
-    assert (
-        clean.audit.noted["GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"]
-        == 2
-    )
+    noted = clean.audit.noted
+    assert noted["GPU type as required by gpu_type_spec"] == 3
+    assert noted["GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"] == 2
 
 
 @pytest.mark.filterwarnings("error")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.inspect import inspect_file
+from rltune.traces.synthetic.archives import write_gz, write_tar_gz, write_zip
 from rltune.traces.table import write_table
 
 CSV = (
@@ -38,9 +38,9 @@ def use(text: str, path: Path) -> CleanTrace:
     return clean_trace("mine", TraceConfig(**yaml.safe_load(text[text.index("title:") :])), path)
 
 
-def test_guessed_map_works_as_it_is(tmp_path: Path, make_gzip: Callable) -> None:
+def test_guessed_map_works_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "my jobs.csv.gz"
-    make_gzip(path, CSV)
+    write_gz(path, CSV.encode())
     text = inspect_file(path)
     assert (
         "format: CSV with a header" in text
@@ -82,13 +82,11 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_lines_shown_read_the_file(
-    format: str, found: str, line: str, packed: bool, tmp_path: Path, make_gzip: Callable
-) -> None:
+def test_the_lines_shown_read_the_file(format: str, found: str, line: str, packed: bool, tmp_path: Path) -> None:
     path = tmp_path / FILES[format]
     path.parent.mkdir(exist_ok=True)
     if packed:
-        make_gzip(path, BASES[format])
+        write_gz(path, BASES[format].encode())
     else:
         path.write_text(BASES[format])
     (tmp_path / "pai_job_table.csv").write_text(PAI_JOBS)
@@ -105,16 +103,16 @@ def test_what_is_no_job_log_is_named(name: str, tmp_path: Path) -> None:
     assert f"format: {found}" in text and "title:" not in text and "cleaning" not in text
 
 
-def test_archives_are_looked_into(tmp_path: Path, make_tar: Callable, make_zip: Callable) -> None:
-    make_tar(tmp_path / "t.tar.gz", {"trace-data/README": "x", "trace-data/cluster_job_log": BASES["philly"]})
+def test_archives_are_looked_into(tmp_path: Path) -> None:
+    write_tar_gz(tmp_path / "t.tar.gz", {"trace-data/README": "x", "trace-data/cluster_job_log": BASES["philly"]})
     text = inspect_file(tmp_path / "t.tar.gz")
     assert "format: Philly archive\nfiles in it: 2\n  trace-data/README" in text and "kept: 5" in text
     assert len(use(text, tmp_path / "t.tar.gz").jobs) == 5
-    make_zip(tmp_path / "data.zip", {f"data/{c}/cluster_log.csv": BASES["helios"] for c in ("Earth", "Venus")})
+    write_zip(tmp_path / "data.zip", {f"data/{c}/cluster_log.csv": BASES["helios"] for c in ("Earth", "Venus")})
     text = inspect_file(tmp_path / "data.zip")
     assert "format: Helios archive (Earth, Venus)" in text and "part: Venus" in text
     assert len(use(text, tmp_path / "data.zip").jobs) == 9
-    make_zip(tmp_path / "other.zip", {"holiday.jpg": "x"})
+    write_zip(tmp_path / "other.zip", {"holiday.jpg": "x"})
     text = inspect_file(tmp_path / "other.zip")
     assert "archive of no known trace" in text and "holiday.jpg" in text and "title:" not in text
 
@@ -140,18 +138,18 @@ def test_unreadable(name: str, content: bytes | None, message: str, tmp_path: Pa
         inspect_file(tmp_path / name)
 
 
-def test_pai_tables_are_read_together(tmp_path: Path, make_tar: Callable) -> None:
+def test_pai_tables_are_read_together(tmp_path: Path) -> None:
     task = "j1,w,1,Terminated,100,200,600,29.3,50,V100\n"
-    make_tar(tmp_path / "pai_task_table.tar.gz", {"pai_task_table.csv": task})
+    write_tar_gz(tmp_path / "pai_task_table.tar.gz", {"pai_task_table.csv": task})
     text = inspect_file(tmp_path / "pai_task_table.tar.gz")
     assert "fails: " in text and "expected pai_job_table.csv or pai_job_table.tar.gz" in text
-    make_tar(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "j1,i1,u1,Terminated,100,200\n"})
+    write_tar_gz(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "j1,i1,u1,Terminated,100,200\n"})
     for name in ("pai_task_table.tar.gz", "pai_job_table.tar.gz"):
         text = inspect_file(tmp_path / name)
         assert "kept: 1 (1 gpu jobs)" in text and len(use(text, tmp_path).jobs) == 1
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([CSV, *BASES.values(), "", "[{", "a|b\n", "PAR1", "PK\x03\x04", "\x1f\x8b", "\xff\xfe"]),
     st.integers(0, 400),

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from raw_cases import cleaned, trace_config
 
-from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.clean import CleanTrace, clean_trace
-
-ROOT = Path(__file__).resolve().parents[2]
 
 HEAD = "; Version: 2.2\n; UnixStartTime: 1027839845\n; TimeZoneString: Europe/Stockholm\n; MaxProcs: 64\n;\n"
 #        job submit wait run alloc cpu used req rtime rmem status user group exe queue part prev think
@@ -34,20 +32,12 @@ NO_DATE = "without a date, as the header has no number as UnixStartTime: dates a
 GOOD = "10 190 0 9 1 -1 -1 1 60 -1 1 7 1 -1 1 -1 -1 -1"
 
 
-def config(**fields: Any) -> TraceConfig:
-    values = {"title": "T", "data": "own", "format": "swf", "path": "x", "time_zone": "Europe/Stockholm", **fields}
-    return TraceConfig(**{k: v for k, v in values.items() if v is not None})
-
-
 def clean(path: Path, text: str | bytes, **fields: Any) -> CleanTrace:
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return clean_trace("t", config(**fields), path)
+    return cleaned(path, text, "swf", **{"time_zone": "Europe/Stockholm", **fields})
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_known_answers(packed: bool, tmp_path: Path) -> None:
-    text = (HEAD + "\n".join(JOBS) + "\n").encode()
-    result = clean(tmp_path / ("a.swf.gz" if packed else "a.swf"), gzip.compress(text) if packed else text)
+def test_known_answers(tmp_path: Path) -> None:
+    result = clean(tmp_path / "a.swf.gz", gzip.compress((HEAD + "\n".join(JOBS) + "\n").encode()))
     jobs = result.jobs.set_index("job_id")
     assert jobs.index.tolist() == ["1", "2", "5", "6", "9"]
     assert jobs["submit_s"].tolist() == [0, 10, 40, 50, 80]
@@ -115,7 +105,7 @@ def test_a_header_value_that_is_no_number_is_said(odd: str, tmp_path: Path) -> N
 
 
 def test_the_time_zone_of_the_header(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="config/traces/t.yaml: time_zone: not given.*write `time_zone: Europe/Stock"):
+    with pytest.raises(ConfigError, match="config/traces/t.yaml: time_zone: not given; write `time_zone: Europe/Stock"):
         clean(tmp_path / "a.swf", HEAD + GOOD + "\n", time_zone=None)
     other = clean(tmp_path / "a.swf", HEAD + GOOD + "\n", time_zone="Asia/Tokyo")
     assert other.audit.noted == {"hours of the day counted in Asia/Tokyo; the log's header says Europe/Stockholm": 1}
@@ -141,24 +131,25 @@ def test_lines_that_are_no_jobs(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_one_log(tmp_path: Path) -> None:
+    config = trace_config("swf", time_zone="Europe/Stockholm")
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(DataError, match="expected an SWF log .*found manifest.json"):
-        clean_trace("t", config(), tmp_path)
+        clean_trace("t", config, tmp_path)
     (tmp_path / "a.swf").write_text(HEAD + GOOD + "\n")
-    assert clean_trace("t", config(), tmp_path).audit.rows_kept == 1
+    assert clean_trace("t", config, tmp_path).audit.rows_kept == 1
     (tmp_path / "b.swf").write_text(HEAD + GOOD + "\n")
     with pytest.raises(DataError, match="found 2 files, a.swf, b.swf; expected one"):
-        clean_trace("t", config(), tmp_path)
+        clean_trace("t", config, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("content", "message"),
     [
-        ("a.swf", b"", "no line of 18 fields"),
-        ("a.swf", HEAD.encode(), "no line of 18 fields"),
-        ("a.swf", (f"{GOOD}\n" + GOOD[:20]).encode(), "truncated: the last row has"),
+        ("", "no line of 18 fields"),
+        (HEAD, "no line of 18 fields"),
+        (f"{GOOD}\n{GOOD[:20]}", "truncated: the last row has"),
     ],
 )
-def test_damage(name: str, content: bytes, message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"{name}.*{message}"):
-        clean(tmp_path / name, content)
+def test_damage(content: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"a.swf.*{message}"):
+        clean(tmp_path / "a.swf", content)
