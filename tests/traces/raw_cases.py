@@ -111,6 +111,12 @@ def cleaned(path: Path, content: str | bytes, format: str, **fields: Any) -> Cle
     return clean_trace("t", trace_config(format, **fields), path)
 
 
+def rows(clean: CleanTrace, columns: str) -> list[list[Any]]:
+    """The job id and the named columns of each job; numbers to 6 places, null as None."""
+    jobs = clean.jobs[["job_id", *columns.split()]].round(6).astype(object)
+    return jobs.where(jobs.notna(), None).values.tolist()
+
+
 def config(trace: Callable, name: str) -> TraceConfig:
     return trace(name, columns=COLUMNS) if name == "csv" else trace(name)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from raw_cases import POD_HEAD as HEADER, cleaned, trace_config
+from raw_cases import POD_HEAD as HEADER, cleaned, rows, trace_config
 
 from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace, clean_trace
@@ -32,17 +32,13 @@ def clean(path: Path, pods: list[str], **fields: Any) -> CleanTrace:
 
 def test_known_answers(tmp_path: Path) -> None:
     result = clean(tmp_path / "openb_pod_list_default.csv", PODS)
-    jobs = result.jobs.set_index("job_id")
-    assert jobs.index.tolist() == ["p0", "p1", "p2", "p7"]
-    assert jobs["submit_s"].tolist() == [0, 10, 20, 70]
-    assert jobs["run_s"].tolist() == [240, 90, 370, 140]
-    assert jobs["wait_s"].fillna(-1).tolist() == [60, 0, 10, -1]
-    assert jobs["gpus"].tolist() == [1, 1, 8, 1]
-    assert jobs["cpus"].fillna(-1).tolist() == [12, 3.152, 88, -1]
-    assert jobs["mem_gb"].fillna(-1).tolist() == pytest.approx([17.179869184, 5.8720256, 343.59738368, -1])
-    assert jobs["gpu_type"].fillna("any").tolist() == ["any", "V100M16|V100M32", "T4", "any"]
-    assert jobs["status"].tolist() == ["passed", "failed", "passed", "unknown"]
-    assert (jobs["resource"] == "gpu").all() and not jobs["sla"].any()
+    assert rows(result, "submit_s run_s wait_s gpus cpus mem_gb gpu_type status") == [
+        ["p0", 0, 240, 60, 1, 12, 17.179869, None, "passed"],
+        ["p1", 10, 90, 0, 1, 3.152, 5.872026, "V100M16|V100M32", "failed"],
+        ["p2", 20, 370, 10, 8, 88, 343.597384, "T4", "passed"],
+        ["p7", 70, 140, None, 1, None, None, None, "unknown"],
+    ]
+    assert (result.jobs["resource"] == "gpu").all() and not result.jobs["sla"].any()
     assert result.meta.t0 == "1970-01-01T00:01:40.000+00:00"
     assert result.audit.left_out == {
         "last seen running, its end not known (phase Running)": 1,
@@ -63,9 +59,7 @@ def test_known_answers(tmp_path: Path) -> None:
 
 def test_pods_running_can_count_until_their_deletion(tmp_path: Path) -> None:
     result = clean(tmp_path / "a.csv", PODS, pods_running="until_deletion")
-    jobs = result.jobs.set_index("job_id")
-    assert jobs.index.tolist() == ["p0", "p1", "p2", "p3", "p7"]
-    assert jobs.loc["p3", "run_s"] == 160 and jobs.loc["p3", "status"] == "killed"
+    assert rows(result, "run_s status")[3] == ["p3", 160, "killed"] and len(result.jobs) == 5
     assert result.audit.left_out["still running at the end of the trace (phase Running)"] == 1
     with pytest.raises(ValidationError, match="`pods_running` goes with format `alibaba2023`"):
         trace_config("swf", pods_running="until_deletion")

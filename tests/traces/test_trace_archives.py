@@ -120,12 +120,6 @@ def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path, trace: Callable) -
             clean_trace("t", trace("helios"), tmp_path)
 
 
-def test_what_goes_wrong_in_a_reader_is_no_damage(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("")
-    with pytest.raises(RuntimeError, match="^ours$"), open_member(tmp_path, "a.csv"):
-        raise RuntimeError("ours")
-
-
 def test_progress_is_said(
     tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from raw_cases import cleaned
+from raw_cases import cleaned, rows
 
 from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace
@@ -40,18 +40,11 @@ def clean(path: Path, lines: list[str], **fields: Any) -> CleanTrace:
 )
 def test_known_answers(lines: list[str], remark: str, tmp_path: Path) -> None:
     result = clean(tmp_path / "Helios_Formatted_withGPUType.csv", lines)
-    jobs = result.jobs.set_index("job_id")
-    assert jobs.index.tolist() == ["a", "b", "e"]
-    assert jobs["submit_s"].tolist() == [0, 10, 40] and jobs["run_s"].tolist() == [60, 50, 9]
-    assert jobs["wait_s"].fillna(-1).tolist() == [-1, 5, 0]
-    assert jobs["gpus"].tolist() == [2, 1, 1]
-    assert jobs["cpus"].fillna(-1).tolist() == [12, -1, -1]
-    assert jobs["mem_gb"].fillna(-1).tolist() == [29.25, -1, -1]
-    assert jobs["requested_s"].fillna(-1).tolist() == [-1, 90, -1]
-    assert jobs["vc"].fillna("?").tolist() == ["4", "?", "5"]
-    assert jobs["gpu_type"].tolist() == ["T4", "MISC", "V100"]
-    assert jobs["user"].fillna("?").tolist() == ["7", "?", "7"]
-    assert jobs["status"].tolist() == ["passed", "failed", "killed"]
+    assert rows(result, "submit_s run_s wait_s gpus cpus mem_gb requested_s vc gpu_type user status") == [
+        ["a", 0, 60, None, 2, 12, 29.25, None, "4", "T4", "7", "passed"],
+        ["b", 10, 50, 5, 1, None, None, 90, None, "MISC", None, "failed"],
+        ["e", 40, 9, 0, 1, None, None, None, "5", "V100", "7", "killed"],
+    ]
     assert result.audit.left_out == {"no run time": 1, "run time zero": 1, "no GPU count": 1, "job id met before": 1}
     assert result.audit.noted == {remark: 7, "share of a GPU rounded up to whole GPUs": 1, "status unknown": 2}
 

@@ -10,7 +10,7 @@ from history_cases import META, generated, poisoned, table
 from rltune.traces.estimates import calibrated as module, estimates
 from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.estimates.calibrated import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, calibrated
-from rltune.traces.estimates.calibration_models import HEAVIEST, binned, censoring_weights, inputs, recalibration
+from rltune.traces.estimates.calibration_models import HEAVIEST, censoring_weights, inputs
 from rltune.traces.estimates.kinds import history_lightgbm
 
 MEAN, VARIANCE = 6.0, 2.25
@@ -111,16 +111,6 @@ def test_each_known_job_stands_for_those_that_still_run() -> None:
         [5 / 4, 5 / 4, 5 / 3, 5 / 2, 5]
     )
     assert censoring_weights(np.arange(1000.0), np.array([999.0])) == HEAVIEST
-
-
-def test_curves() -> None:
-    x = np.linspace(0, 10, 4001)
-    line = recalibration(x, 3 + 2 * x, np.ones(4001))
-    assert line(np.array([-5.0, 4.0, 20.0])) == pytest.approx([-7, 11, 43]), "straight on beyond what was seen"
-    step = binned(x, (x > 5).astype(float), np.where(x > 5, 2.0, 1.0))
-    assert step(np.array([-9.0, 1.0, 9.0, 99.0])) == pytest.approx([0, 0, 1, 1], abs=0.05)
-    assert recalibration(np.full(9, 2.0), np.arange(9.0), np.ones(9))(np.array([2.0])) == pytest.approx([4])
-    assert binned(np.zeros(3), np.ones(3), np.ones(3), towards=1.0)(np.zeros(1)) == pytest.approx([1])
 
 
 def test_no_input_tells_the_date() -> None:

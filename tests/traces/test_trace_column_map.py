@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from raw_cases import cleaned
+from raw_cases import cleaned, rows
 
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
@@ -55,16 +55,11 @@ def test_units_factors_constants_fallbacks_and_maps(clean: Callable) -> None:
             "vc": {"constant": "main"},
         },
     )
-    jobs = result.jobs.set_index("job_id")
-    assert jobs.index.tolist() == ["a", "b", "d"]
-    assert jobs["submit_s"].tolist() == [0, 1, 2]
-    assert jobs["run_s"].tolist() == [120, 5400, 60]
-    assert jobs["gpus"].tolist() == [2, 1, 3]
-    assert jobs["mem_gb"].round(6).fillna(0).tolist() == [2.147484, 0, 0.001049]
-    assert jobs["cpus"].tolist() == [5, 10, 0.01]
-    assert jobs["status"].tolist() == ["passed", "failed", "passed"]
-    assert jobs["run_clamped"].tolist() == [True, False, False]
-    assert set(jobs["vc"]) == {"main"}
+    assert rows(result, "submit_s run_s gpus mem_gb cpus status run_clamped vc") == [
+        ["a", 0, 120, 2, 2.147484, 5, "passed", True, "main"],
+        ["b", 1, 5400, 1, None, 10, "failed", False, "main"],
+        ["d", 2, 60, 3, 0.001049, 0.01, "passed", False, "main"],
+    ]
     assert result.audit.left_out == {"GPU count not positive": 1}
     assert result.audit.noted["run_s from span, as run is empty"] == 1
     assert result.audit.noted["share of a GPU rounded up to whole GPUs"] == 1
@@ -81,11 +76,8 @@ def test_wall_clock_start_and_end(clean: Callable) -> None:
         "2021-03-28 02:30:00,2021-03-28 03:30:00,2021-03-28 03:40:00,1\n"  # 2:30 does not exist: 3:00
     )
     result = clean(text, {"submit_s": "t", "start_s": "s", "end_s": "e", "gpus": "g"}, time_zone="Europe/Berlin")
-    jobs = result.jobs.set_index("job_id")
-    assert jobs.loc["1", ["run_s", "wait_s"]].tolist() == [3600, 3600]
-    assert jobs.loc["2", ["run_s", "wait_s"]].tolist() == [2400, 2400]
-    assert jobs.loc["3", ["run_s", "wait_s"]].tolist() == [3600.5, 600]
-    assert jobs.loc["4", ["run_s", "wait_s"]].tolist() == [600, 1800]
+    times = sorted(rows(result, "run_s wait_s"))
+    assert times == [["1", 3600, 3600], ["2", 2400, 2400], ["3", 3600.5, 600], ["4", 600, 1800]]
     assert result.meta.t0 == "2021-03-28T00:30:00.000+01:00"
     assert result.audit.noted["submit_s within the hour skipped in spring: moved to its end"] == 1
 
@@ -184,26 +176,20 @@ def test_numbers_of_eight_digits_that_are_no_dates_stay_numbers(times: list[str]
 
 
 @pytest.mark.parametrize(
-    ("zeros", "what", "write"),
+    ("zeros", "write", "column"),
     [
-        ("000", "milliseconds", "unit: ms"),
-        ("000000", "microseconds", "factor: 0.000001"),
-        ("000000000", "nanoseconds", "factor: 0.000000001"),
+        ("000", "look like milliseconds. Write `submit_s: .column: t, unit: ms.`", {"unit": "ms"}),
+        ("000000", "look like microseconds. Write `submit_s: .column: t, factor: 0.000001.`", {"factor": 0.000001}),
+        ("000000000", "look like nanoseconds. Write `submit_s: .column: t, factor: 0.000000001.`", {"factor": 1e-9}),
     ],
 )
 def test_submissions_in_a_finer_unit_are_refused_with_the_unit(
-    zeros: str, what: str, write: str, clean: Callable
+    zeros: str, write: str, column: dict, clean: Callable
 ) -> None:
     text = f"id,t,run,g\na,1600000000{zeros},5,1\nb,1600000060{zeros},5,1\nc,7,5,1\n"
-    with pytest.raises(
-        DataError,
-        match=rf"own.csv: submit_s: 2 of 3 values are after the year 2200.*look like {what}. "
-        rf"Write `submit_s: .column: t, {write}.`",
-    ):
+    with pytest.raises(DataError, match=f"own.csv: submit_s: 2 of 3 values are after the year 2200.*{write}"):
         clean(text, BASIC)
-    key, value = write.split(": ")
-    column = {"column": "t", key: float(value) if key == "factor" else value}
-    result = clean(text, {**BASIC, "submit_s": column}, start="2020-01-01")
+    result = clean(text, {**BASIC, "submit_s": {"column": "t", **column}}, start="2020-01-01")
     assert result.jobs["submit_s"].round(3).tolist() == [0, 60]
 
 

@@ -39,9 +39,6 @@ def test_real_rows(name: str, kept: int, out: dict[str, int], real_traces: Path,
     clean = clean_trace(name, trace, obtain(name, trace, ROOT / ".cache", ROOT))
     jobs = clean.jobs
     assert clean.audit.rows_kept == kept and out.items() <= clean.audit.left_out.items()
-    if trace.title == "Philly":
-        assert jobs["run_s"].mean() == pytest.approx(28_329, rel=0.03)  # paper, Table 4
-        assert jobs["run_s"].max() == pytest.approx(60 * 86_400, rel=0.35)
     if trace.title == "Helios":
         summary = pd.read_csv(real_traces / "helios" / "helios_cluster_summary.csv").set_index("id").loc["Venus"]
         assert len(jobs) == summary["gpu_job_num"]

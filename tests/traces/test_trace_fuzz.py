@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from raw_cases import BASES, FEW, FILES, FUZZ, HELIOS_HEADER, clean, helios, pai_tasks, philly, sound
 
 from rltune.errors import DataError
@@ -62,13 +62,6 @@ def test_a_damaged_file_is_cleaned_and_counted_or_refused(
     name: str, data: st.DataObject, tmp_path: Path, trace: Callable
 ) -> None:
     sound(tmp_path, trace, name, data.draw(damaged(BASES[name])))
-
-
-@pytest.mark.parametrize("name", BASES)
-@settings(FUZZ, max_examples=10)
-@given(content=st.binary(max_size=400))
-def test_any_bytes_are_refused_or_counted(name: str, content: bytes, tmp_path: Path, trace: Callable) -> None:
-    sound(tmp_path, trace, name, content)
 
 
 JOB = json.loads(philly())[1]
@@ -130,7 +123,7 @@ def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path, trace: Ca
         clean(tmp_path, trace, "csv", helios().encode("utf-16")[:-1])
     with pytest.raises(DataError, match=r"own.csv: not text \(the header holds zero bytes\)"):
         clean(tmp_path, trace, "csv", helios().encode("utf-16-le"))
-    with pytest.raises(DataError, match="not text.*unpack it if it is compressed"):
+    with pytest.raises(DataError, match="not text.*Unpack it if it is compressed"):
         clean(tmp_path, trace, "csv", b"(\xb5/\xfd\x00X" + bytes(20) + b"\n")  # as zstd begins
 
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import ijson
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from raw_cases import cleaned
+from raw_cases import cleaned, rows as rows_of
 
 from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace
@@ -50,13 +50,12 @@ def test_known_answers(tmp_path: Path) -> None:
         job("retried", "10:00:02", status="Killed", attempts=tries),
         job("odd status", "10:00:03", status="Unheard", user=None, vc=None),
     )
-    jobs = result.jobs.set_index("job_id")
-    assert jobs["submit_s"].tolist() == [0, 1, 2, 3]
-    assert jobs["gpus"].tolist() == [2, 12, 4, 2]
-    assert jobs["run_s"].tolist() == [600, 60, 90, 600]
-    assert jobs["wait_s"].tolist() == [60, 59, 60, 57]
-    assert jobs["status"].tolist() == ["passed", "passed", "killed", "unknown"]
-    assert jobs["user"].isna().tolist() == [False, False, False, True]
+    assert rows_of(result, "submit_s gpus run_s wait_s status user") == [
+        ["plain", 0, 2, 600, 60, "passed", "u1"],
+        ["two nodes", 1, 12, 60, 59, "passed", "u1"],
+        ["retried", 2, 4, 90, 60, "killed", "u1"],
+        ["odd status", 3, 2, 600, 57, "unknown", None],
+    ]
     assert result.meta.t0 == "2017-10-02T10:00:00.000-07:00"
     assert result.audit.noted["job with an attempt without times, run time from its other attempts"] == 1
     assert result.audit.noted["status unknown"] == 1
