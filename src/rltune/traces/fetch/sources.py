@@ -45,14 +45,13 @@ class Manifest:
         """The folder's manifest; an empty one where there is none or it is broken."""
         try:
             value = read_json(folder / MANIFEST)
-            return cls(folder, dict(value["made"]), {name: Entry(**entry) for name, entry in value["files"].items()})
+            return cls(folder, value["made"], {name: Entry(**entry) for name, entry in value["files"].items()})
         except (OSError, AttributeError, KeyError, TypeError, ValueError):
             return cls(folder)
 
     def write(self) -> None:
         """Write ``manifest.json``."""
-        files = {name: asdict(entry) for name, entry in self.files.items()}
-        write_json(self.folder / MANIFEST, {"made": self.made, "files": files})
+        write_json(self.folder / MANIFEST, {key: asdict(self)[key] for key in ("made", "files")})
 
     def unchanged(self, name: str) -> bool:
         """Whether a file has the size and time it had when it was recorded."""

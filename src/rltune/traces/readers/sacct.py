@@ -49,7 +49,7 @@ from rltune.traces.audit import Audit
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import one_file, open_member
 from rltune.traces.raw.csv_text import first_line, missing_column, read_csv_text
-from rltune.traces.raw.frame import numbers, raw_frame, reasons
+from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons
 from rltune.traces.raw.slurm_requeued import CANCELLED_EARLY, ENDED_EARLY, STILL_PENDING, STILL_RUNNING, one_row_a_job
 from rltune.traces.raw.times import wall_clock_to_unix
 
@@ -174,8 +174,7 @@ def _time(
     text: pd.Series, what: str, trace: TraceConfig, where: str, audit: Audit, after: np.ndarray | None = None
 ) -> np.ndarray:
     """Seconds since 1970 UTC, from wall clock or numbers; null where Slurm says Unknown or None."""
-    plain = pd.to_numeric(text, errors="coerce").to_numpy("float64", na_value=np.nan)
-    if np.isfinite(plain).sum() * 2 >= max(text.notna().sum(), 1):
+    if np.isfinite(parse_numbers(text)).sum() * 2 >= max(text.notna().sum(), 1):
         return numbers(text, what, audit)
     return wall_clock_to_unix(text, trace.time_zone, what, audit, after, where)
 

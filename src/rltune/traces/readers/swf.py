@@ -69,8 +69,8 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     log = read_csv_text(io.BytesIO(rows.encode()), where, audit, names=COLUMNS, delimiter=" ", quoted=False)
     if log.empty:
         raise DataError(f"{where}: no line of {len(COLUMNS)} fields; expected SWF (Standard Workload Format).")
-    known = {name: numbers(log[name], name, audit, where) for name in COLUMNS[1:]}
-    known = {name: np.where(v == -1, np.nan, v) for name, v in known.items()}
+    read = {name: numbers(log[name], name, audit, where) for name in COLUMNS[1:]}
+    known = {name: np.where(values == -1, np.nan, values) for name, values in read.items()}
     status, run = known["status"], known["run_time"]
     cpus = _processors(known, head, audit)
     partial = np.isin(status, PARTIAL)
