@@ -213,13 +213,6 @@ def test_alibaba_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
     assert noted["GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"] == 2
 
 
-@pytest.mark.filterwarnings("error")
-def test_alibaba_without_any_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
-    folder = write(tmp_path, job=JOBS, task=TIMED[:2], group_tag=["i1,u,,g1,bert", "i2,u,,g2,"])
-    clean = clean_trace("t", trace("alibaba2020"), folder)
-    assert clean.jobs["gpu_type"].tolist() == ["V100", "V100"]
-
-
 def test_alibaba_faults_of_the_other_tables_are_counted(tmp_path: Path, trace: Callable) -> None:
     jobs = [*JOBS, "j1,i1,again,Terminated,5,6", "j4,i4,u,Terminated,1,2,3"]
     clean = clean_trace("t", trace("alibaba2020"), write(tmp_path, job=jobs, task=TASKS))

@@ -170,7 +170,7 @@ PADDED = "JobID           JobName  Partition    Account  AllocCPUS      State Ex
     [
         (SQUEUE, ["squeue", "wait or run now"]),
         (
-            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu*         up   infinite      2    mix n[1-2]\n",
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu*  up  infinite  2  mix n[1-2]\n",
             ["sinfo", "--nodes"],
         ),
         ("NodeName=n1 Arch=x86_64 CoresPerSocket=16\n   CPUAlloc=8 CPUTot=64\n", ["scontrol show nodes", "--nodes"]),
