@@ -8,8 +8,16 @@ import pytest
 
 from rltune.errors import DataError
 from rltune.traces.columns import TraceMeta, empty_columns
-from rltune.traces.statistics import DAY_S, summary_row, workload_row
-from rltune.traces.statistics_shape import arrivals, batches, busiest_share, run_times, sizes
+from rltune.traces.statistics import (
+    DAY_S,
+    arrivals,
+    batches,
+    busiest_share,
+    run_times,
+    sizes,
+    summary_row,
+    workload_row,
+)
 
 META = TraceMeta("t", "Title", "own", "csv", "2020-01-01T00:00:00.000+00:00", "UTC", "a file")
 

@@ -43,7 +43,11 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
     Raises:
         DataError: not found, or the archive is truncated, damaged or a bomb (also while the caller reads).
     """
-    path, inside = _locate(folder, member, archives)
+    if (place := _locate(folder, member, archives)) is None:
+        wanted = " or ".join([member, *archives])
+        present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
+        raise DataError(f"{folder}: expected {wanted}, found {present}.")
+    path, inside = place
     where = f"{path}: {member}" if inside else str(path)
     try:
         with open(path, "rb") as file:
@@ -106,8 +110,8 @@ def guarded(stream: IO[bytes], packed: IO[bytes], where: str) -> IO[bytes]:
     return io.BufferedReader(_Watched(stream, packed, where), 1 << 16)
 
 
-def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path, bool]:
-    """(path, whether ``member`` lies inside it as an archive)."""
+def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path, bool] | None:
+    """(path, whether ``member`` lies inside it as an archive); None where there is none."""
     if not folder.exists():
         raise DataError(f"{folder}: no such file or folder; expected it to hold {member}.")
     if folder.is_file():
@@ -121,18 +125,12 @@ def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path,
         for name in dict.fromkeys((archive, archive.replace(".tar.gz", ".tar"))):
             for path in filter(Path.is_file, sorted(folder.rglob(name))):
                 return path, True
-    wanted = " or ".join([member, *archives])
-    present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
-    raise DataError(f"{folder}: expected {wanted}, found {present}.")
+    return None
 
 
 def holds(folder: Path, member: str, archives: tuple[str, ...] = ()) -> bool:
     """Whether :func:`open_member` would find a file to open there."""
-    try:
-        _locate(folder, member, archives)
-    except DataError:
-        return False
-    return True
+    return _locate(folder, member, archives) is not None
 
 
 def one_file(folder: Path, patterns: tuple[str, ...], what: str) -> Path:

@@ -6,7 +6,7 @@ import codecs
 import io
 import re
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import ijson
 
@@ -43,7 +43,7 @@ class Utf8(io.RawIOBase):
         """The last character read."""
         self.lines = self.empty = self.latin_1 = 0
         """Lines, of which empty; bytes read as Latin-1."""
-        self._stream = io.BufferedReader(stream)
+        self._stream = io.BufferedReader(cast(io.RawIOBase, stream))
         head = self._stream.peek(4)
         self._name = next((name for mark, name in _MARKS.items() if head.startswith(mark)), "utf-8")
         errors = "surrogateescape" if self._name.startswith("utf-8") else "strict"

@@ -2,7 +2,7 @@
 
 A row of the task table becomes a job: its instances start together and hold their GPUs together, and the paper's
 1.2 million jobs are the tasks. Rules:
-- ``gpus`` = inst_num × plan_gpu / 100, in whole GPUs by ``gpu_share`` (``shares.py``): plan_gpu is percent of a GPU per
+- ``gpus`` = inst_num × plan_gpu / 100, in whole GPUs by ``gpu_share``: plan_gpu is percent of a GPU per
   instance, and a whole GPU is the unit scheduled here.
 - ``cpus`` = inst_num × plan_cpu / 100 (plan_cpu is percent of a core), ``mem_gb`` = inst_num × plan_mem.
 - submission is the job's ``start_time`` (when it was submitted), wait is task start − job start, run is the task's
@@ -32,8 +32,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import holds, open_member
 from rltune.traces.raw.csv_text import csv_blocks, read_csv_text
-from rltune.traces.raw.frame import numbers, raw_frame, reasons
-from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.frame import LEFT_OUT, numbers, raw_frame, reasons, whole_gpus
 
 JOB_COLUMNS = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
 TASK_COLUMNS = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type".split(",")

@@ -30,8 +30,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import one_file, open_member
 from rltune.traces.raw.csv_text import first_line, read_csv_text
-from rltune.traces.raw.frame import numbers, raw_frame, reasons
-from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.frame import LEFT_OUT, numbers, raw_frame, reasons, whole_gpus
 
 COMMON = (
     "job_id,submit_time,wait_time,run_time,num_gpus,cpu_time,used_memory,request_cpus,request_time,"

@@ -24,8 +24,7 @@ from rltune.traces.columns import RESOURCES, STATUSES
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.csv_text import read_csv_text
-from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons, refuse_mostly_bad
-from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.frame import LEFT_OUT, numbers, parse_numbers, raw_frame, reasons, refuse_mostly_bad, whole_gpus
 from rltune.traces.raw.times import plain_times, wall_clock_to_unix, written_as_digits
 
 _1990_S, _2100_S, _2200_S = 631_152_000.0, 4_102_444_800.0, 7_258_118_400.0

@@ -19,8 +19,17 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates.history import GROUPS, Known, all_known, codes, end_s, job_size, mean_known, rolling_median
-from rltune.traces.estimates.request import Request
+from rltune.traces.estimates.history import (
+    GROUPS,
+    Known,
+    Request,
+    all_known,
+    codes,
+    end_s,
+    job_size,
+    mean_known,
+    rolling_median,
+)
 
 FIRST_JOBS = 1000
 """Run times that must be known before the first model; until then estimates are rolling medians. Our choice, like …"""

@@ -13,7 +13,7 @@ import pandas as pd
 
 from rltune.config.trace import Predictions
 from rltune.errors import ConfigError, DataError
-from rltune.traces.estimates.request import Request
+from rltune.traces.estimates.history import Request
 from rltune.traces.fetch import given_file
 
 FALL_BACK = "not published: rolling median"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.errors import DataError
-from rltune.traces.estimates.request import Request
+from rltune.traces.estimates.history import Request
 
 HISTORY = True
 FALL_BACK = "none requested: rolling median"
