@@ -88,52 +88,58 @@ def config(trace: Callable, source: Path) -> TraceConfig:
     return trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
 
 
-def test_unknown_checksum_is_recorded_and_then_holds(tmp_path: Path, config: TraceConfig, source: Path) -> None:
-    folder = obtain("d", config, tmp_path, tmp_path)
+@pytest.fixture
+def get(config: TraceConfig, tmp_path: Path) -> Callable[..., Path]:
+    """Obtains the trace d with one file to download."""
+    return lambda trace=config, name="d", **more: obtain(name, trace, tmp_path, tmp_path, **more)
+
+
+def test_unknown_checksum_is_recorded_and_then_holds(get: Callable, source: Path) -> None:
+    folder = get()
     assert json.loads((folder / "manifest.json").read_text())["files"]["data.zip"]["sha256"] == SHA
     source.write_bytes(b"another archive")
     (folder / "data.zip").write_bytes(b"altered")
     with pytest.raises(DataError, match=r"is not the file expected: .*recorded in .*manifest.json.*left as it is"):
-        obtain("d", config, tmp_path, tmp_path)
+        get()
     assert (folder / "data.zip").read_bytes() == b"altered"
     (folder / "data.zip").unlink()
     with pytest.raises(DataError, match=f"could not obtain data.zip; expected a file with sha256 {SHA}"):
-        obtain("d", config, tmp_path, tmp_path)
+        get()
 
 
-def test_files_are_read_in_full_once(tmp_path: Path, config: TraceConfig, trace: Callable, hashed: list[str]) -> None:
-    folder = obtain("d", config, tmp_path, tmp_path)
+def test_files_are_read_in_full_once(get: Callable, trace: Callable, hashed: list[str]) -> None:
+    folder = get()
     assert hashed == ["data.zip.part"]
-    obtain("d", config, tmp_path, tmp_path)
+    get()
     assert len(hashed) == 1
     os.utime(folder / "data.zip", ns=(1, 1))
     for _ in range(2):
-        obtain("d", config, tmp_path, tmp_path)
+        get()
     assert hashed[1:] == ["data.zip"], "touched: read again, once"
     (folder / "data.zip").write_bytes(b"an ARCHIVE")  # of the same size, and with the same time
     os.utime(folder / "data.zip", ns=(1, 1))
-    assert obtain("d", config, tmp_path, tmp_path) == folder
+    assert get() == folder
     with pytest.raises(DataError, match="not the file expected"):
-        obtain("d", config, tmp_path, tmp_path, verify=True)
+        get(verify=True)
     stale = trace("helios", downloads=[{"url": "file:///a", "file": "data.zip", "sha256": "0" * 64}])
     with pytest.raises(DataError, match=f"expected {'0' * 64}"):  # the configuration has another checksum now
-        obtain("d", stale, tmp_path, tmp_path)
+        get(stale)
 
 
-def test_a_generated_file_is_not_taken_for_a_download(tmp_path: Path, config: TraceConfig, trace: Callable) -> None:
-    folder = obtain("d", trace("helios", synthetic=SMALL), tmp_path, tmp_path)
+def test_a_generated_file_is_not_taken_for_a_download(get: Callable, trace: Callable) -> None:
+    folder = get(trace("helios", synthetic=SMALL))
     assert (folder / "data.zip").is_file()
-    obtain("d", config, tmp_path, tmp_path)
+    get()
     assert (folder / "data.zip").read_bytes() == b"an archive"
 
 
-def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, config: TraceConfig, source: Path) -> None:
+def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, get: Callable, source: Path) -> None:
     source.unlink()
     folder = tmp_path / "raw" / "d"
     folder.mkdir(parents=True)
     (folder / "data.zip").write_bytes(b"by hand")
     (folder / "data.zip.part").write_bytes(b"by")
-    assert obtain("d", config, tmp_path, tmp_path) == folder
+    assert get() == folder
     assert sorted(p.name for p in folder.iterdir()) == ["data.zip", "manifest.json"]
 
 
@@ -149,7 +155,7 @@ def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, config: TraceCo
 )
 @pytest.mark.parametrize("where", ["cache", "folder"])
 def test_a_wrong_file_by_hand_is_reported_and_left_alone(
-    where: str, what: bytes, said: str, tmp_path: Path, trace: Callable, source: Path, monkeypatch
+    where: str, what: bytes, said: str, tmp_path: Path, get: Callable, trace: Callable, source: Path, monkeypatch
 ) -> None:
     folder = tmp_path / "raw" / "d" if where == "cache" else tmp_path / "by hand"
     folder.mkdir(parents=True)
@@ -157,38 +163,36 @@ def test_a_wrong_file_by_hand_is_reported_and_left_alone(
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path if where == "cache" else folder))
     item = {"url": source.as_uri(), "file": "data.zip", "sha256": SHA, "bytes": 10}
     with pytest.raises(DataError, match=said) as error:
-        obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path)
+        get(trace("helios", downloads=[item]))
     for part in ("trace d", str(folder / "data.zip"), "left as it is", source.as_uri()):
         assert part in str(error.value)
     assert ("RLTUNE_TRACE_FILES" in str(error.value)) == (where == "folder")
     assert (folder / "data.zip").read_bytes() == what
 
 
-def test_a_folder_of_files_fetched_by_hand(
-    tmp_path: Path, config: TraceConfig, source: Path, monkeypatch, capsys
-) -> None:
+def test_a_folder_of_files_fetched_by_hand(tmp_path: Path, get: Callable, source: Path, monkeypatch, capsys) -> None:
     source.unlink()
     own = tmp_path / "by hand"
     (own / "d").mkdir(parents=True)
     (own / "data.zip").write_bytes(b"of another trace")
     (own / "d" / "data.zip").write_bytes(b"an archive")
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(own))
-    folder = obtain("d", config, tmp_path, tmp_path)
+    folder = get()
     assert (folder / "data.zip").read_bytes() == b"an archive", "the sub-folder with the trace's name comes first"
     assert (folder / "data.zip").is_symlink() and str(own / "d" / "data.zip") in capsys.readouterr().out
-    other = obtain("e", config, tmp_path, tmp_path)
+    other = get(name="e")
     assert (other / "data.zip").read_bytes() == b"of another trace"
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path / "typo"))
-    assert obtain("d", config, tmp_path, tmp_path) == folder, "not needed any more"
+    assert get() == folder, "not needed any more"
     with pytest.raises(ConfigError, match="RLTUNE_TRACE_FILES: found .*typo.*, expected a folder"):
-        obtain("f", config, tmp_path, tmp_path)
+        get(name="f")
 
 
-def test_a_cache_that_cannot_be_written_will_do(tmp_path: Path, config: TraceConfig, monkeypatch) -> None:
-    folder = obtain("d", config, tmp_path, tmp_path)
+def test_a_cache_that_cannot_be_written_will_do(get: Callable, monkeypatch) -> None:
+    folder = get()
     monkeypatch.setattr(filelock.FileLock, "acquire", lambda *_: pytest.fail("a lock is a file to be written"))
     before = {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
-    assert obtain("d", config, tmp_path, tmp_path) == folder
+    assert get() == folder
     assert before == {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
 
 

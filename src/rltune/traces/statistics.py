@@ -155,18 +155,8 @@ def arrivals(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
     for by, bins in (("hour", 24), ("weekday", 7)):
         count, hours = (np.bincount(getattr(t, by), minlength=bins) for t in (submitted, spanned))
         rate = np.where(hours > 0, count / np.maximum(hours, 1), np.nan)
-        parts.append(
-            pd.DataFrame(
-                {
-                    "by": by,
-                    "bin": np.arange(bins),
-                    "jobs": count,
-                    "hours": hours,
-                    "jobs_per_h": rate,
-                    "relative": rate / mean,
-                }
-            )
-        )
+        counted = {"by": by, "bin": np.arange(bins), "jobs": count, "hours": hours}
+        parts.append(pd.DataFrame({**counted, "jobs_per_h": rate, "relative": rate / mean}))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,17 +18,65 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fetch_server import DATA, OTHER, QUICK, SHA, Site, chunked, file, in_turn, refuse
+from fetch_server import DATA, OTHER, QUICK, SHA, Site, chunked, file, in_turn, refuse, start
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rltune.errors import DataError
-from rltune.traces.fetch import RetryPolicy, download as downloads
+from rltune.traces import progress
+from rltune.traces.fetch import RetryPolicy, download as downloads, obtain
 from rltune.traces.fetch.download import RemoteFile, download, media_address
 
 OID = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OID}\nsize 12345\n".encode()
 PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in\n to continue</title></head><body>no</body></html>"
 CUT = file(DATA, upto=9_000)
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
+    monkeypatch.setattr(downloads, "CHUNK", 500)
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    site = Site()
+    server = start(site)
+    yield site
+    site.over.set()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def get(site: Site, tmp_path: Path, trace: Callable) -> Callable[..., bytes]:
+    """Obtains a trace whose one file is at ``path``; its bytes, once no partial file is left."""
+
+    def get(path: str = "data.zip", **more: Any) -> bytes:
+        policy = more.pop("policy", QUICK)
+        item = {"url": site.at(path) if "://" not in path else path, "file": "data.zip", **more}
+        folder = obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path, policy)
+        assert sorted(p.name for p in folder.iterdir()) == [item["file"], "manifest.json"]
+        return (folder / item["file"]).read_bytes()
+
+    return get
+
+
+@pytest.fixture
+def fails(get: Callable, tmp_path: Path) -> Callable[..., str]:
+    """The message of a download that fails; nothing has the file's name, nor the name of a temporary one."""
+
+    def fails(path: str = "data.zip", **more: Any) -> str:
+        with pytest.raises(DataError) as error:
+            get(path, **more)
+        names = {p.name for p in (tmp_path / "raw" / "d").iterdir()}
+        assert names <= {"data.zip.part", "data.zip.part.json"}
+        text = str(error.value)
+        for part in ("trace d: could not obtain data.zip; expected", "By hand: put it at", "RLTUNE_TRACE_FILES"):
+            assert part in text
+        assert str(tmp_path / "raw" / "d" / "data.zip") in text and "\n" not in text
+        return text
+
+    return fails
 
 
 @pytest.mark.parametrize("answer", [file(DATA), file(DATA, etag=None), file(DATA, ranges=False), chunked(DATA)])
