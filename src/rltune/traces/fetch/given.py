@@ -22,7 +22,9 @@ def expand(text: str, key: str) -> str:
         name = match[1]
         found = os.environ.get(name) or (str(DATA) if name == "RLTUNE_DATA" else None)
         if found is None:
-            raise ConfigError(f"{key}: {text!r} needs the environment variable {name}, which is not set.")
+            raise ConfigError(
+                f"{key}: {text!r} needs the environment variable {name}, which is not set (export {name}=…)."
+            )
         return found
 
     return _VARIABLE.sub(value, text)
