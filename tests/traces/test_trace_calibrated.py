@@ -10,7 +10,7 @@ from history_cases import META, generated, poisoned, table
 from rltune.traces.estimates import calibrated as module, estimates
 from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.estimates.calibrated import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, calibrated
-from rltune.traces.estimates.calibration_models import HEAVIEST, censoring_weights, inputs
+from rltune.traces.estimates.calibration_models import HEAVIEST, censoring_weights, inputs, recalibration
 from rltune.traces.estimates.kinds import history_lightgbm
 
 MEAN, VARIANCE = 6.0, 2.25
@@ -130,3 +130,9 @@ def test_inputs_worked_out_by_hand() -> None:
     assert seen["user given, spread"].tolist() == pytest.approx([np.nan, np.nan, 0, 1], nan_ok=True)
     assert seen["user came last"].tolist() == pytest.approx([np.nan, np.nan, np.log(8), 0], nan_ok=True)
     assert seen["user latest"].isna().all(), "none has ended"
+
+
+def test_a_recalibrated_line_goes_on_beyond_what_was_seen() -> None:
+    x = np.linspace(0, 10, 4001)
+    line = recalibration(x, 3 + 2 * x, np.ones(4001))
+    assert line(np.array([-5.0, 4.0, 20.0])) == pytest.approx([-7, 11, 43])
