@@ -9,8 +9,8 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
+from rltune.traces.raw.archive import one_file
 from rltune.traces.raw.frame import raw_frame, reasons
-from rltune.traces.raw.lines import one_file
 
 NEEDED = ("id", "at", "ran", "gpus")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -13,51 +14,29 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace, clean_trace
 
-FUZZ = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-COLUMNS = {
-    "job_id": "job_id",
-    "user": "user",
-    "vc": "vc",
-    "gpus": "gpu_num",
-    "submit_s": "submit_time",
-    "start_s": "start_time",
-    "end_s": "end_time",
-    "status": {"column": "state", "map": {"COMPLETED": "passed"}},
-}
+ZONES = {"philly": "America/Los_Angeles", "helios": "Asia/Shanghai", "alibaba2020": "Asia/Shanghai"}
+ZONES |= dict.fromkeys(("csv", "alibaba2023", "authors"), "UTC")
+FUZZ = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+COLUMNS = {name: name for name in ("job_id", "user", "vc")} | {"gpus": "gpu_num", "submit_s": "submit_time"}
+COLUMNS |= {"start_s": "start_time", "end_s": "end_time"}
+COLUMNS |= {"status": {"column": "state", "map": {"COMPLETED": "passed"}}}
 HELIOS_HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
 
 
 def helios(rows: int = 12) -> str:
-    lines = [HELIOS_HEADER]
-    for i in range(rows):
-        lines.append(
-            f"{i},ü{i % 3},vc{i % 2},{i % 4},6,1,COMPLETED,2020-04-01 10:{i:02d}:00,2020-04-01 10:{i:02d}:30,"
-            f"2020-04-01 11:{i:02d}:30,3600,30"
-        )
-    return "\n".join(lines) + "\n"
+    times = "2020-04-01 10:{0:02d}:00,2020-04-01 10:{0:02d}:30,2020-04-01 11:{0:02d}:30".format
+    lines = [f"{i},ü{i % 3},vc{i % 2},{i % 4},6,1,COMPLETED,{times(i)},3600,30" for i in range(rows)]
+    return "\n".join([HELIOS_HEADER, *lines]) + "\n"
 
 
 def philly(rows: int = 8) -> str:
     jobs = []
     for i in range(rows):
-        tried = [
-            {
-                "start_time": f"2017-10-02 10:{10 * k + i:02d}:00",
-                "end_time": f"2017-10-02 10:{10 * k + i:02d}:40",
-                "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}],
-            }
-            for k in range(i % 3)
-        ]
-        jobs.append(
-            {
-                "status": "Pass",
-                "vc": "v",
-                "jobid": f"j{i}",
-                "attempts": tried,
-                "submitted_time": f"2017-10-02 10:{i:02d}:00",
-                "user": "ü",
-            }
-        )
+        times = [f"2017-10-02 10:{10 * k + i:02d}" for k in range(i % 3)]
+        detail = [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}]
+        tried = [{"start_time": f"{time}:00", "end_time": f"{time}:40", "detail": detail} for time in times]
+        named = {"status": "Pass", "vc": "v", "jobid": f"j{i}", "user": "ü"}
+        jobs.append({"attempts": tried, **named, "submitted_time": f"2017-10-02 10:{i:02d}:00"})
     return json.dumps(jobs, ensure_ascii=False, indent=1)
 
 
@@ -104,6 +83,27 @@ FILES = {
 }
 FEW = ("csv", "helios", "philly", "alibaba2020")
 """Of each kind of archive one."""
+
+
+def trace_config(format: str, **fields: Any) -> TraceConfig:
+    """A trace configuration of a format, with any field replaced; None leaves it out."""
+    values: dict[str, Any] = {"title": "T", "data": "own", "format": format, "path": "x"}
+    values |= {"time_zone": ZONES.get(format, "Europe/Berlin"), "part": "Venus" if format == "helios" else None}
+    if "synthetic" in fields or "downloads" in fields:
+        del values["path"]
+    return TraceConfig(**{name: value for name, value in {**values, **fields}.items() if value is not None})
+
+
+def cleaned(path: Path, content: str | bytes, format: str, **fields: Any) -> CleanTrace:
+    """Clean a file with this content."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return clean_trace("t", trace_config(format, **fields), path)
+
+
+def rows(clean: CleanTrace, columns: str) -> list[list[Any]]:
+    """The job id and the named columns of each job; numbers to 6 places, null as None."""
+    jobs = clean.jobs[["job_id", *columns.split()]].round(6).astype(object)
+    return jobs.where(jobs.notna(), None).values.tolist()
 
 
 def config(trace: Callable, name: str) -> TraceConfig:

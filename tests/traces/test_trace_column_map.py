@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from ast import literal_eval
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,24 +13,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
+from raw_cases import cleaned, rows
 
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
-from rltune.traces.clean import clean_trace
 from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.times import plain_times, wall_clock_to_unix
+from rltune.traces.synthetic.archives import write_tar_gz
 
 BASIC = {"job_id": "id", "submit_s": "t", "run_s": "run", "gpus": "g"}
 
 
 @pytest.fixture
-def clean(tmp_path: Path, trace: Callable) -> Callable:
+def clean(tmp_path: Path) -> Callable:
     """Clean a CSV text through a column map."""
 
     def run(text: str, columns: dict, **fields: object) -> object:
-        path = tmp_path / "own.csv"
-        path.write_text(text)
-        return clean_trace("own", trace("csv", columns=columns, **fields), path)
+        return cleaned(tmp_path / "own.csv", text, "csv", columns=columns, **fields)
 
     return run
 
@@ -56,16 +56,11 @@ def test_units_factors_constants_fallbacks_and_maps(clean: Callable) -> None:
             "vc": {"constant": "main"},
         },
     )
-    jobs = result.jobs.set_index("job_id")
-    assert jobs.index.tolist() == ["a", "b", "d"]
-    assert jobs["submit_s"].tolist() == [0, 1, 2]
-    assert jobs["run_s"].tolist() == [120, 5400, 60]
-    assert jobs["gpus"].tolist() == [2, 1, 3]
-    assert jobs["mem_gb"].round(6).fillna(0).tolist() == [2.147484, 0, 0.001049]
-    assert jobs["cpus"].tolist() == [5, 10, 0.01]
-    assert jobs["status"].tolist() == ["passed", "failed", "passed"]
-    assert jobs["run_clamped"].tolist() == [True, False, False]
-    assert set(jobs["vc"]) == {"main"}
+    assert rows(result, "submit_s run_s gpus mem_gb cpus status run_clamped vc") == [
+        ["a", 0, 120, 2, 2.147484, 5, "passed", True, "main"],
+        ["b", 1, 5400, 1, None, 10, "failed", False, "main"],
+        ["d", 2, 60, 3, 0.001049, 0.01, "passed", False, "main"],
+    ]
     assert result.audit.left_out == {"GPU count not positive": 1}
     assert result.audit.noted["run_s from span, as run is empty"] == 1
     assert result.audit.noted["share of a GPU rounded up to whole GPUs"] == 1
@@ -82,11 +77,8 @@ def test_wall_clock_start_and_end(clean: Callable) -> None:
         "2021-03-28 02:30:00,2021-03-28 03:30:00,2021-03-28 03:40:00,1\n"  # 2:30 does not exist: 3:00
     )
     result = clean(text, {"submit_s": "t", "start_s": "s", "end_s": "e", "gpus": "g"}, time_zone="Europe/Berlin")
-    jobs = result.jobs.set_index("job_id")
-    assert jobs.loc["1", ["run_s", "wait_s"]].tolist() == [3600, 3600]
-    assert jobs.loc["2", ["run_s", "wait_s"]].tolist() == [2400, 2400]
-    assert jobs.loc["3", ["run_s", "wait_s"]].tolist() == [3600.5, 600]
-    assert jobs.loc["4", ["run_s", "wait_s"]].tolist() == [600, 1800]
+    times = sorted(rows(result, "run_s wait_s"))
+    assert times == [["1", 3600, 3600], ["2", 2400, 2400], ["3", 3600.5, 600], ["4", 600, 1800]]
     assert result.meta.t0 == "2021-03-28T00:30:00.000+01:00"
     assert result.audit.noted["submit_s within the hour skipped in spring: moved to its end"] == 1
 
@@ -101,22 +93,14 @@ def test_column_time_zone_and_window(clean: Callable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "value", "kept"),
-    [
-        ("==", 2, "b"),
-        ("!=", 2, "acd"),
-        ("<", 2, "a"),
-        ("<=", 2, "ab"),
-        (">", 2, "c"),
-        (">=", 2, "bc"),
-        ("in", [1, 3], "ac"),
-        ("==", "2", "b"),
-        ("in", ["x"], "d"),
-    ],
+    ("rule", "kept"),
+    [("== 2", "b"), ("!= 2", "acd"), ("< 2", "a"), ("<= 2", "ab"), ("> 2", "c"), (">= 2", "bc"), ("in [1, 3]", "ac")]
+    + [("== '2'", "b"), ("in ['x']", "d")],
 )
-def test_filters(op: str, value: object, kept: str, clean: Callable) -> None:
+def test_filters(rule: str, kept: str, clean: Callable) -> None:
     text = "id,t,run,g,k\na,0,5,1,1\nb,1,5,1,2\nc,2,5,1,3\nd,3,5,1,x\n"
-    result = clean(text, BASIC, filter=[{"column": "k", "op": op, "value": value}])
+    op, _, value = rule.partition(" ")
+    result = clean(text, BASIC, filter=[{"column": "k", "op": op, "value": literal_eval(value)}])
     assert "".join(result.jobs["job_id"]) == kept
     assert sum(result.audit.left_out.values()) == 4 - len(kept)
 
@@ -151,64 +135,44 @@ def test_a_wait_of_zero_is_kept_and_a_negative_one_noted(clean: Callable) -> Non
     assert result.audit.noted["cpus not positive, taken as unknown"] == 1
 
 
-@pytest.mark.parametrize(
-    ("written", "unix_s"),
-    [
-        (["20201231", "20210102"], 1_609_369_200),
-        (["20201231233000", "20210102"], 1_609_453_800),
-        (["20201231", "20210102", "20201301"], 1_609_369_200),
-    ],
-)
-def test_dates_written_as_digits(written: list[str], unix_s: int, clean: Callable) -> None:
+@pytest.mark.parametrize("hour", ["", "233000"])
+@pytest.mark.parametrize("more", [[], ["20201301"]])
+def test_dates_written_as_digits(hour: str, more: list[str], clean: Callable) -> None:
+    written = ["20201231" + hour, "20210102", *more]
     text = "id,t,run,g\n" + "".join(f"j{i},{t},5,1\n" for i, t in enumerate(written))
     result = clean(text, BASIC, time_zone="Europe/Berlin")
-    assert datetime.fromisoformat(result.meta.t0).timestamp() == unix_s
-    assert result.jobs["submit_s"].tolist() == [0, 1_609_542_000 - unix_s]
+    late_s = 84_600 if hour else 0
+    assert datetime.fromisoformat(result.meta.t0).timestamp() == 1_609_369_200 + late_s
+    assert result.jobs["submit_s"].tolist() == [0, 172_800 - late_s]
     assert result.audit.noted["submit_s read as dates written YYYYMMDD or YYYYMMDDhhmmss"] == 2
-    assert (
-        result.audit.noted.get("submit_s not a time", 0)
-        == result.audit.left_out.get("no submission time", 0)
-        == len(written) - 2
-    )
+    assert result.audit.left_out.get("no submission time", 0) == len(more)
 
 
 @pytest.mark.parametrize(
-    ("times", "how"),
-    [
-        (["20201231", "20210102"], {"unit": "s"}),
-        (["20201231", "20210102"], {"factor": 0.5}),
-        (["15000000", "15000010"], {}),
-    ],
+    ("first", "how"), [("20201231", {"unit": "s"}), ("20201231", {"factor": 0.5}), ("15000000", {})]
 )
-def test_numbers_of_eight_digits_that_are_no_dates_stay_numbers(times: list[str], how: dict, clean: Callable) -> None:
-    text = "id,t,run,g\n" + "".join(f"{t},{t},5,1\n" for t in times)
+def test_numbers_of_eight_digits_that_are_no_dates_stay_numbers(first: str, how: dict, clean: Callable) -> None:
+    text = f"id,t,run,g\na,{first},5,1\nb,{int(first) + 10},5,1\n"
     result = clean(text, {**BASIC, "submit_s": {"column": "t", **how}})
-    least, factor = min(map(int, times)), how.get("factor", 1.0)
-    assert dict(zip(result.jobs["job_id"], result.jobs["submit_s"])) == {t: (int(t) - least) * factor for t in times}
-    assert result.audit.noted["submission before 1990 if read as seconds since 1970"] == len(times)
+    assert result.jobs["submit_s"].tolist() == [0, 10 * how.get("factor", 1.0)]
+    assert result.audit.noted["submission before 1990 if read as seconds since 1970"] == 2
 
 
 @pytest.mark.parametrize(
-    ("zeros", "what", "write"),
+    ("zeros", "write", "column"),
     [
-        ("000", "milliseconds", "unit: ms"),
-        ("000000", "microseconds", "factor: 0.000001"),
-        ("000000000", "nanoseconds", "factor: 0.000000001"),
+        ("000", "look like milliseconds. Write `submit_s: .column: t, unit: ms.`", {"unit": "ms"}),
+        ("000000", "look like microseconds. Write `submit_s: .column: t, factor: 0.000001.`", {"factor": 0.000001}),
+        ("000000000", "look like nanoseconds. Write `submit_s: .column: t, factor: 0.000000001.`", {"factor": 1e-9}),
     ],
 )
 def test_submissions_in_a_finer_unit_are_refused_with_the_unit(
-    zeros: str, what: str, write: str, clean: Callable
+    zeros: str, write: str, column: dict, clean: Callable
 ) -> None:
     text = f"id,t,run,g\na,1600000000{zeros},5,1\nb,1600000060{zeros},5,1\nc,7,5,1\n"
-    with pytest.raises(
-        DataError,
-        match=rf"own.csv: submit_s: 2 of 3 values are after the year 2200.*look like {what}. "
-        rf"Write `submit_s: .column: t, {write}.`",
-    ):
+    with pytest.raises(DataError, match=f"own.csv: submit_s: 2 of 3 values are after the year 2200.*{write}"):
         clean(text, BASIC)
-    key, value = write.split(": ")
-    column = {"column": "t", key: float(value) if key == "factor" else value}
-    result = clean(text, {**BASIC, "submit_s": column}, start="2020-01-01")
+    result = clean(text, {**BASIC, "submit_s": {"column": "t", **column}}, start="2020-01-01")
     assert result.jobs["submit_s"].round(3).tolist() == [0, 60]
 
 
@@ -247,16 +211,13 @@ def test_a_status_read_wholly_wrongly_is_noted(clean: Callable) -> None:
     assert not result.audit.noted and set(result.jobs["status"]) == {"unknown"}, "where none is given, none is wrong"
 
 
-def test_the_content_tells_what_is_packed_not_the_name(tmp_path: Path, trace: Callable, make_tar: Callable) -> None:
+def test_the_content_tells_what_is_packed_not_the_name(tmp_path: Path) -> None:
     text = "id,t,run,g\na,0,5,1\n"
-    path = tmp_path / "own.csv"
-    path.write_bytes(gzip.compress(text.encode()))
-    assert clean_trace("own", trace("csv", columns=BASIC), path).audit.rows_kept == 1
-    path.write_bytes(gzip.compress(text.encode() * 500)[:-9])
+    assert cleaned(tmp_path / "own.csv", gzip.compress(text.encode()), "csv", columns=BASIC).audit.rows_kept == 1
     with pytest.raises(DataError, match="own.csv: truncated or damaged"):
-        clean_trace("own", trace("csv", columns=BASIC), path)
-    path.unlink()
-    make_tar(tmp_path / "a.tar.gz", {"in/other.csv": "x\n", "in/own.csv": text})
+        cleaned(tmp_path / "own.csv", gzip.compress(text.encode() * 500)[:-9], "csv", columns=BASIC)
+    (tmp_path / "own.csv").unlink()
+    write_tar_gz(tmp_path / "a.tar.gz", {"in/other.csv": "x\n", "in/own.csv": text})
     packed = gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
     for name, content, folder in (("a.tar.gz", None, False), ("a.tar", packed, False), ("a.tar.gz", packed, True)):
         if content:
@@ -269,8 +230,6 @@ def test_the_content_tells_what_is_packed_not_the_name(tmp_path: Path, trace: Ca
 def test_other_delimiters(delimiter: str, clean: Callable) -> None:
     text = "id,t,run,g\na,0,5,1\nb,1,6,2\n".replace(",", delimiter)
     assert clean(text, BASIC).jobs["run_s"].tolist() == [5, 6]
-    with pytest.raises(DataError, match="truncated: the last row has 2 of 4"):
-        clean(text[:-5], BASIC)
 
 
 stamps = st.one_of(
@@ -281,7 +240,7 @@ stamps = st.one_of(
 nothing = st.sampled_from([None, "", "None", "Unknown", "9999-12-31 23:59:59", "0001-01-01 00:00:00"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     text=st.lists(st.one_of(stamps, stamps, nothing), min_size=1, max_size=8),
     zone=st.sampled_from(["America/Los_Angeles", "Asia/Shanghai", "UTC", "Australia/Lord_Howe"]),
@@ -315,7 +274,7 @@ def test_plain_times_are_read_as_any_others(text: list[str | None], zone: str, e
 
 
 def test_a_share_of_a_gpu_by_the_rule_named(clean: Callable) -> None:
-    text = "id,t,run,g\na,0,5,0.3\nb,1,5,2.4\nc,2,5,3\n"
+    text = "id,t,run,g\na,0,5,0.3\nb,1,5,2.4\nc,2,5,3.0000000000000004\n"
     assert clean(text, BASIC).jobs["gpus"].tolist() == [1, 3, 3]
     left = clean(text, BASIC, gpu_share="leave_out")
     assert left.jobs["gpus"].tolist() == [3]

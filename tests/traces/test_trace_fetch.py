@@ -12,6 +12,7 @@ import filelock
 import pytest
 from pydantic import ValidationError
 
+from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.fetch import obtain, sha256, sources
 from rltune.traces.fetch.download import RemoteFile, verified
@@ -37,22 +38,19 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
 
 def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace: Callable, made: list) -> None:
     config = trace("philly", synthetic=SMALL)
-    folder = obtain("p", config, tmp_path, tmp_path)
-    assert folder == tmp_path / "raw" / "p"
-    noted = json.loads((folder / "manifest.json").read_text())
-    assert noted["made"]["seed"] == 3 and noted["made"]["jobs"] == 60
-    assert noted["files"]["trace-data.tar.gz"]["sha256"] == sha256(folder / "trace-data.tar.gz")
-    before = (folder / "trace-data.tar.gz").read_bytes()
-    obtain("p", config, tmp_path, tmp_path)
+    path = obtain("p", config, tmp_path, tmp_path) / "trace-data.tar.gz"
+    assert path.parent == tmp_path / "raw" / "p"
+    before = path.read_bytes()
+    obtain("p", config, tmp_path, tmp_path, verify=True)
     assert made == [("philly", 3, 60)]
-    (folder / "trace-data.tar.gz").write_bytes(before[:100])  # damaged
+    path.write_bytes(before[:100])  # damaged
     obtain("p", config, tmp_path, tmp_path)
-    assert len(made) == 2 and (folder / "trace-data.tar.gz").read_bytes() == before
+    assert len(made) == 2 and path.read_bytes() == before
     obtain("p", trace("philly", synthetic={**SMALL, "seed": 4}), tmp_path, tmp_path)
-    assert len(made) == 3 and (folder / "trace-data.tar.gz").read_bytes() != before
-    (folder / "manifest.json").write_text("{broken")
+    assert len(made) == 3 and path.read_bytes() != before
+    (path.parent / "manifest.json").write_text("{broken")
     obtain("p", config, tmp_path, tmp_path)
-    assert len(made) == 4 and (folder / "trace-data.tar.gz").read_bytes() == before
+    assert len(made) == 4 and path.read_bytes() == before
 
 
 @pytest.fixture(autouse=True)
@@ -79,63 +77,69 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_unsafe_name(trace: Callable, source: Path) -> None:
-    for name in ("../data.zip", "a/data.zip", "..", ".", ""):
-        with pytest.raises(ValidationError, match="downloads.0.file"):
-            trace("helios", downloads=[{"url": source.as_uri(), "file": name}])
+@pytest.mark.parametrize("name", ["../data.zip", "a/data.zip", "..", ".", ""])
+def test_unsafe_name(name: str, trace: Callable) -> None:
+    with pytest.raises(ValidationError, match="downloads.0.file"):
+        trace("helios", downloads=[{"url": "file:///a", "file": name}])
 
 
-def test_unknown_checksum_is_recorded_and_then_holds(tmp_path: Path, trace: Callable, source: Path) -> None:
-    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
-    folder = obtain("d", config, tmp_path, tmp_path)
+@pytest.fixture
+def config(trace: Callable, source: Path) -> TraceConfig:
+    return trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
+
+
+@pytest.fixture
+def get(config: TraceConfig, tmp_path: Path) -> Callable[..., Path]:
+    """Obtains the trace d with one file to download."""
+    return lambda trace=config, name="d", **more: obtain(name, trace, tmp_path, tmp_path, **more)
+
+
+def test_unknown_checksum_is_recorded_and_then_holds(get: Callable, source: Path) -> None:
+    folder = get()
     assert json.loads((folder / "manifest.json").read_text())["files"]["data.zip"]["sha256"] == SHA
     source.write_bytes(b"another archive")
     (folder / "data.zip").write_bytes(b"altered")
     with pytest.raises(DataError, match=r"is not the file expected: .*recorded in .*manifest.json.*left as it is"):
-        obtain("d", config, tmp_path, tmp_path)
+        get()
     assert (folder / "data.zip").read_bytes() == b"altered"
     (folder / "data.zip").unlink()
     with pytest.raises(DataError, match=f"could not obtain data.zip; expected a file with sha256 {SHA}"):
-        obtain("d", config, tmp_path, tmp_path)
+        get()
 
 
-def test_files_are_read_in_full_once(tmp_path: Path, trace: Callable, source: Path, hashed: list[str]) -> None:
-    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip", "sha256": SHA}])
-    folder = obtain("d", config, tmp_path, tmp_path)
+def test_files_are_read_in_full_once(get: Callable, trace: Callable, hashed: list[str]) -> None:
+    folder = get()
     assert hashed == ["data.zip.part"]
-    obtain("d", config, tmp_path, tmp_path)
+    get()
     assert len(hashed) == 1
     os.utime(folder / "data.zip", ns=(1, 1))
     for _ in range(2):
-        obtain("d", config, tmp_path, tmp_path)
+        get()
     assert hashed[1:] == ["data.zip"], "touched: read again, once"
-    obtain("d", config, tmp_path, tmp_path, verify=True)
-    assert hashed[2:] == ["data.zip"]
-    stat = (folder / "data.zip").stat()
     (folder / "data.zip").write_bytes(b"an ARCHIVE")  # of the same size, and with the same time
-    os.utime(folder / "data.zip", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    os.utime(folder / "data.zip", ns=(1, 1))
+    assert get() == folder
     with pytest.raises(DataError, match="not the file expected"):
-        obtain("d", config, tmp_path, tmp_path, verify=True)
-    stale = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip", "sha256": "0" * 64}])
+        get(verify=True)
+    stale = trace("helios", downloads=[{"url": "file:///a", "file": "data.zip", "sha256": "0" * 64}])
     with pytest.raises(DataError, match=f"expected {'0' * 64}"):  # the configuration has another checksum now
-        obtain("d", stale, tmp_path, tmp_path)
+        get(stale)
 
 
-def test_a_generated_file_is_not_taken_for_a_download(tmp_path: Path, trace: Callable, source: Path) -> None:
-    folder = obtain("d", trace("helios", synthetic=SMALL), tmp_path, tmp_path)
+def test_a_generated_file_is_not_taken_for_a_download(get: Callable, trace: Callable) -> None:
+    folder = get(trace("helios", synthetic=SMALL))
     assert (folder / "data.zip").is_file()
-    obtain("d", trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}]), tmp_path, tmp_path)
+    get()
     assert (folder / "data.zip").read_bytes() == b"an archive"
 
 
-def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, trace: Callable, capsys) -> None:
-    item = {"url": (tmp_path / "gone.zip").as_uri(), "file": "data.zip"}
+def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, get: Callable, source: Path) -> None:
+    source.unlink()
     folder = tmp_path / "raw" / "d"
     folder.mkdir(parents=True)
     (folder / "data.zip").write_bytes(b"by hand")
     (folder / "data.zip.part").write_bytes(b"by")
-    assert obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path) == folder
-    assert "no checksum is published; sha256" in capsys.readouterr().out
+    assert get() == folder
     assert sorted(p.name for p in folder.iterdir()) == ["data.zip", "manifest.json"]
 
 
@@ -144,17 +148,14 @@ def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, trace: Callable
     [
         (b"an ARCHIVE", "found sha256 .*, expected " + SHA),
         (b"short", "found 5 bytes, expected 10"),
-        (
-            b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 10\n",
-            "a Git-LFS pointer .*aaaa",
-        ),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 10\n", "pointer .*aaaa"),
         (b"<html><title>Log in</title></html>", "an HTML page .'Log in'."),
     ],
     ids=["other bytes", "cut", "pointer", "page"],
 )
 @pytest.mark.parametrize("where", ["cache", "folder"])
 def test_a_wrong_file_by_hand_is_reported_and_left_alone(
-    where: str, what: bytes, said: str, tmp_path: Path, trace: Callable, source: Path, monkeypatch
+    where: str, what: bytes, said: str, tmp_path: Path, get: Callable, trace: Callable, source: Path, monkeypatch
 ) -> None:
     folder = tmp_path / "raw" / "d" if where == "cache" else tmp_path / "by hand"
     folder.mkdir(parents=True)
@@ -162,39 +163,36 @@ def test_a_wrong_file_by_hand_is_reported_and_left_alone(
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path if where == "cache" else folder))
     item = {"url": source.as_uri(), "file": "data.zip", "sha256": SHA, "bytes": 10}
     with pytest.raises(DataError, match=said) as error:
-        obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path)
+        get(trace("helios", downloads=[item]))
     for part in ("trace d", str(folder / "data.zip"), "left as it is", source.as_uri()):
         assert part in str(error.value)
     assert ("RLTUNE_TRACE_FILES" in str(error.value)) == (where == "folder")
     assert (folder / "data.zip").read_bytes() == what
 
 
-def test_a_folder_of_files_fetched_by_hand(tmp_path: Path, trace: Callable, monkeypatch, capsys) -> None:
+def test_a_folder_of_files_fetched_by_hand(tmp_path: Path, get: Callable, source: Path, monkeypatch, capsys) -> None:
+    source.unlink()
     own = tmp_path / "by hand"
     (own / "d").mkdir(parents=True)
     (own / "data.zip").write_bytes(b"of another trace")
     (own / "d" / "data.zip").write_bytes(b"an archive")
-    config = trace("helios", downloads=[{"url": (tmp_path / "gone").as_uri(), "file": "data.zip"}])
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(own))
-    folder = obtain("d", config, tmp_path, tmp_path)
+    folder = get()
     assert (folder / "data.zip").read_bytes() == b"an archive", "the sub-folder with the trace's name comes first"
     assert (folder / "data.zip").is_symlink() and str(own / "d" / "data.zip") in capsys.readouterr().out
-    other = obtain("e", config, tmp_path, tmp_path)
+    other = get(name="e")
     assert (other / "data.zip").read_bytes() == b"of another trace"
-    monkeypatch.delenv("RLTUNE_TRACE_FILES")
-    assert obtain("d", config, tmp_path, tmp_path) == folder
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path / "typo"))
-    assert obtain("d", config, tmp_path, tmp_path) == folder, "not needed any more"
+    assert get() == folder, "not needed any more"
     with pytest.raises(ConfigError, match="RLTUNE_TRACE_FILES: found .*typo.*, expected a folder"):
-        obtain("f", config, tmp_path, tmp_path)
+        get(name="f")
 
 
-def test_a_cache_that_cannot_be_written_will_do(tmp_path: Path, trace: Callable, source: Path, monkeypatch) -> None:
-    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
-    folder = obtain("d", config, tmp_path, tmp_path)
+def test_a_cache_that_cannot_be_written_will_do(get: Callable, monkeypatch) -> None:
+    folder = get()
     monkeypatch.setattr(filelock.FileLock, "acquire", lambda *_: pytest.fail("a lock is a file to be written"))
     before = {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
-    assert obtain("d", config, tmp_path, tmp_path) == folder
+    assert get() == folder
     assert before == {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
 
 
@@ -206,15 +204,14 @@ def test_what_only_looks_like_a_page_or_a_pointer(head: bytes, tmp_path: Path) -
 
 
 def test_given_path(tmp_path: Path, trace: Callable, monkeypatch) -> None:
-    (tmp_path / "jobs.csv").write_text("x")
-    columns = {"submit_s": "t", "run_s": "r", "gpus": "g"}
-    assert obtain("c", trace("csv", columns=columns, path="jobs.csv"), tmp_path, tmp_path) == tmp_path / "jobs.csv"
+    def given(path: str, root: Path = tmp_path) -> Path:
+        return obtain("c", trace("swf", path=path), tmp_path, root)
+
+    (tmp_path / "jobs.swf").write_text("x")
     monkeypatch.setenv("MY_TRACES", str(tmp_path))
-    config = trace("csv", columns=columns, path="${MY_TRACES}/jobs.csv")
-    assert obtain("c", config, tmp_path, Path("/")) == tmp_path / "jobs.csv"
+    assert given("jobs.swf") == given("${MY_TRACES}/jobs.swf", Path("/")) == tmp_path / "jobs.swf"
+    with pytest.raises(DataError, match=r"config/traces/c.yaml, path: .*elsewhere/jobs.swf, and there is no such file"):
+        given("elsewhere/jobs.swf")
     monkeypatch.delenv("MY_TRACES")
     with pytest.raises(ConfigError, match=r"config/traces/c.yaml, path: .*MY_TRACES, which is not set"):
-        obtain("c", config, tmp_path, tmp_path)
-    config = trace("csv", columns=columns, path="elsewhere/jobs.csv")
-    with pytest.raises(DataError, match=r"config/traces/c.yaml, path: .*elsewhere/jobs.csv, and there is no such file"):
-        obtain("c", config, tmp_path, tmp_path)
+        given("${MY_TRACES}/jobs.swf")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
-import zipfile
 from pathlib import Path
 
 import pandas as pd
@@ -15,24 +13,11 @@ from rltune.config.trace import FORMATS, TraceConfig
 from rltune.traces.columns import COLUMNS
 from rltune.traces.fields import fields
 from rltune.traces.sniff import first_records
+from rltune.traces.synthetic.archives import write_tar_gz, write_zip
 
 REFERENCE = project_root() / "docs" / "reference" / "traces.md"
 JOBS = [{"jobid": f"application_{n}", "submitted_time": "2017-10-01 00:00:00", "attempts": []} for n in range(5)]
 HELIOS = "job_id,gpu_num,state,submit_time,duration,queue\n1,8,COMPLETED,2020-07-01 00:00:00,60,0\n"
-
-
-def _packed(folder: Path, name: str, member: str, text: str) -> Path:
-    plain = folder / "plain"
-    plain.write_text(text)
-    if name.endswith(".zip"):
-        with zipfile.ZipFile(folder / name, "w") as archive:
-            archive.writestr("data/README", "about " * 100)
-            archive.write(plain, member)
-    else:
-        with tarfile.open(folder / name, "w:gz") as archive:
-            archive.add(plain, member)
-    plain.unlink()
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -44,7 +29,9 @@ def _packed(folder: Path, name: str, member: str, text: str) -> Path:
     ],
 )
 def test_first_records_of_archives_are_as_they_come(tmp_path: Path, name, member, text, first) -> None:
-    records = first_records(_packed(tmp_path, name, member, text), 3)
+    write = write_zip if name.endswith(".zip") else write_tar_gz
+    write(tmp_path / name, {"data/README": "about " * 100, member: text})
+    records = first_records(tmp_path, 3)
     assert len(records) == min(3, text.count("jobid") or 1)
     assert {field: records[field][0] for field in first} == first
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from raw_cases import BASES, FEW, FILES, FUZZ, HELIOS_HEADER, clean, helios, pai_tasks, philly, sound
 
 from rltune.errors import DataError
@@ -64,13 +64,6 @@ def test_a_damaged_file_is_cleaned_and_counted_or_refused(
     sound(tmp_path, trace, name, data.draw(damaged(BASES[name])))
 
 
-@pytest.mark.parametrize("name", BASES)
-@settings(FUZZ, max_examples=10)
-@given(content=st.binary(max_size=400))
-def test_any_bytes_are_refused_or_counted(name: str, content: bytes, tmp_path: Path, trace: Callable) -> None:
-    sound(tmp_path, trace, name, content)
-
-
 JOB = json.loads(philly())[1]
 JSON_KEYS = [*JOB, *JOB["attempts"][0], "gpus"]
 json_values = st.recursive(
@@ -96,14 +89,16 @@ def test_deep_json_is_no_crash(tmp_path: Path, trace: Callable) -> None:
 
 
 @pytest.mark.parametrize("name", [*FEW, "sacct"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-sig", "utf-16-be-sig", "utf-32"])
-def test_every_marked_encoding_gives_the_same_jobs(name: str, encoding: str, tmp_path: Path, trace: Callable) -> None:
-    text = BASES[name]
-    plain = encoding.removesuffix("-sig") if "16" in encoding else encoding
-    content = (("\ufeff" if "16" in encoding and plain != encoding else "") + text).encode(plain)
-    expected = clean(tmp_path / "a", trace, name, text.encode()).jobs
-    result = clean(tmp_path / "b", trace, name, content)
-    assert result.jobs.equals(expected) and "ü" in "".join(result.jobs["user"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_every_marked_encoding_and_end_of_line_gives_the_same_jobs(
+    name: str, encoding: str, end: str, tmp_path: Path, trace: Callable
+) -> None:
+    text = "\ufeff" * encoding.endswith("e") + BASES[name].replace("\n", end)
+    expected = clean(tmp_path / "a", trace, name, BASES[name].encode())
+    result = clean(tmp_path / "b", trace, name, text.encode(encoding))
+    assert result.jobs.equals(expected.jobs) and result.audit == expected.audit
+    assert "ü" in "".join(result.jobs["user"])
 
 
 @pytest.mark.parametrize("name", [*FEW, "swf", "sacct"])
@@ -125,44 +120,24 @@ def test_json_without_line_ends_may_be_longer(tmp_path: Path, trace: Callable, m
     inspect_file(tmp_path / "philly" / "cluster_job_log")
 
 
-@pytest.mark.parametrize("name", ["csv", "helios"])
-def test_latin_1_is_read_and_noted(name: str, tmp_path: Path, trace: Callable) -> None:
-    result = clean(tmp_path / "b", trace, name, BASES[name].encode("latin-1"))
-    assert result.jobs.equals(clean(tmp_path / "a", trace, name, BASES[name].encode()).jobs)
-    assert result.audit.noted["byte not UTF-8, read as Latin-1"] == 12
-
-
 def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path, trace: Callable) -> None:
-    with pytest.raises(DataError, match="own.csv: begins with the mark of UTF-16-LE and is not"):
+    with pytest.raises(DataError, match="own.csv: begins with the mark of UTF-16 and is not"):
         clean(tmp_path, trace, "csv", helios().encode("utf-16")[:-1])
     with pytest.raises(DataError, match=r"own.csv: not text \(the header holds zero bytes\)"):
         clean(tmp_path, trace, "csv", helios().encode("utf-16-le"))
-    with pytest.raises(DataError, match="not text.*unpack it if it is compressed"):
+    with pytest.raises(DataError, match="not text.*Unpack it if it is compressed"):
         clean(tmp_path, trace, "csv", b"(\xb5/\xfd\x00X" + bytes(20) + b"\n")  # as zstd begins
 
 
-@pytest.mark.parametrize("name", [*FEW, "swf", "sacct"])
-@pytest.mark.parametrize("end", ["\r\n", "\r"])
-def test_ends_of_lines(name: str, end: str, tmp_path: Path, trace: Callable) -> None:
-    expected = clean(tmp_path / "a", trace, name, BASES[name].encode())
-    result = clean(tmp_path / "b", trace, name, BASES[name].replace("\n", end).encode())
-    assert result.jobs.equals(expected.jobs) and result.audit == expected.audit
-
-
 @pytest.mark.parametrize("name", ["csv", "helios"])
-@pytest.mark.parametrize("date", ["{d}/{m}/2020 {t}", "{d}.{m}.2020 {t}"])
-def test_times_in_another_order_are_one_error_with_an_example(
-    name: str, date: str, tmp_path: Path, trace: Callable
-) -> None:
-    lines = [
-        line.replace("2020-04-01 10", date.format(d="13", m="10", t="10"), 1) for line in helios().splitlines(True)
-    ]
-    with pytest.raises(DataError) as error:
-        clean(tmp_path, trace, name, "".join(lines).encode())
-    assert "12 of 12 values are not a time as YYYY-MM-DD HH:MM:SS" in str(error.value)
-    assert FILES[name] in str(error.value) and date.format(d="13", m="10", t="10:00:00") in str(error.value)
-    few = "".join(lines[:4]) + "".join(helios().splitlines(True)[4:])
-    result = clean(tmp_path, trace, name, few.encode())
+def test_times_in_another_order_are_one_error_with_an_example(name: str, tmp_path: Path, trace: Callable) -> None:
+    right = helios().splitlines(True)
+    wrong = [line.replace("2020-04-01 10", "13/10/2020 10", 1) for line in right]
+    with pytest.raises(
+        DataError, match=f"{FILES[name]}.*12 of 12 values are not a time as YYYY.*'13/10/2020 10:00:00'"
+    ):
+        clean(tmp_path, trace, name, "".join(wrong).encode())
+    result = clean(tmp_path, trace, name, "".join(wrong[:4] + right[4:]).encode())
     assert result.audit.left_out["no submission time"] == (3 if name == "csv" else 2)  # of Helios, one is a CPU job
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
+from raw_cases import HELIOS_HEADER as HEADER, cleaned, rows
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
 from rltune.traces.raw import csv_text
 from rltune.traces.readers import alibaba2020
+from rltune.traces.synthetic.archives import write_tar_gz, write_zip
 
-HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
 HELIOS = [
     HEADER,
     "1,u1,vcA,8,48,1,COMPLETED,2020-04-01 10:00:00,2020-04-01 10:00:10,2020-04-01 10:01:10,60,10",
@@ -28,19 +28,16 @@ HELIOS = [
 ]
 
 
-def test_helios(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
+def test_helios(tmp_path: Path, trace: Callable) -> None:
     other = HEADER + "\n99,u,vc,1,1,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n"
-    make_zip(
-        tmp_path / "data.zip",
-        {"data/Earth/cluster_log.csv": other, "data/Venus/cluster_log.csv": "\n".join(HELIOS) + "\n"},
-    )
+    logs = {"data/Earth/cluster_log.csv": other, "data/Venus/cluster_log.csv": "\n".join(HELIOS) + "\n"}
+    write_zip(tmp_path / "data.zip", logs)
     clean = clean_trace("t", trace("helios"), tmp_path)
-    jobs = clean.jobs.set_index("job_id")
-    assert jobs.index.tolist() == ["1", "4", "5"]
-    assert jobs["run_s"].tolist() == [60, 30, 60]
-    assert jobs["wait_s"].tolist() == [10, 5, 2]
-    assert jobs["status"].tolist() == ["passed", "failed", "unknown"]
-    assert jobs["cpus"].fillna(-1).tolist() == [48, 6, -1]
+    assert rows(clean, "run_s wait_s status cpus") == [
+        ["1", 60, 10, "passed", 48],
+        ["4", 30, 5, "failed", 6],
+        ["5", 60, 2, "unknown", None],
+    ]
     assert clean.audit.rows_read == 8
     assert clean.audit.left_out == {
         "row with too many fields": 1,
@@ -64,35 +61,36 @@ def test_helios(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
         ("\n".join(HELIOS).replace("node_num", "duration", 1), "column 'duration' is in the header more than once"),
     ],
 )
-def test_helios_damage(text: str, message: str, tmp_path: Path, trace: Callable) -> None:
-    (tmp_path / "cluster_log.csv").write_text(text)
+def test_helios_damage(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"cluster_log.csv.*{message}"):
-        clean_trace("t", trace("helios"), tmp_path / "cluster_log.csv")
-    with pytest.raises(DataError, match=r"cluster_log.csv: one file.*expected the folder or the archive .data.zip."):
-        clean_trace("t", trace("helios", part="all"), tmp_path / "cluster_log.csv")
+        cleaned(tmp_path / "cluster_log.csv", text, "helios")
+    with pytest.raises(
+        DataError, match=r"cluster_log.csv: found one file.*expected the folder or the archive .data.zip."
+    ):
+        cleaned(tmp_path / "cluster_log.csv", text, "helios", part="all")
 
 
-def test_helios_without_optional_columns(tmp_path: Path, trace: Callable) -> None:
-    path = tmp_path / "cluster_log.csv"
-    path.write_text("job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n")
-    jobs = clean_trace("t", trace("helios"), path).jobs
+def test_helios_without_optional_columns(tmp_path: Path) -> None:
+    text = "job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n"
+    jobs = cleaned(tmp_path / "cluster_log.csv", text, "helios").jobs
     assert jobs[["run_s", "status"]].values.tolist() == [[5, "unknown"]] and jobs["wait_s"].isna().all()
 
 
-def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable, make_zip: Callable) -> None:
+def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable) -> None:
     logs = {
         f"data/{part}/cluster_log.csv": f"{HEADER}\n"
         f"1,u1,{'vcA' if part != 'Uranus' else ''},{n},6,1,COMPLETED,2020-04-0{n} 10:00:00,,,{60 * n},{n}\n"
         + (",u1,vcA,1,6,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n" if part == "Saturn" else "")
         for n, part in enumerate(("Earth", "Saturn", "Uranus", "Venus"), 1)
     }
-    make_zip(tmp_path / "data.zip", logs)
+    write_zip(tmp_path / "data.zip", logs)
     clean = clean_trace("t", trace("helios", part="all"), tmp_path)
-    jobs = clean.jobs
-    assert jobs["job_id"].tolist() == ["Earth/1", "Saturn/1", "Uranus/1", "Venus/1"]
-    assert jobs["vc"].fillna("none").tolist() == ["Earth/vcA", "Saturn/vcA", "none", "Venus/vcA"]
-    assert jobs["gpus"].tolist() == [1, 2, 3, 4]
-    assert jobs["submit_s"].tolist() == [0, 86_400, 2 * 86_400, 3 * 86_400]
+    assert rows(clean, "vc gpus submit_s") == [
+        ["Earth/1", "Earth/vcA", 1, 0],
+        ["Saturn/1", "Saturn/vcA", 2, 86_400],
+        ["Uranus/1", None, 3, 2 * 86_400],
+        ["Venus/1", "Venus/vcA", 4, 3 * 86_400],
+    ]
     assert clean.audit.rows_read == 5 and clean.audit.left_out == {"no job id": 1}
 
 
@@ -112,25 +110,13 @@ TASKS = [
 ]
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_alibaba(packed: bool, tmp_path: Path, trace: Callable, make_tar: Callable) -> None:
-    for name, lines in (("pai_job_table", JOBS), ("pai_task_table", TASKS)):
-        text = "\n".join(lines) + "\n"
-        if packed:
-            make_tar(tmp_path / f"{name}.tar.gz", {f"{name}.csv": text})
-        else:
-            (tmp_path / f"{name}.csv").write_text(text)
-    clean = clean_trace("t", trace("alibaba2020"), tmp_path)
-    jobs = clean.jobs.set_index("job_id")
-    assert jobs.index.tolist() == ["j1/worker", "j2/tensorflow"]
-    assert jobs["gpus"].tolist() == [2, 4]
-    assert jobs["cpus"].tolist() == [18, 24]
-    assert np.allclose(jobs["mem_gb"], [87.9, 80])
-    assert jobs["wait_s"].tolist() == [5, 5]
-    assert jobs["run_s"].tolist() == [100, 100]
-    assert jobs["submit_s"].tolist() == [0, 10]
-    assert jobs["user"].tolist() == ["alice", "bob"]
-    assert jobs["gpu_type"].fillna("any").tolist() == ["V100", "any"]
+def test_alibaba(tmp_path: Path, trace: Callable) -> None:
+    write_tar_gz(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "\n".join(JOBS) + "\n"})
+    clean = clean_trace("t", trace("alibaba2020"), write(tmp_path, task=TASKS))
+    assert rows(clean, "gpus cpus mem_gb wait_s run_s submit_s user gpu_type") == [
+        ["j1/worker", 2, 18, 87.9, 5, 100, 0, "alice", "V100"],
+        ["j2/tensorflow", 4, 24, 80, 5, 100, 10, "bob", None],
+    ]
     assert clean.audit.left_out == {
         "CPU task (no plan_gpu)": 2,  # with the one whose inst_num is not a number
         "task Failed": 1,
@@ -206,9 +192,8 @@ def test_alibaba_instances_give_the_times(
     folder = write(tmp_path, job=JOBS, task=TIMED)
     assert clean_trace("t", trace("alibaba2020"), folder).audit.left_out == {"no start or end time": 1}
     clean = clean_trace("t", trace("alibaba2020"), write(folder, instance=INSTANCES))
-    jobs = clean.jobs.set_index("job_id")
-    assert jobs["run_s"].to_dict() == {"j1/worker": 114, "j1/ps": 100, "j2/worker": 50, "j2/chief": 100}
-    assert jobs["wait_s"].to_dict() == {"j1/worker": 6, "j1/ps": 5, "j2/worker": 5, "j2/chief": 5}
+    times = [["j1/ps", 100, 5], ["j1/worker", 114, 6], ["j2/chief", 100, 5], ["j2/worker", 50, 5]]
+    assert rows(clean, "run_s wait_s") == times
     assert not clean.audit.left_out
     assert clean.audit.noted == {
         "pai_instance_table: instance without start and end in order": 2,
@@ -222,23 +207,10 @@ def test_alibaba_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
     tags = ["i1,u,T4,g1,bert", "i2,u,,g2,", "i2,u,V100M32,g2,", "i9,u,P100,g9,ctr"]
     folder = write(tmp_path, job=JOBS, task=[*TIMED[:2], TIMED[3], "j3,w,1,Failed,1,2,,,100,"], group_tag=tags)
     clean = clean_trace("t", trace("alibaba2020"), folder)
-    assert clean.jobs.set_index("job_id")["gpu_type"].to_dict() == {
-        "j1/worker": "T4",
-        "j1/ps": "T4",
-        "j2/chief": "V100M32",
-    }
-    assert clean.audit.noted["GPU type as required by gpu_type_spec"] == 3
-    assert (
-        clean.audit.noted["GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"]
-        == 2
-    )
-
-
-@pytest.mark.filterwarnings("error")
-def test_alibaba_without_any_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
-    folder = write(tmp_path, job=JOBS, task=TIMED[:2], group_tag=["i1,u,,g1,bert", "i2,u,,g2,"])
-    clean = clean_trace("t", trace("alibaba2020"), folder)
-    assert clean.jobs["gpu_type"].tolist() == ["V100", "V100"]
+    assert rows(clean, "gpu_type") == [["j1/ps", "T4"], ["j1/worker", "T4"], ["j2/chief", "V100M32"]]
+    noted = clean.audit.noted
+    assert noted["GPU type as required by gpu_type_spec"] == 3
+    assert noted["GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"] == 2
 
 
 def test_alibaba_faults_of_the_other_tables_are_counted(tmp_path: Path, trace: Callable) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,86 +11,77 @@ from zoneinfo import ZoneInfo
 import ijson
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from raw_cases import cleaned, rows as rows_of
 
 from rltune.errors import DataError
-from rltune.traces.clean import clean_trace
+from rltune.traces.clean import CleanTrace
 
 
-def job(job_id: str, submitted: Any = "2017-10-02 10:00:00", **fields: Any) -> dict[str, Any]:
-    attempts = [attempt("2017-10-02 10:01:00", "2017-10-02 10:11:00", 2)]
-    return {
-        "status": "Pass",
-        "vc": "v1",
-        "jobid": job_id,
-        "attempts": attempts,
-        "submitted_time": submitted,
-        "user": "u1",
-        **fields,
-    }
+def job(job_id: str, submitted: Any = "10:00:00", **fields: Any) -> dict[str, Any]:
+    attempts = [attempt("10:01:00", "10:11:00", 2)]
+    plain = {"status": "Pass", "vc": "v1", "jobid": job_id, "user": "u1", "attempts": attempts}
+    return {**plain, "submitted_time": submitted if submitted is None else day(submitted), **fields}
+
+
+def day(time: Any) -> Any:
+    """A time of day on 2 October 2017; anything else as it is."""
+    return f"2017-10-02 {time}" if isinstance(time, str) and time[2:3] == ":" else time
 
 
 def attempt(start: Any, end: Any, *nodes: int) -> dict[str, Any]:
     detail = [{"ip": f"m{i}", "gpus": [f"gpu{k}" for k in range(n)]} for i, n in enumerate(nodes)]
-    return {"start_time": start, "end_time": end, "detail": detail}
+    return {"start_time": day(start), "end_time": day(end), "detail": detail}
 
 
-def test_known_answers(philly_folder: Callable, trace: Callable) -> None:
-    folder = philly_folder(
-        [
-            job("plain"),
-            job(
-                "two nodes",
-                "2017-10-02 10:00:01",
-                attempts=[attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00", 8, 4)],
-            ),
-            job(
-                "retried",
-                "2017-10-02 10:00:02",
-                status="Killed",
-                attempts=[
-                    attempt("2017-10-02 10:01:02", "2017-10-02 10:02:02"),  # no detail: GPUs from the next attempt
-                    attempt("2017-10-02 11:00:00", "2017-10-02 11:00:30", 4),
-                    attempt("2017-10-02 12:00:00", "None", 8),
-                ],
-            ),
-            job("odd status", "2017-10-02 10:00:03", status="Unheard", user=None, vc=None),
-        ]
+def clean(folder: Path, *jobs: dict[str, Any], **fields: Any) -> CleanTrace:
+    return cleaned(folder / "cluster_job_log", json.dumps(jobs), "philly", **fields)
+
+
+def test_known_answers(tmp_path: Path) -> None:
+    tries = [
+        attempt("10:01:02", "10:02:02"),  # no detail: GPUs from the next attempt
+        attempt("11:00:00", "11:00:30", 4),
+        attempt("12:00:00", "None", 8),
+    ]
+    result = clean(
+        tmp_path,
+        job("plain"),
+        job("two nodes", "10:00:01", attempts=[attempt("10:01:00", "10:02:00", 8, 4)]),
+        job("retried", "10:00:02", status="Killed", attempts=tries),
+        job("odd status", "10:00:03", status="Unheard", user=None, vc=None),
     )
-    clean = clean_trace("t", trace("philly"), folder)
-    jobs = clean.jobs.set_index("job_id")
-    assert jobs["submit_s"].tolist() == [0, 1, 2, 3]
-    assert jobs["gpus"].tolist() == [2, 12, 4, 2]
-    assert jobs["run_s"].tolist() == [600, 60, 90, 600]
-    assert jobs["wait_s"].tolist() == [60, 59, 60, 57]
-    assert jobs["status"].tolist() == ["passed", "passed", "killed", "unknown"]
-    assert jobs["user"].isna().tolist() == [False, False, False, True]
-    assert clean.meta.t0 == "2017-10-02T10:00:00.000-07:00"
-    assert clean.audit.noted["job with an attempt without times, run time from its other attempts"] == 1
-    assert clean.audit.noted["status unknown"] == 1
+    assert rows_of(result, "submit_s gpus run_s wait_s status user") == [
+        ["plain", 0, 2, 600, 60, "passed", "u1"],
+        ["two nodes", 1, 12, 60, 59, "passed", "u1"],
+        ["retried", 2, 4, 90, 60, "killed", "u1"],
+        ["odd status", 3, 2, 600, 57, "unknown", None],
+    ]
+    assert result.meta.t0 == "2017-10-02T10:00:00.000-07:00"
+    assert result.audit.noted["job with an attempt without times, run time from its other attempts"] == 1
+    assert result.audit.noted["status unknown"] == 1
 
 
-def test_what_cannot_be_a_job_is_counted(philly_folder: Callable, trace: Callable) -> None:
-    once = [attempt("2017-10-02 10:01:00", "2017-10-02 10:11:00", 2)]
-    folder = philly_folder(
-        [
-            job("kept"),
-            job("none", attempts=[]),
-            job("null", attempts=None),
-            job("no times", attempts=[attempt(None, None, 1)]),
-            job("no end", attempts=[attempt("2017-10-02 10:01:00", "None", 1)]),
-            job("no gpus", attempts=[attempt("2017-10-02 10:01:00", "2017-10-02 10:02:00")]),
-            job("zero", attempts=[attempt("2017-10-02 10:01:00", "2017-10-02 10:01:00", 1)]),
-            job("no submission", submitted=None),
-            job("bad submission", submitted="yesterday"),
-            job("kept", "2017-10-02 12:00:00", attempts=once),
-            job("early", "2017-09-30 23:59:59", attempts=once),
-            job(None, attempts=once),
-            job("backwards", attempts=[attempt("2017-10-02 10:02:00", "2017-10-02 10:01:00", 1)]),
-        ]
+def test_what_cannot_be_a_job_is_counted(tmp_path: Path) -> None:
+    once = [attempt("10:01:00", "10:11:00", 2)]
+    result = clean(
+        tmp_path,
+        job("kept"),
+        job("none", attempts=[]),
+        job("null", attempts=None),
+        job("no times", attempts=[attempt(None, None, 1)]),
+        job("no end", attempts=[attempt("10:01:00", "None", 1)]),
+        job("no gpus", attempts=[attempt("10:01:00", "10:02:00")]),
+        job("zero", attempts=[attempt("10:01:00", "10:01:00", 1)]),
+        job("no submission", submitted=None),
+        job("bad submission", submitted="yesterday"),
+        job("kept", "12:00:00", attempts=once),
+        job("early", "2017-09-30 23:59:59", attempts=once),
+        job(None, attempts=once),
+        job("backwards", attempts=[attempt("10:02:00", "10:01:00", 1)]),
+        start="2017-10-01",
     )
-    clean = clean_trace("t", trace("philly", start="2017-10-01"), folder)
-    assert clean.jobs["job_id"].tolist() == ["kept"]
-    assert clean.audit.left_out == {
+    assert result.jobs["job_id"].tolist() == ["kept"]
+    assert result.audit.left_out == {
         "submitted before 2017-10-01": 1,
         "no attempt to run": 2,
         "no attempt with start and end time": 3,
@@ -103,41 +93,29 @@ def test_what_cannot_be_a_job_is_counted(philly_folder: Callable, trace: Callabl
     }
 
 
-def test_a_retry_in_the_hour_that_comes_twice_follows_the_attempt_before_it(
-    philly_folder: Callable, trace: Callable
-) -> None:
+def test_a_retry_in_the_hour_that_comes_twice_follows_the_attempt_before_it(tmp_path: Path) -> None:
     """00:30 to the first 01:50 is 4,800 s, the second 01:10 to 02:10 3,600 s; with no end known, a start holds."""
-    times = [("2017-11-05 00:30:00", "2017-11-05 01:50:00"), ("2017-11-05 01:10:00", "2017-11-05 02:10:00")]
-    again = [
-        ("2017-11-05 01:20:00", None),
-        ("2017-11-05 01:05:00", "2017-11-05 01:15:00"),
-        ("2017-11-05 01:16:00", "2017-11-05 01:17:00"),
-    ]
-    folder = philly_folder(
-        [
-            job("retried", "2017-11-05 00:29:00", attempts=[attempt(*t, 1) for t in times]),
-            job("thrice", "2017-11-05 01:00:00", attempts=[attempt(*t, 1) for t in again]),
-        ]
-    )
-    clean = clean_trace("t", trace("philly"), folder)
-    assert clean.jobs["run_s"].tolist() == [8_400, 660]
-    assert clean.jobs["wait_s"].tolist() == [60, 1_200]
-    assert "job whose attempts overlap: their sum is longer than their span" not in clean.audit.noted
+    night = "2017-11-05 {}".format
+    times = [("00:30:00", "01:50:00"), ("01:10:00", "02:10:00")]
+    again = [("01:20:00", None), ("01:05:00", "01:15:00"), ("01:16:00", "01:17:00")]
+    tries = [[attempt(night(a), b and night(b), 1) for a, b in of] for of in (times, again)]
+    jobs = [job("retried", night("00:29:00"), attempts=tries[0]), job("thrice", night("01:00:00"), attempts=tries[1])]
+    result = clean(tmp_path, *jobs)
+    assert result.jobs["run_s"].tolist() == [8_400, 660]
+    assert result.jobs["wait_s"].tolist() == [60, 1_200]
+    assert "job whose attempts overlap: their sum is longer than their span" not in result.audit.noted
 
 
 minutes = st.integers(0, 240)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    rows=st.lists(
-        st.tuples(minutes, st.lists(st.tuples(minutes, minutes.filter(bool) | st.none()), max_size=4)),
-        min_size=1,
-        max_size=6,
-    )
-)
+tries = st.lists(st.tuples(minutes, minutes.filter(bool) | st.none()), max_size=4)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(minutes, tries), min_size=1, max_size=6))
 def test_attempts_are_read_one_after_the_other(
-    rows: list[tuple[int, list[tuple[int, int | None]]]], philly_folder: Callable, trace: Callable
+    rows: list[tuple[int, list[tuple[int, int | None]]]], tmp_path: Path
 ) -> None:
     """Each time is the first of its two readings that is not before the latest so far; the standard library judges."""
 
@@ -160,29 +138,25 @@ def test_attempts_are_read_one_after_the_other(
             lengths += [] if end is None or end < start else [end - start]
         if sum(lengths) > 0:
             expected[str(row)] = sum(lengths)
-    plain = job("0 plain", "2017-10-02 10:00:00")
+    plain = job("0 plain")
     jobs = [
         job(str(row), str(wall(s)), attempts=[attempt(str(wall(b)), e and str(wall(e)), 1) for b, e in tries])
         for row, (s, tries) in enumerate(rows)
     ]
-    clean = clean_trace("t", trace("philly"), philly_folder([plain, *jobs]))
-    assert clean.jobs.set_index("job_id")["run_s"].drop("0 plain").to_dict() == expected
+    result = clean(tmp_path, plain, *jobs)
+    assert result.jobs.set_index("job_id")["run_s"].drop("0 plain").to_dict() == expected
 
 
-def test_the_run_time_of_several_attempts(philly_folder: Callable, trace: Callable) -> None:
+def test_the_run_time_of_several_attempts(tmp_path: Path) -> None:
     """60 + 30 s; 120 + 120 s."""
     tries = {
         "a": [("10:01:00", "10:11:00", 2)],
         "b": [("10:01:00", "10:02:00", 2), ("10:05:00", None, 2), ("11:00:00", "11:00:30", 4)],
         "c": [("10:01:00", "10:03:00", 1), ("10:02:00", "10:04:00", 1)],
     }
-    jobs = [
-        job(name, attempts=[attempt(f"2017-10-02 {a}", b and f"2017-10-02 {b}", n) for a, b, n in of])
-        for name, of in tries.items()
-    ]
-    clean = clean_trace("t", trace("philly"), philly_folder(jobs))
-    assert clean.jobs["run_s"].tolist() == [600, 90, 240]
-    assert clean.audit.noted == {
+    result = clean(tmp_path, *(job(name, attempts=[attempt(*one) for one in of]) for name, of in tries.items()))
+    assert result.jobs["run_s"].tolist() == [600, 90, 240]
+    assert result.audit.noted == {
         "job with an attempt without times, run time from its other attempts": 1,
         "job with more than one attempt, run time is their sum": 2,
         "job whose attempts have pauses between them: their span is longer than their sum": 1,
@@ -206,8 +180,6 @@ def test_the_backend_of_ijson_is_compiled() -> None:
         (json.dumps([job("a")])[:-1] + " nonsense", "JSON after 1 jobs"),
     ],
 )
-def test_damaged_log(text: str, message: str, tmp_path: Path, trace: Callable) -> None:
-    (tmp_path / "cluster_job_log").write_text(text)
-    with pytest.raises(DataError, match=message) as error:
-        clean_trace("t", trace("philly"), tmp_path)
-    assert "cluster_job_log" in str(error.value)
+def test_damaged_log(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"cluster_job_log: .*{message}"):
+        cleaned(tmp_path / "cluster_job_log", text, "philly")

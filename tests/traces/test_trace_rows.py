@@ -1,4 +1,4 @@
-"""The rows that ship with the package, and the reader of such files."""
+"""The rows that ship with the package, other real rows, and the reader of such files."""
 
 from __future__ import annotations
 
@@ -44,3 +44,28 @@ def test_a_file_of_raw_columns(trace: Callable, tmp_path: Path) -> None:
     path.write_bytes(b"PAR1 nothing")
     with pytest.raises(DataError, match="not readable as parquet"):
         clean_trace("t", config, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "out"),
+    [
+        ("philly-csv", 103_467, {"submitted before 2017-10-01": 8_072, "run time zero": 10}),
+        ("venus-csv", 125_303, {}),
+        ("pai-csv", 60_105, {}),
+        ("openb-csv", 2_054, {"never scheduled (phase Pending)": 897, "CPU pod (num_gpu 0)": 8}),
+        ("hpc2n-swf", 202_871, {}),
+    ],
+)
+def test_real_rows(name: str, kept: int, out: dict[str, int], real_traces: Path, monkeypatch) -> None:
+    """Counted, and beside what their publishers say of them; run times of Venus are cut off at 48 h."""
+    monkeypatch.setenv("RLTUNE_REAL_TRACES", str(real_traces.resolve()))
+    trace = load_trace(name, project_root())
+    clean = clean_trace(name, trace, obtain(name, trace, project_root() / ".cache", project_root()))
+    jobs = clean.jobs
+    assert clean.audit.rows_kept == kept and out.items() <= clean.audit.left_out.items()
+    if trace.title == "Helios":
+        summary = pd.read_csv(real_traces / "helios" / "helios_cluster_summary.csv").set_index("id").loc["Venus"]
+        assert len(jobs) == summary["gpu_job_num"]
+        assert jobs["gpus"].mean() == pytest.approx(summary["avg_gpu_num"], abs=5e-4)
+        assert jobs["run_s"].median() == summary["med_run_time_gpu"]
+        assert 0.6 < jobs["run_s"].mean() / summary["avg_run_time_gpu"] < 1

@@ -9,39 +9,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from raw_cases import cleaned, rows
 
-from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
-from rltune.traces.clean import CleanTrace, clean_trace
+from rltune.traces.clean import CleanTrace
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.readers.sacct import COMMAND, FORMAT
 
 DAY = "2024-03-01T"
 ASKED = "billing=8,cpu=8,gres/gpu=4,mem=64G,node=2"
-HELD = "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=2"
-A100 = "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=2"
+HELD = A100 = "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=2"
 CPU = "billing=4,cpu=4,mem=4000M,node=1"
 
 
 def row(**given: str) -> dict[str, str]:
     """A finished job of 4 GPUs, an hour long, with any field replaced; "T" before a time of day stands for the day."""
-    plain = {
-        "JobID": "1",
-        "User": "ann",
-        "Partition": "gpu",
+    times = {
         "Submit": "T10:00:00",
         "Start": "T10:05:00",
         "End": "T11:05:00",
         "ElapsedRaw": "3600",
         "TimelimitRaw": "120",
-        "State": "COMPLETED",
-        "NNodes": "2",
-        "ReqCPUS": "8",
-        "AllocCPUS": "8",
-        "ReqMem": "64G",
-        "ReqTRES": ASKED,
-        "AllocTRES": HELD,
     }
+    sizes = {"NNodes": "2", "ReqCPUS": "8", "AllocCPUS": "8", "ReqMem": "64G", "ReqTRES": ASKED, "AllocTRES": HELD}
+    plain = {"JobID": "1", "User": "ann", "Partition": "gpu", "State": "COMPLETED", **times, **sizes}
     values = {**plain, **given}
     return {k: DAY + v[1:] if v.startswith("T") and v[1:2].isdigit() else v for k, v in values.items()}
 
@@ -52,14 +43,11 @@ def text(*rows: dict[str, str], columns: str = FORMAT, end: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def clean(path: Path, content: str | bytes, **fields: Any) -> CleanTrace:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    values = {"title": "T", "data": "own", "format": "sacct", "path": "x", "time_zone": "Europe/Berlin", **fields}
-    return clean_trace("t", TraceConfig(**values), path)
+def clean(path: Path, *log: dict[str, str], **how: str) -> CleanTrace:
+    return cleaned(path, text(*log, **how), "sacct")
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_known_answers(packed: bool, tmp_path: Path) -> None:
+def test_known_answers(tmp_path: Path) -> None:
     log = text(
         row(JobID="101", ReqTRES=A100),
         row(JobID="101.batch", User="", Partition="", ReqTRES=""),
@@ -93,34 +81,20 @@ def test_known_answers(packed: bool, tmp_path: Path) -> None:
         row(JobID="117", ElapsedRaw="0"),
         row(JobID="118", ReqTRES="cpu=1,gres/shard=2,mem=1G,node=1", AllocTRES="cpu=1,gres/shard=2,mem=1G,node=1"),
     )
-    packed_log = gzip.compress(log.encode())
-    result = clean(tmp_path / "jobs.txt.gz", packed_log) if packed else clean(tmp_path / "jobs.txt", log)
+    result = cleaned(tmp_path / "jobs.txt.gz", gzip.compress(log.encode()), "sacct")
     jobs = result.jobs.set_index("job_id")
-    assert jobs["status"].to_dict() == {
-        "101": "passed",
-        "102_7": "failed",
-        "103+0": "failed",
-        "103+1": "failed",
-        "106": "killed",
-        "109": "failed",
-        "110": "failed",
-        "111": "killed",
-        "112": "failed",
-        "114": "failed",
-        "115": "killed",
-        "116": "unknown",
-    }
+    assert " ".join(jobs.index) == "101 102_7 103+0 103+1 106 109 110 111 112 114 115 116"
+    ends = "passed failed failed failed killed failed failed killed failed failed killed unknown"
+    assert " ".join(jobs["status"]) == ends
     assert result.meta.t0 == "2024-03-01T10:00:00.000+01:00"
-    first = jobs.loc["101"]
-    assert (first["user"], first["vc"], first["submit_s"], first["run_s"]) == ("ann", "gpu", 0, 3600)
-    assert (first["wait_s"], first["requested_s"], first["gpus"], first["cpus"]) == (300, 7200, 4, 8)
-    assert first["gpu_type"] == "a100" and first["mem_gb"] == pytest.approx(64 * 1.073741824)
-    assert pd.isna(jobs.loc["102_7", "gpu_type"])  # any type was asked for; an a100 was what it got
-    assert jobs["requested_s"].isna().to_dict() == {j: j in ("102_7", "103+1") for j in jobs.index}
-    part = jobs.loc["103+1"]
-    assert (part["resource"], part["gpus"], part["cpus"]) == ("cpu", 0, 4) and pd.isna(part["gpu_type"])
-    assert part["mem_gb"] == pytest.approx(4000 * 1.048576e-3)
-    assert pd.isna(jobs.loc["106", "user"]) and not jobs["sla"].any()
+    found = rows(result, "user resource submit_s run_s wait_s requested_s gpus cpus gpu_type mem_gb")
+    assert found[:4] == [
+        ["101", "ann", "gpu", 0, 3600, 300, 7200, 4, 8, "a100", 68.719477],
+        ["102_7", "ann", "gpu", 10, 3600, 290, None, 4, 8, None, 68.719477],  # any type was asked for
+        ["103+0", "ann", "gpu", 20, 3600, 280, 7200, 4, 8, None, 68.719477],
+        ["103+1", "ann", "cpu", 20, 3600, 280, None, 0, 4, None, 4.194304],
+    ]
+    assert found[4][1] is None and set(jobs["vc"]) == {"gpu"}
     assert result.audit.rows_read == 24
     assert result.audit.left_out == {
         "step of a job (123.batch, 123.0, …): part of its job": 4,
@@ -138,42 +112,36 @@ def test_known_answers(packed: bool, tmp_path: Path) -> None:
 
 def test_columns_in_any_order_and_a_bar_at_the_end(tmp_path: Path) -> None:
     order = ",".join(["JobName", *reversed(FORMAT.split(",")), "Account"])
-    one = clean(tmp_path / "a.txt", text(row()))
-    other = clean(tmp_path / "b.txt", text(row(JobName='a "b'), columns=order, end="|"))
+    one = clean(tmp_path / "a.txt", row())
+    other = clean(tmp_path / "b.txt", row(JobName='a "b'), columns=order, end="|")
     assert one.jobs.equals(other.jobs) and other.audit == one.audit
 
 
 def test_a_line_of_megabytes(tmp_path: Path) -> None:
-    long = text(row(JobID="1"), row(JobID="2", User="ü" * (1 << 20)), row(JobID="3"))
-    assert clean(tmp_path / "a.txt", long).jobs["user"].str.len().tolist() == [3, 1 << 20, 3]
+    long = clean(tmp_path / "a.txt", row(JobID="1"), row(JobID="2", User="ü" * (1 << 20)), row(JobID="3"))
+    assert long.jobs["user"].str.len().tolist() == [3, 1 << 20, 3]
 
 
 def test_an_older_version(tmp_path: Path) -> None:
     """No TRES, GRES per node, memory per node or CPU, durations with days, no raw columns."""
     columns = "JobID,User,Submit,Start,End,Elapsed,Timelimit,State,NNodes,NCPUS,ReqMem,ReqGRES,AllocGRES"
     old = {"Elapsed": "1-02:03:04", "Timelimit": "2-00:00:00", "NCPUS": "8"}
-    result = clean(
-        tmp_path / "a.txt",
-        text(
-            row(JobID="1", ReqMem="4Gn", ReqGRES="gpu:tesla:2", AllocGRES="gpu:tesla:4", **old),
-            row(JobID="2", ReqMem="2Gc", ReqGRES="gpu:2", AllocGRES="", **old),
-            row(
-                JobID="3", ReqMem="0n", ReqGRES="gpu", NNodes="1", **{**old, "Elapsed": "05:30", "Timelimit": "INVALID"}
-            ),
-            row(JobID="4", ReqMem="4000Mc", **{**old, "Elapsed": "", "Timelimit": "Partition_Limit"}),
-            row(JobID="5", ReqMem="?", ReqGRES="gpu:tesla:1,gpu:k80:1", **{**old, "Elapsed": "00:01:00.500"}),
-            columns=columns,
-        ),
-    )
-    jobs = result.jobs.set_index("job_id")
-    assert jobs["gpus"].tolist() == [4, 4, 1, 0, 4]
-    assert jobs["gpu_type"].fillna("any").tolist() == ["tesla", "any", "any", "any", "any"]
-    assert jobs["run_s"].tolist() == [93_784, 93_784, 330, 3600, 60.5]
-    assert jobs["requested_s"].fillna(-1).tolist() == [172_800, 172_800, -1, -1, 172_800]
-    assert jobs["mem_gb"].fillna(-1).tolist() == pytest.approx(
-        [8 * 1.073741824, 16 * 1.073741824, -1, 32_000 * 1.048576e-3, -1]
-    )
-    assert jobs["vc"].isna().all() and (jobs["cpus"] == 8).all()
+    third = old | {"Elapsed": "05:30", "Timelimit": "INVALID"}
+    log = [
+        row(JobID="1", ReqMem="4Gn", ReqGRES="gpu:tesla:2", AllocGRES="gpu:tesla:4", **old),
+        row(JobID="2", ReqMem="2Gc", ReqGRES="gpu:2", AllocGRES="", **old),
+        row(JobID="3", ReqMem="0n", ReqGRES="gpu", NNodes="1", **third),
+        row(JobID="4", ReqMem="4000Mc", **old | {"Elapsed": "", "Timelimit": "Partition_Limit"}),
+        row(JobID="5", ReqMem="?", ReqGRES="gpu:tesla:1,gpu:k80:1", **old | {"Elapsed": "00:01:00.500"}),
+    ]
+    result = clean(tmp_path / "a.txt", *log, columns=columns)
+    assert rows(result, "gpus gpu_type run_s requested_s mem_gb cpus vc") == [
+        ["1", 4, "tesla", 93_784, 172_800, 8.589935, 8, None],
+        ["2", 4, None, 93_784, 172_800, 17.179869, 8, None],
+        ["3", 1, None, 330, None, None, 8, None],
+        ["4", 0, None, 3600, None, 33.554432, 8, None],
+        ["5", 4, None, 60.5, 172_800, None, 8, None],
+    ]
     assert result.audit.noted["run time from End − Start, as Elapsed is empty"] == 1
     assert result.audit.noted["GPUs of several types: any type"] == 1
     assert result.audit.noted["ReqMem not an amount of memory"] == 1
@@ -182,7 +150,7 @@ def test_an_older_version(tmp_path: Path) -> None:
 def test_the_type_allocated_where_the_one_requested_is_not_there(tmp_path: Path) -> None:
     columns = FORMAT.replace("ReqTRES,", "")
     mixed = "cpu=8,gres/gpu:a100=2,gres/gpu:v100=1,gres/gpu=3,mem=1T,node=1"
-    result = clean(tmp_path / "a.txt", text(row(JobID="1"), row(JobID="2", AllocTRES=mixed), columns=columns))
+    result = clean(tmp_path / "a.txt", row(JobID="1"), row(JobID="2", AllocTRES=mixed), columns=columns)
     assert result.jobs["gpu_type"].fillna("any").tolist() == ["a100", "any"]
     assert result.jobs["gpus"].tolist() == [4, 3]
     assert result.jobs["mem_gb"].tolist() == pytest.approx([64 * 1.073741824, 1024 * 1.073741824])
@@ -192,34 +160,32 @@ def test_the_type_allocated_where_the_one_requested_is_not_there(tmp_path: Path)
 def test_memory_that_slurm_does_not_hand_out_is_not_known(tmp_path: Path) -> None:
     """With CR_CPU, say, it tells of every job that it asked for all the memory of a node."""
     asked, held = "cpu=1,mem=128G,node=1,gres/gpu=1", "cpu=1,node=1,gres/gpu=1"
-    rows = [row(JobID=str(k), ReqMem="128G", ReqTRES=asked, AllocTRES=held) for k in range(3)]
-    result = clean(tmp_path / "a.txt", text(*rows))
+    log = [row(JobID=str(k), ReqMem="128G", ReqTRES=asked, AllocTRES=held) for k in range(3)]
+    result = clean(tmp_path / "a.txt", *log)
     assert result.jobs["mem_gb"].isna().all() and result.audit.noted["memory not known: Slurm hands none out here"] == 3
-    some = clean(
-        tmp_path / "b.txt", text(*rows, row(JobID="9", ReqMem="128G", ReqTRES=asked, AllocTRES=f"{held},mem=8G"))
-    )
+    last = row(JobID="9", ReqMem="128G", ReqTRES=asked, AllocTRES=f"{held},mem=8G")
+    some = clean(tmp_path / "b.txt", *log, last)
     assert some.jobs["mem_gb"].notna().all()
 
 
 def test_requeued_jobs(tmp_path: Path) -> None:
     result = clean(
         tmp_path / "a.txt",
-        text(
-            row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
-            row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
-            row(JobID="1", State="COMPLETED", Submit="T13:00:00", Start="T13:10:00", End="T13:10:07", ElapsedRaw="7"),
-            row(JobID="2", State="COMPLETED", Submit="T10:01:00"),  # no reason to run again: another job of that number
-            row(JobID="2", State="COMPLETED", Submit="T14:00:00", Start="T14:10:00", End="T14:20:00"),
-            row(JobID="3", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="50"),
-            row(JobID="3", State="COMPLETED", Submit="T10:04:00", User="bob"),  # another user's
-            row(JobID="4", State="REQUEUED", Submit="T10:03:00", ElapsedRaw="50"),
-            row(JobID="4", State="RUNNING", Submit="T12:00:00", Start="T12:10:00", End="Unknown", ElapsedRaw="50"),
-        ),
+        row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
+        row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
+        row(JobID="1", State="COMPLETED", Submit="T13:00:00", Start="T13:10:00", End="T13:10:07", ElapsedRaw="7"),
+        row(JobID="2", State="COMPLETED", Submit="T10:01:00"),  # no reason to run again: another job of that number
+        row(JobID="2", State="COMPLETED", Submit="T14:00:00", Start="T14:10:00", End="T14:20:00"),
+        row(JobID="3", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="50"),
+        row(JobID="3", State="COMPLETED", Submit="T10:04:00", User="bob"),  # another user's
+        row(JobID="4", State="REQUEUED", Submit="T10:03:00", ElapsedRaw="50"),
+        row(JobID="4", State="RUNNING", Submit="T12:00:00", Start="T12:10:00", End="Unknown", ElapsedRaw="50"),
     )
-    jobs = result.jobs.set_index("job_id")
-    assert jobs.index.tolist() == ["1", "2", "3"]
-    assert jobs["run_s"].tolist() == [707, 3600, 50] and jobs["submit_s"].tolist() == [0, 60, 120]
-    assert jobs["wait_s"].tolist() == [300, 240, 180] and jobs["status"].tolist() == ["passed", "passed", "killed"]
+    assert rows(result, "run_s submit_s wait_s status") == [
+        ["1", 707, 0, 300, "passed"],
+        ["2", 3600, 60, 240, "passed"],
+        ["3", 50, 120, 180, "killed"],
+    ]
     assert result.audit.left_out == {
         "earlier run of a requeued job: put together with its last": 3,
         "requeued, and not finished when the log was written": 1,
@@ -232,26 +198,25 @@ def test_requeued_jobs_whose_last_row_never_started(tmp_path: Path) -> None:
     never = {"Start": "Unknown", "End": "T14:00:00", "ElapsedRaw": "0", "AllocTRES": ""}
     result = clean(
         tmp_path / "a.txt",
-        text(
-            row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
-            row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
-            row(JobID="1", State="CANCELLED by 1000", Submit="T13:00:00", **never),
-            row(JobID="2", State="REQUEUED", Submit="T10:01:00", ElapsedRaw="50"),
-            row(JobID="2", State="DEADLINE", Submit="T13:00:00", **never),
-            row(JobID="3", State="REQUEUED", ElapsedRaw="50"),
-            row(JobID="3", State="PENDING", Submit="T13:00:00", **never),
-            row(JobID="4", State="REQUEUED", ElapsedRaw="0"),  # did not run the first time either
-            row(JobID="4", State="CANCELLED", Submit="T13:00:00", **never),
-            row(JobID="5", State="CANCELLED", **never),
-            row(JobID="6", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="70"),
-            row(JobID="6", State="NODE_FAIL", Submit="T11:30:00", ElapsedRaw="0"),
-            row(JobID="6", State="CANCELLED", Submit="T13:00:00", **never),
-        ),
+        row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
+        row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
+        row(JobID="1", State="CANCELLED by 1000", Submit="T13:00:00", **never),
+        row(JobID="2", State="REQUEUED", Submit="T10:01:00", ElapsedRaw="50"),
+        row(JobID="2", State="DEADLINE", Submit="T13:00:00", **never),
+        row(JobID="3", State="REQUEUED", ElapsedRaw="50"),
+        row(JobID="3", State="PENDING", Submit="T13:00:00", **never),
+        row(JobID="4", State="REQUEUED", ElapsedRaw="0"),  # did not run the first time either
+        row(JobID="4", State="CANCELLED", Submit="T13:00:00", **never),
+        row(JobID="5", State="CANCELLED", **never),
+        row(JobID="6", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="70"),
+        row(JobID="6", State="NODE_FAIL", Submit="T11:30:00", ElapsedRaw="0"),
+        row(JobID="6", State="CANCELLED", Submit="T13:00:00", **never),
     )
-    jobs = result.jobs.set_index("job_id")
-    assert jobs["run_s"].to_dict() == {"1": 700, "2": 50, "6": 70}
-    assert jobs["submit_s"].tolist() == [0, 60, 120] and jobs["wait_s"].tolist() == [300, 240, 180]
-    assert jobs["status"].tolist() == ["killed", "failed", "killed"] and (jobs["gpus"] == 4).all()
+    assert rows(result, "run_s submit_s wait_s status gpus") == [
+        ["1", 700, 0, 300, "killed", 4],
+        ["2", 50, 60, 240, "failed", 4],
+        ["6", 70, 120, 180, "killed", 4],
+    ]
     assert result.audit.rows_read == 13
     assert result.audit.left_out == {
         "earlier run of a requeued job: put together with its last": 4,
@@ -262,10 +227,10 @@ def test_requeued_jobs_whose_last_row_never_started(tmp_path: Path) -> None:
 
 
 def test_times_in_epoch_seconds_and_across_the_hour_repeated_in_autumn(tmp_path: Path) -> None:
-    epoch = clean(tmp_path / "a.txt", text(row(Submit="1709283600", Start="1709283900", End="1709287500")))
+    epoch = clean(tmp_path / "a.txt", row(Submit="1709283600", Start="1709283900", End="1709287500"))
     assert epoch.meta.t0 == "2024-03-01T10:00:00.000+01:00" and epoch.jobs["wait_s"].tolist() == [300]
     night = row(Submit="2024-10-27T02:50:00", Start="2024-10-27T02:10:00", End="2024-10-27T03:10:00")
-    assert clean(tmp_path / "b.txt", text(night)).jobs["wait_s"].tolist() == [1200]
+    assert clean(tmp_path / "b.txt", night).jobs["wait_s"].tolist() == [1200]
 
 
 def parsed(parse: Any, written: list[str | None], *args: Any) -> Any:
@@ -287,17 +252,12 @@ def test_fields() -> None:
     ("written", "gpus", "kind"),
     [
         ("cpu=8,gres/gpu=4,mem=64G", 4, None),
-        ("cpu=8,gres/gpu:a100=4,gres/gpu=4", 4, "a100"),
         ("gres/gpu:a100=2,gres/gpu:v100=2", 4, "mixed"),
         ("gres/gpu:a100_1g.5gb=3", 3, "a100_1g.5gb"),
-        ("gres/gpu=1K", 1024, None),
         ("gres/gpumem=80G,gres/gpuutil=50", 0, None),
         (None, np.nan, None),
         ("gpu:tesla:2(S:0-1)", 2, "tesla"),
-        ("gpu:tesla", 1, "tesla"),
         ("gres:gpu:2", 2, None),
-        ("gpu:tesla:1,gpu:k80:3", 4, "mixed"),
-        ("craynetwork:1", 0, None),
         ("mic:1,gpu:2080ti:4", 4, "2080ti"),
         ("gpu:p100:many", np.nan, "odd"),
         ("cpu=8,gres/gpu=4,gres/gpu:a100:1g.5gb:x=4", 4, "odd"),
@@ -311,7 +271,7 @@ def test_gpus_of_tres_and_gres(written: str | None, gpus: float, kind: str | Non
 
 def test_an_entry_that_cannot_be_read_leaves_the_gpus_in_all(tmp_path: Path) -> None:
     odd = "cpu=8,gres/gpu=4,gres/gpu:a100:1g.5gb:x=4,mem=64G"
-    result = clean(tmp_path / "a.txt", text(row(AllocTRES=odd, ReqTRES=odd), row(JobID="2")))
+    result = clean(tmp_path / "a.txt", row(AllocTRES=odd, ReqTRES=odd), row(JobID="2"))
     assert result.jobs["gpus"].tolist() == [4, 4] and set(result.jobs["resource"]) == {"gpu"}
     assert result.audit.noted["GPUs with an entry that cannot be read: gres/gpu alone counts"] == 1
 
@@ -319,24 +279,24 @@ def test_an_entry_that_cannot_be_read_leaves_the_gpus_in_all(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "empty"),
+        ("", "the first line is ''"),
         ("1|2|3\n", "expected the header of sacct --parsable2"),
         (text(row()).replace("Submit", "Submitted", 1), "'Submit'.*nearest: Submitted"),
         (text(row()).replace("ElapsedRaw", "X", 1).replace("|End|", "|Y|", 1), "no run time"),
         (text(row()).replace("ReqTRES", "X", 1).replace("AllocTRES", "Y", 1), "no GPUs: needs one of AllocTRES"),
-        (text(row()).replace("User", "JobID", 1), "JobID is there twice"),
+        (text(row()).replace("User", "JobID", 1), "'JobID' is in the header more than once"),
         (text(row(), row())[:-80], "truncated: the last row has"),
         (text(), "no jobs in rows of 15 fields"),
     ],
 )
 def test_what_is_wrong_is_said(content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"a.txt.*{message}") as error:
-        clean(tmp_path / "a.txt", content)
-    assert "truncated" in message or COMMAND in str(error.value)
+        cleaned(tmp_path / "a.txt", content, "sacct")
+    assert "truncated" in message or "more than once" in message or COMMAND in str(error.value)
 
 
 def test_lines_with_another_number_of_fields(tmp_path: Path) -> None:
     log = "\ufeff" + text(row(), row(JobID="2")) + "3|x\n" + text(row(JobID="4|surplus")).split("\n")[1] + "\n\n"
-    result = clean(tmp_path / "a.txt", log.replace("\n", "\r\n"))
+    result = cleaned(tmp_path / "a.txt", log.replace("\n", "\r\n"), "sacct")
     assert result.audit.left_out == {"row with too few fields": 1, "row with too many fields": 1}
     assert result.jobs["job_id"].tolist() == ["1", "2"]

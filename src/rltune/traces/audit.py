@@ -28,11 +28,13 @@ class Audit:
 
     def leave_out(self, reason: str, rows: int) -> None:
         """Count rows left out for one reason; nothing is recorded for zero rows."""
-        _add(self.left_out, reason, rows)
+        if rows:
+            self.left_out[reason] = self.left_out.get(reason, 0) + int(rows)
 
     def note(self, remark: str, rows: int) -> None:
         """Count rows that are remarkable without being left out for it."""
-        _add(self.noted, remark, rows)
+        if rows:
+            self.noted[remark] = self.noted.get(remark, 0) + int(rows)
 
     def keep(self, rows: int) -> None:
         """Set the number of rows that remain, and check the sum."""
@@ -43,10 +45,7 @@ class Audit:
         """Raise ``AssertionError`` unless every row read was either kept or left out for a reason."""
         out = sum(self.left_out.values())
         if self.rows_read != self.rows_kept + out:
-            raise AssertionError(
-                f"audit does not add up: {self.rows_read} rows read, {self.rows_kept} kept and {out} left out "
-                f"({self.left_out})"
-            )
+            raise AssertionError(f"audit does not add up: {self}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; ``Audit(**values)`` is its inverse."""
@@ -68,11 +67,3 @@ class Audit:
         if self.noted:
             text += "; noted: " + "; ".join(f"{rows} {remark}" for remark, rows in self.noted.items())
         return text
-
-
-def _add(counts: dict[str, int], reason: str, rows: int) -> None:
-    rows = int(rows)
-    if rows < 0:
-        raise AssertionError(f"audit cannot count {rows} rows for {reason!r}")
-    if rows:
-        counts[reason] = counts.get(reason, 0) + rows

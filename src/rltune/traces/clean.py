@@ -63,25 +63,14 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
     rows = _keep_usable(rows, trace, audit)
     audit.keep(len(rows))
     if rows.empty:
-        raise DataError(
-            f"trace {name}: no job left after cleaning {raw} ({audit}). "
-            "Check the trace's start, end, filter and columns against the file."
-        )
+        raise DataError(f"trace {name}: no job left after cleaning {raw} ({audit}).")
     t0_unix_s = float(rows["submit_unix_s"].iloc[0])
     rows["submit_s"] = rows["submit_unix_s"] - t0_unix_s
     # Subtraction may make two submissions equal that were not, so ties are sorted after it.
     jobs = sort_jobs(rows[list(COLUMNS)].astype(DTYPES))
-    meta = TraceMeta(
-        name=name,
-        title=trace.title,
-        data=trace.data,
-        format=trace.format,
-        t0=pd.Timestamp(t0_unix_s, unit="s", tz=trace.time_zone).isoformat(timespec="milliseconds"),
-        time_zone=trace.time_zone,
-        source=_source(trace),
-        licence=trace.licence,
-        citation=trace.citation,
-    )
+    t0 = pd.Timestamp(t0_unix_s, unit="s", tz=trace.time_zone).isoformat(timespec="milliseconds")
+    as_configured = trace.model_dump(include={"title", "data", "format", "time_zone", "licence", "citation"})
+    meta = TraceMeta(name=name, t0=t0, source=_source(trace), **as_configured)
     return CleanTrace(validate(jobs, f"trace {name} after cleaning"), meta, audit, read_rows)
 
 

@@ -35,8 +35,9 @@ def inspect_file(path: Path | str) -> str:
     path = Path(path)
     found = _sniffed(path)
     parts = [str(path), f"format: {found.name}"]
-    if found.members:
-        parts += _members(found.members)
+    if names := found.members:
+        parts += [f"files in it: {len(names):,}" + (", among them" if len(names) > 20 else "")]
+        parts += [f"  {name}" for name in names[:20]]
     elif found.table.empty:
         raise DataError(f"{path}: no rows in it; expected one row a job.")
     else:
@@ -75,11 +76,6 @@ def _sniffed(path: Path) -> Found:
         raise DataError(f"{path}: cannot be read ({text}); expected {EXPECTED}.") from None
 
 
-def _members(names: list[str]) -> list[str]:
-    listed = [f"  {name}" for name in names[:20]]
-    return [f"files in it: {len(names):,}" + (", among them" if len(names) > 20 else ""), *listed]
-
-
 def _config(found: Found, path: Path) -> str:
     """The configuration that reads a file, as YAML; of a CSV a guess."""
     if found.format == "csv":
@@ -88,19 +84,12 @@ def _config(found: Found, path: Path) -> str:
     if found.format == "alibaba2020":
         source = source.parent  # the job table and the task table are read together
     zone = found.fields.get("time_zone") or ZONES.get(found.format or "", "UTC")
-    why = {
-        "swf": "as the log's header says" if "time_zone" in found.fields else "the header names none: check",
-        "sacct": "the cluster's zone: sacct writes wall clock without one",
-    }.get(found.format or "", "")
-    lines = [
-        "title: My cluster",
-        "data: own",
-        f"format: {found.format}",
-        f"time_zone: {zone}" + (f"  # {why}" if why else ""),
-        f"path: {quoted(str(source))}",
-    ]
-    lines += [f"{key}: {value}" for key, value in found.fields.items() if key != "time_zone"]
-    return "\n".join(lines)
+    why = "  # sacct writes the cluster's wall clock: check" if found.format == "sacct" else ""
+    if found.format == "swf":
+        why = "  # as the log's header says" if "time_zone" in found.fields else "  # the header names none: check"
+    lines = ["title: My cluster", "data: own", f"format: {found.format}", f"time_zone: {zone}{why}"]
+    lines += [f"path: {quoted(str(source))}"]
+    return "\n".join(lines + [f"{key}: {value}" for key, value in found.fields.items() if key != "time_zone"])
 
 
 def _cleaned(config: str, path: Path) -> list[str]:
@@ -124,13 +113,12 @@ def _audit(clean: CleanTrace) -> list[str]:
     first = pd.Timestamp(clean.meta.t0)
     last = first + pd.Timedelta(seconds=min(float(jobs["submit_s"].iloc[-1]), 3e9))
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in jobs["resource"].value_counts().items())
-    span, days = f"from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}", jobs["submit_s"].iloc[-1] / 86_400
+    span = f"from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} ({clean.meta.time_zone})"
     lines = [
         "cleaning with the lines below:",
-        f"  span: submissions {span} ({clean.meta.time_zone}), {days:,.1f} days",
-        f"  rows read: {audit.rows_read:,}",
-        f"  kept: {audit.rows_kept:,} ({kinds} jobs)",
+        f"  span: submissions {span}, {jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
     ]
+    lines += [f"  rows read: {audit.rows_read:,}", f"  kept: {audit.rows_kept:,} ({kinds} jobs)"]
     lines += [f"  left out: {rows:,} {reason}" for reason, rows in audit.left_out.items()]
     return lines + [f"  noted (of all rows read): {rows:,} {remark}" for remark, rows in audit.noted.items()]
 

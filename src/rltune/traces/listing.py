@@ -9,17 +9,11 @@ from rltune.config.load import load_trace
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import RLTuneError
 from rltune.traces.fetch import Manifest, by_hand, given_file
-from rltune.traces.fetch.progress import size_text
+from rltune.traces.progress import size_text
 
 UNKNOWN = "unknown"
 """Size of files not there yet that no configuration states; their owners publish none to the byte."""
 HEADER = ("name", "title", "data", "format", "size", "files", "licence")
-
-
-def names(root: Path) -> list[str]:
-    """Names of all traces, in order; examples to copy are none."""
-    stems = (path.stem for path in (root / "config" / "traces").glob("*.yaml"))
-    return sorted(stem for stem in stems if not stem.endswith(".example"))
 
 
 def listing(root: Path, cache: Path) -> str:
@@ -28,7 +22,8 @@ def listing(root: Path, cache: Path) -> str:
     Raises:
         ConfigError: a trace's configuration is wrong.
     """
-    traces = {name: load_trace(name, root) for name in names(root)}
+    stems = sorted(path.stem for path in (root / "config" / "traces").glob("*.yaml"))
+    traces = {name: load_trace(name, root) for name in stems if not name.endswith(".example")}  # those are to copy
     rows = [HEADER, *(_row(name, trace, root, cache) for name, trace in traces.items())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
@@ -57,10 +52,9 @@ def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[int
     there = [place for place in places if place is not None and place.is_file()]
     if places and len(there) == len(places):
         return sum(map(_size, there)), "there"
+    sizes = [item.bytes for item in items]
     some = f"{len(there)} of {len(items)} there" if there else "to download"
-    return sum(item.bytes for item in items) if all(item.bytes for item in items) else 0, (
-        some if items else "made when needed"
-    )
+    return sum(sizes) if all(sizes) else 0, some if items else "made when needed"
 
 
 def _place(name: str, item: Download, folder: Path) -> Path | None:

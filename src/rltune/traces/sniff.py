@@ -52,7 +52,7 @@ class Found:
 
     name: str
     """In words."""
-    table: pd.DataFrame
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
     """The rows looked at; empty for an archive."""
     more: bool = False
     """Whether there are more rows."""
@@ -154,13 +154,13 @@ def _known(member: str) -> tuple[re.Match[str], str, str] | None:
 def _archive(members: list[str]) -> Found:
     known = [k for k in map(_known, members) if k]
     if not known:
-        return Found("archive of no known trace", pd.DataFrame(), members=members)
+        return Found("archive of no known trace", members=members)
     _, format_name, name = known[0]
-    parts = [k[0]["part"] for k in known if "part" in k[0].groupdict()]
-    fields = {"part": "Venus" if "Venus" in parts else parts[0]} if parts else {}
-    if parts:
-        name += f" ({', '.join(sorted(set(parts)))})"
-    return Found(name, pd.DataFrame(), format=format_name, members=members, fields=fields)
+    parts = sorted({k[0]["part"] for k in known if "part" in k[0].groupdict()})
+    if not parts:
+        return Found(name, format=format_name, members=members)
+    part = "Venus" if "Venus" in parts else parts[0]
+    return Found(f"{name} ({', '.join(parts)})", format=format_name, members=members, fields={"part": part})
 
 
 def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
@@ -181,11 +181,10 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
     if mistake := mistaken(lines):
         raise DataError(f"{path}: this is {mistake}")
     if between := sacct.delimiter(line):
-        plain = between == "|"
-        table = pd.read_csv(file, **_LENIENT, sep=between, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL)
-        return _found(
-            "Slurm sacct --parsable2" if plain else f"Slurm sacct with {between!r} between fields", table, "sacct"
-        )
+        name, quotes = "Slurm sacct --parsable2", csv.QUOTE_NONE
+        if between != "|":
+            name, quotes = f"Slurm sacct with {between!r} between fields", csv.QUOTE_MINIMAL
+        return _found(name, pd.read_csv(file, **_LENIENT, sep=between, quoting=quotes), "sacct")
     return _headerless(line, file) or _with_header(head, line, file, path)
 
 

@@ -48,10 +48,7 @@ def disjoint_windows(start: int, stop: int, length: int) -> np.ndarray:
     """
     count = (stop - start) // length
     if count < 1:
-        raise ConfigError(
-            f"a window of {length} jobs does not fit into rows {start}–{stop} ({stop - start} jobs); "
-            "shorten the windows or use a longer trace."
-        )
+        raise ConfigError(f"a window of {length} jobs does not fit into {stop - start} jobs (rows {start}–{stop})")
     return start + length * np.arange(count, dtype=np.int64)
 
 

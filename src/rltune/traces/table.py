@@ -6,7 +6,6 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow
@@ -72,15 +71,13 @@ def _disorder(jobs: pd.DataFrame) -> list[str]:
     if any(list(jobs.columns).count(c) != 1 or str(jobs[c].dtype) != DTYPES[c] for c in keys):
         return []
     known = jobs[keys].dropna()
-    when, ids = known["submit_s"].to_numpy(), known["job_id"]
-    early = when[1:] < when[:-1]
-    tie = np.flatnonzero(when[1:] == when[:-1])
-    early[tie] = ids.iloc[tie + 1].to_numpy(object) < ids.iloc[tie].to_numpy(object)
+    time, name = known["submit_s"], known["job_id"]
+    early = ((time < time.shift()) | ((time == time.shift()) & (name < name.shift()))).to_numpy()
     if not early.any():
         return []
-    first = int(early.argmax()) + 1
-    row, before = (f"{when[at]:.15g}, {ids.iloc[at]!r}" for at in (first, first - 1))
-    return [f"rows are not sorted by submit_s, then job_id (first: row {known.index[first]} is {row} after {before})"]
+    at = int(early.argmax())
+    row, before = (f"{time.iloc[i]:.15g}, {name.iloc[i]!r}" for i in (at, at - 1))
+    return [f"rows are not sorted by submit_s, then job_id (first: row {known.index[at]} is {row} after {before})"]
 
 
 def _faults(cases: pd.DataFrame) -> list[str]:

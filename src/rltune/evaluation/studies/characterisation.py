@@ -20,8 +20,7 @@ from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import FALL_BACKS, HISTORY, estimate_jobs
 from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.split import split_points
-from rltune.traces.statistics import summary_row, workload_row
-from rltune.traces.statistics_shape import arrivals, batches, busiest_share, run_times, sizes
+from rltune.traces.statistics import arrivals, batches, busiest_share, run_times, sizes, summary_row, workload_row
 
 RECORDED = "recorded"
 MOST = 0.9

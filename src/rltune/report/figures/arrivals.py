@@ -17,7 +17,7 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 def arrivals(frame: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Arrivals by hour of the day and day of the week, relative to each trace's mean.
 
-    ``frame``: trace, data, busiest and the columns of rltune.traces.statistics_shape.arrivals.
+    ``frame``: trace, data, busiest and the columns of rltune.traces.statistics.arrivals.
     """
     if frame.empty:
         frame = pd.DataFrame(columns=["trace", "data", "busiest", "by", "bin", "relative"])

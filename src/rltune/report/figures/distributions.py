@@ -23,7 +23,7 @@ def distributions(
     """Shares of jobs and of work that jobs of at most a run time, or of at most a size, have.
 
     ``run_times`` and ``sizes``: trace, data, type and the columns of the functions of those names in
-    rltune.traces.statistics_shape. The frame: trace, data, type, of (run_s | size), at_most, jobs and work, both
+    rltune.traces.statistics. The frame: trace, data, type, of (run_s | size), at_most, jobs and work, both
     shares of the trace's, cumulative.
     """
     key = ["trace", "data", "type"]

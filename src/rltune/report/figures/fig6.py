@@ -14,7 +14,7 @@ from rltune.report.paper import PaperResults
 def fig6(batches: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
     """Jobs above the median wait, and all waits together, in consecutive batches: a pair of panels a trace.
 
-    ``batches``: trace, data, wait_is and the columns of rltune.traces.statistics_shape.batches. Raises ValueError when
+    ``batches``: trace, data, wait_is and the columns of rltune.traces.statistics.batches. Raises ValueError when
     there are none.
     """
     if batches.empty:

@@ -30,8 +30,7 @@ import pandas as pd
 from rltune.config.cells import ESTIMATE_KINDS, parse_estimate
 from rltune.config.trace import Predictions
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates.history import NOTHING_KNOWN
-from rltune.traces.estimates.request import MIN_ESTIMATE_S, Request
+from rltune.traces.estimates.history import MIN_ESTIMATE_S, NOTHING_KNOWN, Request
 
 KINDS = {name: import_module(f"rltune.traces.estimates.kinds.{name.replace('-', '_')}") for name in ESTIMATE_KINDS}
 """Kind → its module: ``estimate(request)`` returns the estimates [J] in s and what each was made from [J]."""

@@ -23,14 +23,7 @@ import pandas as pd
 
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import MIN_ESTIMATE_S
-from rltune.traces.estimates.calibration_models import (
-    PARAMETERS,
-    ROUNDS,
-    binned,
-    censoring_weights,
-    inputs,
-    recalibration,
-)
+from rltune.traces.estimates.calibration_models import PARAMETERS, binned, censoring_weights, inputs, recalibration
 from rltune.traces.estimates.history import end_s
 from rltune.traces.estimates.kinds.history_lightgbm import fit_and_predict, training_points
 
@@ -60,16 +53,16 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
     started = submit + jobs["wait_s"].fillna(0.0).to_numpy(np.float64)
     run = jobs["run_s"].to_numpy(np.float64)
     log_run = np.log(np.maximum(run, MIN_ESTIMATE_S))  # no estimate is shorter
-    begins = training_points(submit, ended)
-    seen = inputs(jobs, meta, given) if begins else None
+    points = training_points(submit, ended)
+    seen = inputs(jobs, meta, given) if points else None
     candidates = {name: given.copy() for name in (GIVEN, RECALIBRATED, HISTORY)}
     log_calibrated, spread = given.copy(), np.full(len(jobs), UNKNOWN_SPREAD)
     source = np.full(len(jobs), TOO_LITTLE_KNOWN, dtype=object)
-    for begin, stop in zip(begins, [*begins[1:], len(jobs)], strict=True) if begins else ():
+    for begin, stop in points:
         new, past = slice(begin, stop), np.flatnonzero(ended[:begin] <= submit[begin])
         weight = censoring_weights(submit[begin] - started[:begin], run[past])
         # The later half of what models have predicted: enough to evaluate by, recent enough to see a drift.
-        recent = past >= (begins[0] + begin) // 2
+        recent = past >= (points[0][0] + begin) // 2
         evaluated = past if recent.sum() < EVALUATED else past[recent]
         error = {name: (guess - log_run)[evaluated] ** 2 for name, guess in candidates.items()}
         by = weight[np.searchsorted(past, evaluated)]
@@ -83,9 +76,8 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
         curve = recalibration(given[past], log_run[past], weight)
         candidates[RECALIBRATED][new] = expected = curve(given[new])
         rest = log_run[past] - curve(given[past])
-        candidates[HISTORY][new] = expected + fit_and_predict(
-            seen.iloc[past], rest, seen.iloc[new], PARAMETERS, ROUNDS, weight
-        )
+        trees = fit_and_predict(seen.iloc[past], rest, seen.iloc[new], PARAMETERS, weight)
+        candidates[HISTORY][new] = expected + trees
         log_calibrated[new] = candidates[best][new]
         mean = np.average(error[best], weights=by)
         spread[new] = np.sqrt(binned(candidates[best][evaluated], error[best], by, mean)(log_calibrated[new]))

@@ -16,7 +16,7 @@ import pandas as pd
 
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates.history import all_known, group_keys, known, mean_known
-from rltune.traces.estimates.kinds.history_lightgbm import features
+from rltune.traces.estimates.kinds import history_lightgbm
 
 HEAVIEST = 20.0
 """Largest weight of a job, so that one of the longest does not decide by itself. Our choice."""
@@ -24,21 +24,15 @@ BINS = 24
 """Quantile bins of a smooth curve, and …"""
 SHRINK = 10.0
 """… the weight with which each bin's mean is drawn towards 0. Our choices."""
-ROUNDS = 100
-"""Trees of a model. These leaves were best on the first 80 % of real Philly and Venus rows, and no worse on PAI."""
 PARAMETERS = {
+    **history_lightgbm.PARAMETERS,
     "objective": "regression",
     "learning_rate": 0.08,
     "num_leaves": 31,
     "min_data_in_leaf": 100,
     "max_bin": 63,
-    "cat_smooth": 20.0,
-    "seed": 1,
-    "num_threads": 1,
-    "deterministic": True,
-    "force_row_wise": True,
-    "verbosity": -1,
 }
+"""These leaves were best on the first 80 % of real Philly and Venus rows, and no worse on PAI."""
 RECENT = 3
 """Of the jobs submitted last, those whose estimates are averaged by themselves as well. Our choice."""
 
@@ -90,7 +84,7 @@ def inputs(jobs: pd.DataFrame, meta: TraceMeta, log_given: np.ndarray) -> pd.Dat
     the last ten, the spread of these, and how long ago the last and the tenth came (logs of s).
     """
     submit = jobs["submit_s"].to_numpy(np.float64)
-    seen = features(jobs, meta, all_known(jobs))
+    seen = history_lightgbm.features(jobs, meta, all_known(jobs))
     dated = ["hour", "weekday", *(name for name in seen if name.endswith(" known"))]
     out = {"given": log_given, **seen.drop(columns=dated)}
     row = np.arange(len(jobs), dtype=np.float64)

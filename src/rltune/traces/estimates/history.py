@@ -1,4 +1,4 @@
-"""The run times of earlier, similar jobs that are known when a job is submitted.
+"""What an estimate is made for, and the run times of earlier, similar jobs that are known when a job is submitted.
 
 A job's run time is known from its end on, which in a recorded trace is submission + recorded wait (0 where none is
 recorded) + run time; an end at the time of a submission is known to it, as completions come before arrivals.
@@ -8,9 +8,13 @@ A model sees nothing else: neither later jobs nor those still running.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from rltune.config.trace import Predictions
+from rltune.traces.columns import TraceMeta
 
 LAST = 10
 """Jobs that a rolling median looks back on; our choice, between what suits Venus (5) and Philly (50) on the first 90 %
@@ -132,3 +136,26 @@ def rolling_median(groups: dict[str, Known]) -> tuple[np.ndarray, np.ndarray]:
         some = group.count > 0
         seconds[some], source[some] = np.exp(group.median[some]), name
     return seconds, source
+
+
+MIN_ESTIMATE_S = 1.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """Jobs to estimate the run times of, and what some kinds need besides."""
+
+    jobs: pd.DataFrame
+    """In the order of submission; history is what it holds, no more."""
+    meta: TraceMeta
+    sigma: float = 0.0
+    seed: int = 0
+    predictions: Predictions | None = None
+    root: Path = Path()
+    """Folder that a relative path in ``predictions`` starts from."""
+
+    def else_rolling(self, seconds: np.ndarray, source: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+        """``seconds`` [J] where they are not NaN, else the rolling median; what each is made from."""
+        there = ~np.isnan(seconds)
+        rolling, _ = rolling_median(all_known(self.jobs))
+        return np.where(there, seconds, rolling), np.where(there, source, other).astype(object)

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.progress import Progress, say, size_text, time_text
+from rltune.traces.progress import Progress, say, size_text, time_text
 
 BY_HAND = "RLTUNE_TRACE_FILES"
 """Environment variable: a folder of files fetched by hand, each there or in a sub-folder with the trace's name."""
@@ -222,16 +222,9 @@ def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -
     try:
         with requests.get(address, headers=headers, stream=True, timeout=policy.timeout_s) as answer:
             return _receive(answer, address, file, part, have)
-    except (requests.exceptions.SSLError, requests.TooManyRedirects, requests.exceptions.InvalidURL) as error:
-        raise Fault(_reason(error), final=True) from None
-    except urllib3.exceptions.ProtocolError as error:
-        raise Fault(f"the connection ended before the file did: {_reason(error)}") from None
-    except (requests.Timeout, urllib3.exceptions.TimeoutError):
-        raise Fault(
-            f"no connection within {policy.timeout_s[0]:g} s or no byte for {policy.timeout_s[1]:g} s"
-        ) from None
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise Fault(_reason(error)) from None
+        final = (requests.exceptions.SSLError, requests.TooManyRedirects, requests.exceptions.InvalidURL)
+        raise Fault(_reason(error), final=isinstance(error, final)) from None
 
 
 def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int) -> bool:
@@ -271,11 +264,11 @@ def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int
             raise DataError(f"{part.path.parent}: {size_text(free)} free, {file.name} needs {size_text(total)}.")
         part.begin(note)
         chunks = itertools.chain([first], chunks)
-    progress = Progress(file.name, have, total)
+    progress = Progress(f"downloading {file.name}", total, have)
     with open(part.path, "ab") as out:
         for chunk in chunks:
             out.write(chunk)
-            progress.add(len(chunk))
+            progress.reached(out.tell())
     if total is not None and part.size != total:
         raise Fault(f"the connection ended after {part.size} of {total} bytes")
     return bool(have)
@@ -301,10 +294,8 @@ def _advice(file: RemoteFile, target: Path, faults: dict[str, Fault], kept: int)
     checksum = f" with sha256 {file.sha256}" if file.sha256 else " (no checksum is known)"
     tried = "; ".join(f"{address}: {fault}" for address, fault in faults.items())
     rest = f" {size_text(kept)} of it are kept, and the next attempt continues after them." if kept else ""
-    pointer = any(fault.pointer for fault in faults.values())
     return (
         f"trace {file.trace}: could not obtain {file.name}; expected {size}{checksum}. Tried {tried}.{rest} "
-        f"By hand: download {pointer and media_address(file.addresses[0]) or file.addresses[0]} and put it at {target},"
-        f" or into a folder that the environment variable {BY_HAND} names; "
+        f"By hand: put it at {target}, or into a folder that the environment variable {BY_HAND} names; "
         f"or add a mirror under downloads in config/traces/{file.trace}.yaml."
     )

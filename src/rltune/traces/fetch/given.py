@@ -23,8 +23,7 @@ def expand(text: str, key: str) -> str:
         found = os.environ.get(name) or (str(DATA) if name == "RLTUNE_DATA" else None)
         if found is None:
             raise ConfigError(
-                f"{key}: {text!r} needs the environment variable {name}, which is not set; "
-                f"set it (export {name}=/folder/of/the/files) or write the path itself."
+                f"{key}: {text!r} needs the environment variable {name}, which is not set (export {name}=…)."
             )
         return found
 
@@ -41,9 +40,7 @@ def given_file(name: str, path: str, root: Path, key: str = "path") -> Path:
     key = f"config/traces/{name}.yaml, {key}"
     found = root / Path(expand(path, key)).expanduser()
     if not found.exists():
-        raise DataError(
-            f"{key}: {path!r} is {found}, and there is no such file or folder; put the data there or correct the path."
-        )
+        raise DataError(f"{key}: {path!r} is {found}, and there is no such file or folder.")
     return found
 
 
@@ -67,7 +64,5 @@ def by_hand(name: str, file: str) -> Path | None:
         return None
     folder = Path(text).expanduser().resolve()
     if not folder.is_dir():
-        raise ConfigError(
-            f"{BY_HAND}: found {text!r}, expected a folder of trace files fetched by hand; correct it or unset it."
-        )
+        raise ConfigError(f"{BY_HAND}: found {text!r}, expected a folder of trace files fetched by hand.")
     return next((path for path in (folder / name / file, folder / file) if path.is_file()), None)

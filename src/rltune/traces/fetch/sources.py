@@ -14,7 +14,7 @@ from rltune.errors import DataError
 from rltune.files import read_json, write_json
 from rltune.traces.fetch.download import BY_HAND, Fault, RemoteFile, RetryPolicy, download, verified
 from rltune.traces.fetch.given import by_hand, given_file
-from rltune.traces.fetch.progress import say
+from rltune.traces.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
 
 MANIFEST = "manifest.json"
@@ -45,14 +45,13 @@ class Manifest:
         """The folder's manifest; an empty one where there is none or it is broken."""
         try:
             value = read_json(folder / MANIFEST)
-            return cls(folder, dict(value["made"]), {name: Entry(**entry) for name, entry in value["files"].items()})
+            return cls(folder, value["made"], {name: Entry(**entry) for name, entry in value["files"].items()})
         except (OSError, AttributeError, KeyError, TypeError, ValueError):
             return cls(folder)
 
     def write(self) -> None:
         """Write ``manifest.json``."""
-        files = {name: asdict(entry) for name, entry in self.files.items()}
-        write_json(self.folder / MANIFEST, {"made": self.made, "files": files})
+        write_json(self.folder / MANIFEST, {key: asdict(self)[key] for key in ("made", "files")})
 
     def unchanged(self, name: str) -> bool:
         """Whether a file has the size and time it had when it was recorded."""
@@ -119,20 +118,18 @@ def _generated(trace: TraceConfig, folder: Path, verify: bool) -> Path:
     assert trace.synthetic is not None
     made = {"generator": GENERATOR_VERSION, "format": trace.format, "part": trace.part}
     made |= {"seed": trace.synthetic.seed, "jobs": trace.synthetic.jobs}
-    manifest = Manifest.read(folder)
-    if manifest.made == made and not verify and all(map(manifest.unchanged, manifest.files)):
-        return folder
-    with _locked(folder):
+
+    def whole() -> bool:
         manifest = Manifest.read(folder)
-        if manifest.made == made and all(map(manifest.intact, manifest.files)):
-            sums = {file: entry.sha256 for file, entry in manifest.files.items()}  # touched, or made by another process
-        else:
-            manifest = Manifest(folder, made)
-            paths = generate(trace.format, folder, trace.synthetic.seed, trace.synthetic.jobs, trace.part)
-            sums = {path.name: sha256(path) for path in paths}
-        for file, checksum in sums.items():
-            manifest.record(file, checksum)
-        manifest.write()
+        return manifest.made == made and all(map(manifest.intact if verify else manifest.unchanged, manifest.files))
+
+    if not whole():
+        with _locked(folder):
+            if not whole():  # another process may have made it meanwhile
+                manifest = Manifest(folder, made)
+                for path in generate(trace.format, folder, trace.synthetic.seed, trace.synthetic.jobs, trace.part):
+                    manifest.record(path.name, sha256(path))
+                manifest.write()
     return folder
 
 

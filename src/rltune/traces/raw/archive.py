@@ -12,9 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import sys
 import tarfile
-import time
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -23,14 +21,12 @@ from pathlib import Path
 from typing import IO
 
 from rltune.errors import DataError
+from rltune.traces.progress import Progress, size_text
 
 MOST_EXPANSION = 200
 """Bytes out for each byte in. Traces pack 5- to 40-fold; DEFLATE can do 1,032-fold, and only on bytes all alike."""
 FREE_BYTES = 1 << 26
 """Below this much nothing is refused: little files may be all alike."""
-EVERY_S = 5.0
-"""Seconds between two lines of progress."""
-
 _GZIP = b"\x1f\x8b"
 BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
 """What damaged archives raise."""
@@ -47,7 +43,11 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
     Raises:
         DataError: not found, or the archive is truncated, damaged or a bomb (also while the caller reads).
     """
-    path, inside = _locate(folder, member, archives)
+    if (place := _locate(folder, member, archives)) is None:
+        wanted = " or ".join([member, *archives])
+        present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
+        raise DataError(f"{folder}: expected {wanted}, found {present}.")
+    path, inside = place
     where = f"{path}: {member}" if inside else str(path)
     try:
         with open(path, "rb") as file:
@@ -64,9 +64,8 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
                 with tarfile.open(fileobj=watched, mode="r|", bufsize=1 << 20) as archive:
                     yield _tar_member(path, member, archive), where
     except BROKEN as error:
-        raise DataError(
-            f"{where}: truncated or damaged ({type(error).__name__}: {error}). Delete {path.name} and obtain it again."
-        ) from None
+        reason = f"{type(error).__name__}: {error}"
+        raise DataError(f"{where}: truncated or damaged ({reason}). Obtain {path.name} again.") from None
     except OSError as error:
         raise DataError(f"{where}: cannot be read ({error.strerror or error}).") from None
 
@@ -87,9 +86,9 @@ class _Watched(io.RawIOBase):
     """A stream that says every few seconds how far it is, and stops where it expands absurdly."""
 
     def __init__(self, stream: IO[bytes], packed: IO[bytes], where: str) -> None:
-        self._stream, self._packed, self._where = stream, packed, where
+        self._stream, self._packed, self._where, self._out = stream, packed, where, 0
         self._size = os.fstat(packed.fileno()).st_size
-        self._out, self._said = 0, time.monotonic()
+        self._progress = Progress(f"reading {where}", self._size)
 
     def readable(self) -> bool:
         return True
@@ -97,17 +96,12 @@ class _Watched(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:
         count = self._stream.readinto(buffer)
         self._out += count
-        done = self._packed.tell()
         if self._out > FREE_BYTES and self._out > MOST_EXPANSION * self._size:
+            found = f"{size_text(self._size)} expand to {size_text(self._out)} or more"
             raise DataError(
-                f"{self._where}: {self._size / 1e6:,.1f} MB expand to {self._out / 1e6:,.0f} MB or more; expected at most "
-                f"{MOST_EXPANSION}-fold, so this is no trace. Obtain the file again, or unpack it by hand if you trust it."
+                f"{self._where}: {found}; expected at most {MOST_EXPANSION}-fold. Unpack it if you trust it."
             )
-        if time.monotonic() - self._said >= EVERY_S:
-            self._said = time.monotonic()
-            share = f"{done / 1e6:,.0f} of {self._size / 1e6:,.0f} MB ({done / max(self._size, 1):.0%})"
-            sys.stdout.write(f"reading {self._where}: {share}\n")  # one write: lines of two stages stay apart
-            sys.stdout.flush()
+        self._progress.reached(self._packed.tell())
         return count
 
 
@@ -116,8 +110,8 @@ def guarded(stream: IO[bytes], packed: IO[bytes], where: str) -> IO[bytes]:
     return io.BufferedReader(_Watched(stream, packed, where), 1 << 16)
 
 
-def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path, bool]:
-    """(path, whether ``member`` lies inside it as an archive)."""
+def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path, bool] | None:
+    """(path, whether ``member`` lies inside it as an archive); None where there is none."""
     if not folder.exists():
         raise DataError(f"{folder}: no such file or folder; expected it to hold {member}.")
     if folder.is_file():
@@ -131,18 +125,32 @@ def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path,
         for name in dict.fromkeys((archive, archive.replace(".tar.gz", ".tar"))):
             for path in filter(Path.is_file, sorted(folder.rglob(name))):
                 return path, True
-    wanted = " or ".join([member, *archives])
-    present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
-    raise DataError(f"{folder}: expected {wanted}, found {present}.")
+    return None
 
 
 def holds(folder: Path, member: str, archives: tuple[str, ...] = ()) -> bool:
     """Whether :func:`open_member` would find a file to open there."""
-    try:
-        _locate(folder, member, archives)
-    except DataError:
-        return False
-    return True
+    return _locate(folder, member, archives) is not None
+
+
+def one_file(folder: Path, patterns: tuple[str, ...], what: str) -> Path:
+    """The one file: ``folder`` itself if it is a file, else the only one in it whose name fits one of ``patterns``.
+
+    Raises:
+        DataError: there is none, or more than one.
+    """
+    if folder.is_file():
+        return folder
+    if not folder.exists():
+        raise DataError(f"{folder}: no such file or folder; expected {what}.")
+    found = sorted({p for pattern in patterns for p in folder.rglob(pattern) if p.is_file()})
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
+        raise DataError(f"{folder}: expected {what} ({' or '.join(patterns)}), found {present}.")
+    names = ", ".join(p.name for p in found[:10])
+    raise DataError(f"{folder}: found {len(found)} files, {names}; expected one. Give the file itself as `path`.")
 
 
 def is_archive(path: Path) -> bool:
@@ -169,9 +177,7 @@ def _zip_member(path: Path, member: str, archive: zipfile.ZipFile) -> IO[bytes]:
             try:
                 return archive.open(info)
             except RuntimeError as error:  # encrypted, or packed in an unknown way
-                raise DataError(
-                    f"{path}: {member}: cannot be unpacked ({error}); unpack it by hand, or obtain it again."
-                ) from None
+                raise DataError(f"{path}: {member}: cannot be unpacked ({error}); unpack it by hand.") from None
     raise DataError(f"{path}: holds no file {member}; it holds {', '.join(map(repr, archive.namelist()[:10]))}.")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import difflib
 import io
-import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
@@ -17,6 +17,7 @@ import pyarrow.csv
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
+from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.encoding import NOT_UTF_8, Utf8
 
 BLOCK = 1 << 22
@@ -41,6 +42,8 @@ def csv_blocks(
     names: list[str] | None = None,
     keep: Collection[str] | None = None,
     needed: Mapping[str, str | None] | None = None,
+    delimiter: str = ",",
+    quoted: bool = True,
 ) -> Iterator[pa.Table]:
     """Read a CSV as text, in tables of some ten thousand rows each, for files that do not fit the memory; at least one.
 
@@ -53,25 +56,29 @@ def csv_blocks(
     Args:
         stream: binary stream, at its beginning.
         where: how messages name the file.
+        audit: gets the rows read and left out, and what is noted.
         names: column names of a file without a header row.
-        keep: the only columns wanted (those of them that the file has).
-        needed: columns that the header must name, once, and what each is needed for (None: it may lack). Of others of
-            one name, the later ones get ``.1``, ``.2``, ….
+        keep: the only columns wanted.
+        needed: columns that the header must name, once, and what each is needed for (None: it may lack); the others are
+            left out.
+        delimiter: of a file without a header row.
+        quoted: whether quotes and words for null mean anything.
 
     Raises:
         DataError: empty file, not a CSV, a column missing or named twice, or a last row cut off.
     """
-    text = Utf8(stream, where, quoted=True)
-    lines, delimiter = io.BufferedReader(text, BLOCK), ","
-    has_header = names is None
+    text = Utf8(stream, where, quoted)
+    lines, has_header = io.BufferedReader(text, BLOCK), names is None
     if names is None:
-        delimiter, names = _header(lines, where, needed or {})
-    columns = [c for c in names if keep is None or c in keep]
+        delimiter, names, columns = _header(lines, where, needed or {})
+        parsed = names
+    else:
+        parsed = columns = list(keep or names)
     yield pa.table({c: pa.array([], pa.large_string()) for c in columns})
     bad, rows, stray = _BadRows(), 0, 0
     try:
-        for batch in _parsed(lines, names, columns, delimiter, bad):
-            table = _tidied(pa.Table.from_batches([batch]), delimiter, len(names))
+        for batch in _parsed(lines, names, parsed, delimiter, quoted, bad):
+            table = _tidied(pa.Table.from_batches([batch]), delimiter, len(names)).select(columns)
             rows, stray = rows + table.num_rows, stray + batch.num_rows - table.num_rows
             if table.num_rows:
                 yield table
@@ -81,10 +88,8 @@ def csv_blocks(
     too_long, too_short = bad.count[LONG], bad.count[SHORT]
     last = bad.last if bad.last and bad.last.number == rows + stray + bad.count.total() else None
     if text.open_end and last and last.actual_columns < len(names):
-        raise DataError(
-            f"{where}: truncated: the last row has {last.actual_columns} of {len(names)} fields and no end of line "
-            f"({last.text[-60:]!r}). Obtain the file again."
-        )
+        found = f"{last.actual_columns} of {len(names)} fields and no end of line ({last.text[-60:]!r})"
+        raise DataError(f"{where}: truncated: the last row has {found}. Obtain the file again.")
     empty = text.empty + bad.count[EMPTY]
     read = max(text.lines + text.open_end - empty - has_header, rows + stray + too_long + too_short)
     audit.read(read)
@@ -101,6 +106,13 @@ def delimiter_of(line: str) -> str:
     return max(",|;\t", key=line.count)
 
 
+def first_line(path: Path) -> tuple[str, str]:
+    """The first line of a file that is not empty ("" where there is none), and how messages name the file."""
+    with open_member(path, path.name) as (stream, where):
+        lines = io.BufferedReader(Utf8(stream, where))
+        return next((line.decode().strip("\n") for line in lines if line.strip()), ""), where
+
+
 class _BadRows:
     """Rows that have not the header's number of fields, counted."""
 
@@ -115,8 +127,8 @@ class _BadRows:
         return "skip"
 
 
-def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> tuple[str, list[str]]:
-    """Delimiter and column names from the first line that is not empty."""
+def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> tuple[str, list[str], list[str]]:
+    """Delimiter, column names and those of them that are needed, from the first line that is not empty."""
     line = b"\n"
     while line and not line.strip():
         line = lines.readline()
@@ -124,8 +136,7 @@ def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> t
         raise DataError(f"{where}: the file is empty; expected CSV rows. Obtain the file again.")
     if b"\x00" in line:
         raise DataError(
-            f"{where}: not text (the header holds zero bytes); expected CSV as UTF-8 text. Save it as CSV, or unpack it "
-            "if it is compressed (gzip need not be)."
+            f"{where}: not text (the header holds zero bytes); expected CSV. Unpack it if it is compressed."
         )
     text = line.decode().rstrip("\n")
     delimiter = delimiter_of(text)
@@ -138,15 +149,10 @@ def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> t
             raise missing_column(where, column, purpose, named)
     if twice := sorted({c for c in needed if named.count(c) > 1}):
         raise DataError(
-            f"{where}: column {', '.join(map(repr, twice))} is in the header more than once; expected each column that "
-            "is read once. Rename the others in the file."
+            f"{where}: column {', '.join(map(repr, twice))} is in the header more than once; expected once."
         )
-    names: list[str] = []
-    for i, name in enumerate(named):
-        plain = name or f"Unnamed: {i}"
-        choices = itertools.chain([plain], (f"{plain}.{k}" for k in itertools.count(1)))
-        names.append(next(n for n in choices if n not in names and (n == name or n not in named)))
-    return delimiter, names
+    names = [name if name in needed else f"{i} {name}" for i, name in enumerate(named)]  # so that none comes twice
+    return delimiter, names, [name for name in named if name in needed]
 
 
 def missing_column(where: str, column: str, purpose: str, available: list[str]) -> DataError:
@@ -155,26 +161,25 @@ def missing_column(where: str, column: str, purpose: str, available: list[str]) 
     near = [lower[c] for c in difflib.get_close_matches(column.lower(), list(lower), n=3, cutoff=0.4)]
     hint = f"nearest: {', '.join(near)}; " if near else ""
     listed = ", ".join(available[:30]) + (", …" if len(available) > 30 else "")
-    return DataError(
-        f"{where}: column {column!r} ({purpose}) is not in the file; {hint}its columns are: {listed}. "
-        "Correct the column's name in the trace's configuration, or the file."
-    )
+    return DataError(f"{where}: column {column!r} ({purpose}) is not in the file; {hint}its columns are: {listed}.")
 
 
 def _parsed(
-    lines: IO[bytes], names: list[str], columns: list[str], delimiter: str, bad: _BadRows
+    lines: IO[bytes], names: list[str], columns: list[str], delimiter: str, quoted: bool, bad: _BadRows
 ) -> Iterator[pa.RecordBatch]:
     if not lines.peek(1):
         return
     yield from pyarrow.csv.open_csv(
         pa.PythonFile(lines, "r"),
         pyarrow.csv.ReadOptions(use_threads=False, column_names=names, block_size=BLOCK),
-        pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=bad),
+        pyarrow.csv.ParseOptions(
+            delimiter=delimiter, quote_char=quoted and '"', newlines_in_values=quoted, invalid_row_handler=bad
+        ),
         pyarrow.csv.ConvertOptions(
             check_utf8=False,
             column_types=dict.fromkeys(names, pa.large_string()),
             include_columns=columns,
-            null_values=NULLS,
+            null_values=NULLS if quoted else [""],
             strings_can_be_null=True,
         ),
     )

@@ -6,19 +6,19 @@ import codecs
 import io
 import re
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import ijson
 
 from rltune.errors import DataError
 
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins like UTF-16's, so it is tried first
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # begins like UTF-16's, so it is tried first
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _CHUNK = 1 << 20
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as surrogateescape writes them (PEP 383)."""
@@ -35,7 +35,7 @@ class Utf8(io.RawIOBase):
     """
 
     def __init__(self, stream: IO[bytes], where: str, quoted: bool = False) -> None:
-        self._stream, self._where, self._left, self._ended = stream, where, b"", False
+        self._where, self._left, self._ended = where, b"", False
         self._quoted, self._held = quoted, ""
         self._open = 0
         """Characters since the last end of a line or entry."""
@@ -43,12 +43,10 @@ class Utf8(io.RawIOBase):
         """The last character read."""
         self.lines = self.empty = self.latin_1 = 0
         """Lines, of which empty; bytes read as Latin-1."""
-        head = b""
-        while len(head) < 4 and (more := stream.read(4 - len(head))):
-            head += more
-        mark, self._name = next((pair for pair in _MARKS if head.startswith(pair[0])), (b"", "utf-8"))
-        self._head = head[len(mark) :]
-        errors = "surrogateescape" if self._name == "utf-8" else "strict"
+        self._stream = io.BufferedReader(cast(io.RawIOBase, stream))
+        head = self._stream.peek(4)
+        self._name = next((name for mark, name in _MARKS.items() if head.startswith(mark)), "utf-8")
+        errors = "surrogateescape" if self._name.startswith("utf-8") else "strict"
         decoder = codecs.getincrementaldecoder(self._name)(errors)
         self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
 
@@ -57,15 +55,13 @@ class Utf8(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:
         while not self._left and not self._ended:
-            chunk = self._head or self._stream.read(_CHUNK)
-            self._head, self._ended = b"", not chunk
+            chunk = self._stream.read(_CHUNK)
+            self._ended = not chunk
             try:
                 text = self._decoder.decode(chunk, final=self._ended)
             except UnicodeError as error:
-                raise DataError(
-                    f"{self._where}: begins with the mark of {self._name.upper()} and is not ({error}). Save it as "
-                    "UTF-8, or obtain it again."
-                ) from None
+                begins = f"{self._where}: begins with the mark of {self._name.upper()}"
+                raise DataError(f"{begins} and is not ({error}). Save it as UTF-8.") from None
             if not text.isascii():
                 text, escaped = _ESCAPED.subn(lambda byte: chr(ord(byte[0]) - 0xDC00), text)
                 self.latin_1 += escaped

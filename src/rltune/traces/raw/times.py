@@ -99,23 +99,20 @@ def _localise(wall: np.ndarray, time_zone: str, what: str, audit: Audit, not_bef
     odd = np.isnan(first) & ~np.isnat(wall)  # within the hours that come twice or never
     if not odd.any():
         return first
-    first[odd], moved = _to_utc(wall[odd], time_zone, daylight=True)
-    second, _ = _to_utc(wall[odd], time_zone, daylight=False)
-    audit.note(f"{what} within the hour skipped in spring: moved to its end", moved)
+    first[odd], second = (_to_utc(wall[odd], time_zone, daylight) for daylight in (True, False))
     twice = first[odd] != second
+    audit.note(f"{what} within the hour skipped in spring: moved to its end", (~twice).sum())
     audit.note(f"{what} within the hour repeated in autumn", twice.sum())
     if not_before is not None:
         first[odd] = np.where(twice & (first[odd] < not_before[odd]), second, first[odd])
     return first
 
 
-def _to_utc(wall: np.ndarray, time_zone: str, daylight: bool) -> tuple[np.ndarray, int]:
-    """Seconds since 1970 UTC, and how many times did not exist and were moved."""
-    naive = pd.DatetimeIndex(wall)
-    local = naive.tz_localize(time_zone, ambiguous=np.full(len(wall), daylight), nonexistent="shift_forward")
-    return _since_epoch(local.tz_convert("UTC").tz_localize(None).to_numpy()), int(
-        (local.tz_localize(None) != naive).sum()
-    )
+def _to_utc(wall: np.ndarray, time_zone: str, daylight: bool) -> np.ndarray:
+    """Seconds since 1970 UTC; times that do not exist are moved."""
+    ambiguous = np.full(len(wall), daylight)
+    local = pd.DatetimeIndex(wall).tz_localize(time_zone, ambiguous=ambiguous, nonexistent="shift_forward")
+    return _since_epoch(local.tz_convert("UTC").tz_localize(None).to_numpy())
 
 
 def _plausible(stamps: np.ndarray) -> np.ndarray:
@@ -123,6 +120,4 @@ def _plausible(stamps: np.ndarray) -> np.ndarray:
 
 
 def _since_epoch(stamps: np.ndarray) -> np.ndarray:
-    unit, _ = np.datetime_data(stamps.dtype)
-    per_s = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
-    return np.where(np.isnat(stamps), np.nan, stamps.astype("int64") / per_s)
+    return np.where(np.isnat(stamps), np.nan, stamps.astype("datetime64[us]").astype("int64") / 1e6)

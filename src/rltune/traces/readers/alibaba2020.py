@@ -2,7 +2,7 @@
 
 A row of the task table becomes a job: its instances start together and hold their GPUs together, and the paper's
 1.2 million jobs are the tasks. Rules:
-- ``gpus`` = inst_num × plan_gpu / 100, in whole GPUs by ``gpu_share`` (``shares.py``): plan_gpu is percent of a GPU per
+- ``gpus`` = inst_num × plan_gpu / 100, in whole GPUs by ``gpu_share``: plan_gpu is percent of a GPU per
   instance, and a whole GPU is the unit scheduled here.
 - ``cpus`` = inst_num × plan_cpu / 100 (plan_cpu is percent of a core), ``mem_gb`` = inst_num × plan_mem.
 - submission is the job's ``start_time`` (when it was submitted), wait is task start − job start, run is the task's
@@ -32,8 +32,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import holds, open_member
 from rltune.traces.raw.csv_text import csv_blocks, read_csv_text
-from rltune.traces.raw.frame import numbers, raw_frame, reasons
-from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.frame import LEFT_OUT, numbers, raw_frame, reasons, whole_gpus
 
 JOB_COLUMNS = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
 TASK_COLUMNS = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type".split(",")
@@ -69,7 +68,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     asked = instances * amount["plan_gpu"] / 100
     gpus, shared = whole_gpus(asked, trace.gpu_share, audit)
     status = tasks["status"].fillna("without status")
-    other = (status != "Terminated").to_numpy()
+    named = "task " + status.where(status.isin([*STATUS, "Waiting"]), "of unknown status")
     unusable = reasons(
         len(tasks),
         ("task's job is not in the job table", tasks["job"] != "both"),
@@ -88,9 +87,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "gpu_type": gpu_type,
         "wait_s": start - tasks["submit"],
         "status": status.map(STATUS),
-        "unusable": np.where(
-            other, "task " + status.where(status.isin([*STATUS, "Waiting"]), "of unknown status"), unusable
-        ),
+        "unusable": np.where(status != "Terminated", named, unusable),
     }
     return raw_frame(columns, len(tasks))
 
@@ -155,15 +152,11 @@ def _pass_on(side: Audit, name: str, audit: Audit) -> None:
 def _table(
     folder: Path, name: str, columns: list[str], audit: Audit, keep: Collection[str] | None = None
 ) -> tuple[pd.DataFrame, str]:
-    """One headerless table, from ``<name>.csv`` lying there or inside ``<name>.tar.gz``, and how messages name it.
-
-    A header row is refused, and a table of fewer or more columns.
-    """
+    """One headerless table, and how messages name it. A header row is refused, and another number of columns."""
     with open_member(folder, f"{name}.csv", (f"{name}.tar.gz",)) as (stream, where):
         table = read_csv_text(stream, where, audit, names=columns, keep=keep)
-    expected = f"expected {','.join(columns)} without header. Obtain the file again."
     if table.empty:
-        raise DataError(f"{where}: no rows with {len(columns)} columns; {expected}")
+        raise DataError(f"{where}: no rows with {len(columns)} columns; expected {','.join(columns)} without header.")
     if table.iloc[0, 0] == table.columns[0]:
         raise DataError(f"{where}: has a header row; the PAI tables have none. Delete the first line.")
     return table, where

@@ -28,11 +28,9 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
-from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.csv_text import read_csv_text
-from rltune.traces.raw.frame import numbers, raw_frame, reasons
-from rltune.traces.raw.lines import one_file
-from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.archive import one_file, open_member
+from rltune.traces.raw.csv_text import first_line, read_csv_text
+from rltune.traces.raw.frame import LEFT_OUT, numbers, raw_frame, reasons, whole_gpus
 
 COMMON = (
     "job_id,submit_time,wait_time,run_time,num_gpus,cpu_time,used_memory,request_cpus,request_time,"
@@ -42,7 +40,6 @@ VARIANTS = {"readme": [*COMMON, "vc_id", "gpu_type"], "reader": [*COMMON, "unnam
 PATTERNS = ("*_Formatted_withGPUType.csv", "*_Formatted_withGPUType.csv.gz")
 GPU_TYPES = {"0": "T4", "1": "MISC", "2": "P100", "3": "V100", "4": "V100M32"}
 STATUS = {0.0: "failed", 1.0: "passed", 5.0: "killed"}
-_HEAD = 1 << 16
 
 
 def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
@@ -52,15 +49,13 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         DataError: no or several files, neither 19 nor 20 columns, a header row, truncated or damaged.
     """
     path = one_file(folder, PATTERNS, "one of the authors' formatted CSVs")
-    with open_member(path, path.name) as (stream, where):
-        fields = _fields(stream.read(_HEAD), where)
-    variant, names = _variant(fields, trace.part, where)
+    variant, names = _variant(*first_line(path), trace.part)
     with open_member(path, path.name) as (stream, where):
         table = read_csv_text(stream, where, audit, names=names)
     rows = len(table)
     if not rows:
         raise DataError(f"{where}: no rows with {len(names)} columns; expected the authors' CSV without a header.")
-    why = "as the configuration says" if trace.part else f"as it has {fields} columns"
+    why = "as the configuration says" if trace.part else f"as it has {len(names)} columns"
     vc_at, type_at = names.index("vc_id"), names.index("gpu_type")
     audit.note(f"read in the {variant} variant (column {vc_at} virtual cluster, {type_at} GPU type), {why}", rows)
 
@@ -89,31 +84,19 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     return raw_frame(columns, rows)
 
 
-def _fields(head: bytes, where: str) -> int:
-    """Number of fields of the first line that is not empty; a header row is refused."""
-    lines = head.decode("utf-8-sig", "replace").splitlines()
-    line = next((x for x in lines if x.strip(" ,")), "")
+def _variant(line: str, where: str, part: str | None) -> tuple[str, list[str]]:
+    """(variant, column names of the file) by the number of fields in its first line, unless ``part`` names the variant."""
     if not line:
         raise DataError(f"{where}: the file is empty; expected CSV rows. Obtain the file again.")
     if line.split(",")[0].strip().strip('"').lower() in ("job_id", "jobid", "job_number"):
-        raise DataError(
-            f"{where}: has a header row; the authors' CSVs have none. Delete the first line, "
-            "or read the file as format csv with a column map."
-        )
-    return line.count(",") + 1
-
-
-def _variant(fields: int, part: str | None, where: str) -> tuple[str, list[str]]:
-    """(variant, column names of the file): by the number of fields, unless ``part`` names the variant."""
+        raise DataError(f"{where}: has a header row; the authors' CSVs have none. Read it as format csv.")
+    fields = line.count(",") + 1
     by_fields = {len(names): name for name, names in VARIANTS.items()}
     variant = part or by_fields.get(fields)
-    if fields not in by_fields or variant is None or len(VARIANTS[variant]) > fields:
+    if fields not in by_fields or len(VARIANTS[variant]) > fields:
         expected = " or ".join(f"{n} ({name})" for n, name in by_fields.items())
-        raise DataError(
-            f"{where}: the first row has {fields} fields; expected {expected}"
-            + (f", and `part: {part}` asks for {len(VARIANTS[part])}" if part else "")
-            + ". Is it one of the authors' formatted CSVs? Else read it as format csv with a column map."
-        )
+        asked = f", and `part: {part}` asks for {len(VARIANTS[part])}" if part else ""
+        raise DataError(f"{where}: the first row has {fields} fields; expected {expected}{asked}.")
     names = VARIANTS[variant]
     return variant, names + ["surplus"] * (fields - len(names))
 

@@ -24,8 +24,7 @@ from rltune.traces.columns import RESOURCES, STATUSES
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.csv_text import read_csv_text
-from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons
-from rltune.traces.raw.shares import LEFT_OUT, whole_gpus
+from rltune.traces.raw.frame import LEFT_OUT, numbers, parse_numbers, raw_frame, reasons, refuse_mostly_bad, whole_gpus
 from rltune.traces.raw.times import plain_times, wall_clock_to_unix, written_as_digits
 
 _1990_S, _2100_S, _2200_S = 631_152_000.0, 4_102_444_800.0, 7_258_118_400.0
@@ -35,7 +34,6 @@ _SCALES = (
     ("microseconds", 1e-6, "factor: 0.000001"),
     ("nanoseconds", 1e-9, "factor: 0.000000001"),
 )
-_CLOCK = r"^\s*(?:\d+-)?\d+:\d\d:\d\d(?:\.\d+)?\s*$"
 FLAGS = ("run_clamped", "sla")
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
 
@@ -108,29 +106,28 @@ class _Source:
             mapped = mapped.astype("str")
             self.audit.note(f"{name}: value not in the map", (mapped.isna() & text.notna()).sum())
             text = mapped
+        if name not in ("status", "resource"):
+            return text
+        text = text.str.strip().str.casefold()
         if name == "status":
-            text = text.str.strip().str.casefold()
-            text = text.where(text.isin(STATUSES))
-        if name == "resource":
-            text = text.str.strip().str.casefold()
-            self.audit.note(f"{name} not given: taken as gpu", text.isna().sum())
-            text = text.fillna("gpu")
-            odd = ~text.isin(RESOURCES)
-            self.audit.note(f"{name} not one of {', '.join(RESOURCES)}: taken as gpu", odd.sum())
-            text = text.mask(odd, "gpu")
-        return text
+            return text.where(text.isin(STATUSES))
+        known = text.isin(RESOURCES)
+        self.audit.note(f"{name} not given: taken as gpu", text.isna().sum())
+        self.audit.note(f"{name} not one of {', '.join(RESOURCES)}: taken as gpu", (~known & text.notna()).sum())
+        return text.where(known, "gpu")
 
     def number(self, name: str, column: Column, text: pd.Series) -> np.ndarray:
         factor = UNITS[name].get(column.unit or "", 1.0) * column.factor
-        if UNITS[name] is not SECONDS or not self._mostly_clock(text):
+        clock = text.str.contains(":", regex=False, na=False) if UNITS[name] is SECONDS else np.zeros(1)
+        if clock.sum() * 2 <= text.notna().sum():
             return numbers(text, name, self.audit, self.where) * factor
         if column.unit not in (None, "s"):
-            raise ConfigError(
-                f"columns.{name}.unit: found {column.unit!r}, which goes with numbers; {self.where} has durations "
-                "as [d-]hh:mm:ss there. Leave the unit out."
-            )
+            found = f"columns.{name}.unit: found {column.unit!r}, which goes with numbers"
+            raise ConfigError(f"{found}; {self.where} has durations as [d-]hh:mm:ss there. Leave the unit out.")
         found = slurm.seconds(text)
-        self.audit.note(f"{name} not a duration", (np.isnan(found) & text.notna().to_numpy()).sum())
+        bad = np.isnan(found) & text.notna().to_numpy()
+        refuse_mostly_bad(text, bad, f"{self.where}: {name}", "a duration as [d-]hh:mm:ss")
+        self.audit.note(f"{name} not a duration", bad.sum())
         return found * factor
 
     def flag(self, name: str, text: pd.Series) -> np.ndarray:
@@ -151,9 +148,7 @@ class _Source:
             self.audit.note(f"{name} read as dates written YYYYMMDD or YYYYMMDDhhmmss", (dates != text).sum())
             text = dates
         if column.factor != 1:
-            raise ConfigError(
-                f"columns.{name}.factor: goes with numeric times; {self.where} has wall-clock times there."
-            )
+            raise ConfigError(f"columns.{name}.factor: goes with numbers; {self.where} has wall-clock times there.")
         zone = column.time_zone or self.trace.time_zone
         return wall_clock_to_unix(text, zone, name, self.audit, not_before, self.where)
 
@@ -172,15 +167,8 @@ class _Source:
                 raise DataError(
                     f"{self.where}: submit_s: {late.sum()} of {len(since)} values are after the year 2200 if read as "
                     f"seconds since 1970 (first: {text[late].iloc[0]!r}); they look like {what}. Write "
-                    f"`submit_s: {{column: {column.column}, {write}}}` in the trace's configuration, and the same for "
-                    "other times in that unit."
+                    f"`submit_s: {{column: {column.column}, {write}}}` in the trace's configuration."
                 )
-
-    @staticmethod
-    def _mostly_clock(text: pd.Series) -> bool:
-        most = text.notna().sum() / 2
-        colons = text.str.contains(":", regex=False, na=False)  # ten times as fast as the pattern
-        return bool(colons.sum() > most and text.str.match(_CLOCK, na=False).sum() > most)
 
 
 def _matches(table: pd.DataFrame, rule: Filter) -> np.ndarray:

@@ -42,11 +42,8 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     if trace.part != "all":
         return _cluster(str(trace.part), trace.time_zone, folder, audit)
     if folder.is_file() and not is_archive(folder):
-        raise DataError(
-            f"{folder}: one file, which `part: all` would read as each of {', '.join(CLUSTERS)}; expected the folder "
-            f"or the archive ({ARCHIVES[0]}) that holds the four logs. Give that as `path`, or name the log's "
-            "cluster as `part`."
-        )
+        found = f"{folder}: found one file, which has to be of one cluster"
+        raise DataError(f"{found}; expected the folder or the archive ({ARCHIVES[0]}) of all four with `part: all`.")
     parts = []
     for part in CLUSTERS:
         rows = _cluster(part, trace.time_zone, folder, audit)

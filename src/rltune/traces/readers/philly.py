@@ -13,9 +13,7 @@ Rules:
 
 from __future__ import annotations
 
-from array import array
 from pathlib import Path
-from sys import intern
 from typing import Any
 
 import ijson
@@ -45,23 +43,22 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         text = Utf8(stream, where)
         jobs, attempts = _stream(text, where)
     audit.note(NOT_UTF_8, text.latin_1)
-    rows = len(jobs["job_id"])
+    rows, owner = len(jobs), attempts["job"].to_numpy(np.int64)
     audit.read(rows)
     submit = wall_clock_to_unix(_text(jobs["submitted"]), trace.time_zone, "submitted_time", audit, where=where)
-    owner = np.array(attempts["job"], dtype=np.int64)
     start, end = _attempt_times(attempts, submit, owner, trace.time_zone, where, audit)
     whole = end >= start
     audit.note("attempt ends before it starts: not counted in the run time", (end < start).sum())
     tried, complete = np.bincount(owner, minlength=rows), np.bincount(owner[whole], minlength=rows)
     run = np.bincount(owner[whole], weights=(end - start)[whole], minlength=rows)
     span = _extreme(np.fmax, end[whole], owner[whole], rows) - _extreme(np.fmin, start[whole], owner[whole], rows)
-    gpus = np.array(jobs["gpus"], dtype=np.float64)
+    gpus = jobs["gpus"].to_numpy(np.float64)
     for remark, holds in (
         ("job with an attempt without times, run time from its other attempts", (complete > 0) & (complete < tried)),
         ("job with more than one attempt, run time is their sum", complete > 1),
         ("job whose attempts have pauses between them: their span is longer than their sum", span > run),
         ("job whose attempts overlap: their sum is longer than their span", run > span),
-        ("job whose attempts list different numbers of GPUs: the first counts", np.array(jobs["varies"])),
+        ("job whose attempts list different numbers of GPUs: the first counts", jobs["varies"]),
     ):
         audit.note(remark, holds.sum())
     columns = {
@@ -91,7 +88,7 @@ def _extreme(of: np.ufunc, times: np.ndarray, owner: np.ndarray, rows: int) -> n
 
 
 def _attempt_times(
-    attempts: dict[str, Any], submit: np.ndarray, owner: np.ndarray, time_zone: str, where: str, audit: Audit
+    attempts: pd.DataFrame, submit: np.ndarray, owner: np.ndarray, time_zone: str, where: str, audit: Audit
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends of the attempts, s since 1970; ``owner`` is the row of each one's job, ascending.
 
@@ -117,37 +114,28 @@ def _attempt_times(
     return start, end
 
 
-def _stream(stream: Any, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Per-job lists, and per-attempt lists whose ``job`` is the row of the job they belong to."""
-    jobs: dict[str, list[Any]] = {k: [] for k in ("job_id", "user", "vc", "submitted", "status", "gpus", "varies")}
-    attempts: dict[str, Any] = {"job": array("q"), "start": [], "end": []}
+def _stream(stream: Any, where: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The jobs, and their attempts, whose ``job`` is the row of the job they belong to."""
+    jobs: list[tuple[Any, ...]] = []
+    attempts: list[tuple[Any, ...]] = []
     try:
         for row, job in enumerate(stream.entries()):
             if not isinstance(job, dict):
                 found = "a list" if isinstance(job, list) else repr(job)[:60]
                 raise DataError(f"{where}: entry {row} is {found}; expected a job, i.e. a JSON object.")
-            for name, key in (("job_id", "jobid"), ("user", "user"), ("vc", "vc"), ("status", "status")):
-                jobs[name].append(_name(job.get(key)))
-            jobs["submitted"].append(job.get("submitted_time"))
-            gpus, varies = 0, False
-            for attempt in _dicts(job.get("attempts")):
-                attempts["job"].append(row)  # row of the job this attempt belongs to
-                attempts["start"].append(attempt.get("start_time"))
-                attempts["end"].append(attempt.get("end_time"))
-                listed = _gpus(attempt)
-                varies |= 0 < gpus != listed > 0
-                gpus = gpus or listed
-            jobs["gpus"].append(gpus)
-            jobs["varies"].append(varies)
+            tried = _dicts(job.get("attempts"))
+            attempts += [(row, attempt.get("start_time"), attempt.get("end_time")) for attempt in tried]
+            listed = [*filter(None, map(_gpus, tried))]
+            names = [_name(job.get(key)) for key in ("jobid", "user", "vc", "status")]
+            jobs.append((*names, job.get("submitted_time"), listed[0] if listed else 0, len(set(listed)) > 1))
     except (ijson.JSONError, UnicodeDecodeError) as error:
         kind = "truncated" if "premature EOF" in str(error) or "incomplete" in str(error).lower() else "not valid"
-        raise DataError(
-            f"{where}: {kind} JSON after {len(jobs['job_id'])} jobs ({str(error).splitlines()[0]}). "
-            "Delete the file and obtain it again."
-        ) from None
-    if not jobs["job_id"]:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{where}: {kind} JSON after {len(jobs)} jobs ({reason}).") from None
+    if not jobs:
         raise DataError(f'{where}: no jobs in it; expected one JSON list of jobs ([{{"jobid": …}}, …]).')
-    return jobs, attempts
+    columns = ["job_id", "user", "vc", "status", "submitted", "gpus", "varies"]
+    return pd.DataFrame(jobs, columns=columns), pd.DataFrame(attempts, columns=["job", "start", "end"])
 
 
 def _gpus(attempt: dict[str, Any]) -> int:
@@ -157,8 +145,8 @@ def _gpus(attempt: dict[str, Any]) -> int:
 
 
 def _name(value: Any) -> str | None:
-    """Text of a name, null for a list or object; equal ones share their memory."""
-    return None if value is None or isinstance(value, (list, dict)) else intern(str(value))
+    """Text of a name, null for a list or object."""
+    return None if value is None or isinstance(value, (list, dict)) else str(value)
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
@@ -166,5 +154,5 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
     return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
 
 
-def _text(values: list[Any]) -> pd.Series:
+def _text(values: pd.Series) -> pd.Series:
     return pd.Series([v if isinstance(v, str) else None for v in values], dtype="str")

@@ -13,9 +13,9 @@ import pyarrow
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
+from rltune.traces.raw.archive import one_file
 from rltune.traces.raw.csv_text import missing_column
 from rltune.traces.raw.frame import raw_frame
-from rltune.traces.raw.lines import one_file
 
 NEEDED = ("job_id", "submit_unix_s", "run_s", "gpus")
 

@@ -38,7 +38,6 @@ and End; and for the GPUs one of AllocTRES, ReqTRES and, in old versions, AllocG
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -48,10 +47,9 @@ from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw import slurm_fields as slurm
-from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.csv_text import missing_column
-from rltune.traces.raw.frame import numbers, raw_frame, reasons
-from rltune.traces.raw.lines import line_table, one_file, text_lines
+from rltune.traces.raw.archive import one_file, open_member
+from rltune.traces.raw.csv_text import first_line, missing_column, read_csv_text
+from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons
 from rltune.traces.raw.slurm_requeued import CANCELLED_EARLY, ENDED_EARLY, STILL_PENDING, STILL_RUNNING, one_row_a_job
 from rltune.traces.raw.times import wall_clock_to_unix
 
@@ -64,7 +62,6 @@ COMMAND = (
     f"--format={FORMAT} > jobs.txt"
 )
 PATTERNS = ("*sacct*", "*.txt", "*.txt.gz")
-RUN = ("ElapsedRaw", "Elapsed", "Start and End")
 GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
 KNOWN = (*FORMAT.split(","), *"JobIDRaw,Elapsed,Timelimit,AllocNodes,ReqNodes,NCPUS,AllocGRES,ReqGRES".split(","))
 STATUS = {
@@ -83,9 +80,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     Raises:
         DataError: no or several files, no header, a column missing, truncated or damaged.
     """
-    path = one_file(folder, PATTERNS, "the text sacct --parsable2 writes")
-    with open_member(path, path.name) as (stream, where):
-        log = _table(text_lines(stream, where, audit), where, audit)
+    log, where = _table(one_file(folder, PATTERNS, "the text sacct --parsable2 writes"), audit)
     job, rows = log["JobID"], len(log)
     state = slurm.state(log["State"].fillna("")).str.upper()
     submit = _time(log["Submit"], "Submit", trace, where, audit)
@@ -124,41 +119,31 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     return one_row_a_job(raw_frame(columns, rows), state, audit)
 
 
-def _table(lines: list[str], where: str, audit: Audit) -> pd.DataFrame:
-    """The rows of jobs as text, with all columns of :data:`KNOWN` (null where the file has none)."""
-    at = next((i for i, line in enumerate(lines) if line.strip()), None)
-    if at is None:
-        raise DataError(f"{where}: the file is empty; expected the text of: {COMMAND}")
-    between = delimiter(lines[at])
-    if between not in (None, "|"):
-        lines = _piped(lines, between, where)
-    # --parsable writes a delimiter at the end of each line too: one field more, without a name.
-    names = [n.strip() for n in lines[at].split("|")]
-    if "JobID" not in names and "JobIDRaw" not in names:
+def _table(path: Path, audit: Audit) -> tuple[pd.DataFrame, str]:
+    """The rows of jobs as text, with all columns of :data:`KNOWN` (null where the file has none), and its name."""
+    header, where = first_line(path)
+    between = delimiter(header) or "|"
+    names = [name.strip() for name in header.split(between)]
+    if not {"JobID", "JobIDRaw"} & set(names):
         raise DataError(
-            f"{where}: the first line is {lines[at][:80]!r}; expected the header of sacct --parsable2, with JobID, "
-            f"Submit and State between | signs (not --noheader). Make the file with: {COMMAND}"
+            f"{where}: the first line is {header[:80]!r}; expected the header of sacct --parsable2, with JobID, Submit "
+            f"and State between | signs (not --noheader). Make the file with: {COMMAND}"
         )
-    twice = sorted({n for n in names if n and names.count(n) > 1})
-    if twice:
-        raise DataError(f"{where}: column {', '.join(twice)} is there twice; name each once. Make it with: {COMMAND}")
     _needed(names, where)
-    names = [n or f"unnamed {i}" for i, n in enumerate(names)]
-    log = line_table(lines[at + 1 :], "|", names, where, audit)
+    with open_member(path, path.name) as (stream, _):
+        log = read_csv_text(stream, where, audit, needed=dict.fromkeys(KNOWN), quoted=between != "|")
     if log.empty and between == ",":
         raise DataError(
             f"{where}: no row has the {len(names)} fields of the header, since what AllocTRES and ReqTRES hold "
             f"has commas itself; give --parsable2 in the place of --delimiter=, : {COMMAND}"
         )
-    log = pd.DataFrame({n: slurm.given(log[n]) if n in log else pd.Series(dtype="str", index=log.index) for n in KNOWN})
+    log = log.reindex(columns=list(KNOWN)).astype("str").apply(slurm.given)
     log["JobID"] = (log["JobID"] if "JobID" in names else log["JobIDRaw"]).fillna("")
     step = log["JobID"].str.contains(".", regex=False)
     audit.leave_out("step of a job (123.batch, 123.0, …): part of its job", step.sum())
     if step.all():
-        raise DataError(
-            f"{where}: no jobs in rows of {len(names)} fields below the header; expected the text of: {COMMAND}"
-        )
-    return log[~step].reset_index(drop=True)
+        raise DataError(f"{where}: no jobs in rows of {len(names)} fields; expected the text of: {COMMAND}")
+    return log[~step].reset_index(drop=True), where
 
 
 def delimiter(header: str) -> str | None:
@@ -173,35 +158,23 @@ def delimiter(header: str) -> str | None:
     return None
 
 
-def _piped(lines: list[str], between: str, where: str) -> list[str]:
-    """The lines with ``|`` between their fields, which may have been quoted; a ``|`` in a field becomes a blank."""
-    try:
-        rows = list(csv.reader(lines, delimiter=between))
-    except csv.Error as error:
-        raise DataError(
-            f"{where}: not readable as text with {between!r} between fields ({error}). Make it with: {COMMAND}"
-        ) from None
-    return ["|".join(field.replace("|", " ") for field in row) for row in rows]
-
-
 def _needed(names: list[str], where: str) -> None:
     """Refuse a header that lacks a column without which there are no jobs."""
-    hint = f"Make the file with: {COMMAND}"
+    hint, found = f"Make the file with: {COMMAND}", f"found {', '.join(names)}"
     for name, purpose in (("Submit", "the submission"), ("State", "how the job ended")):
         if name not in names:
             raise DataError(f"{missing_column(where, name, purpose, names)} {hint}")
     if not {"ElapsedRaw", "Elapsed"} & set(names) and not {"Start", "End"} <= set(names):
-        raise DataError(f"{where}: no run time: needs one of {', '.join(RUN)}; found {', '.join(names)}. {hint}")
+        raise DataError(f"{where}: no run time: needs ElapsedRaw, Elapsed, or Start and End; {found}. {hint}")
     if not set(GPUS) & set(names):
-        raise DataError(f"{where}: no GPUs: needs one of {', '.join(GPUS)}; found {', '.join(names)}. {hint}")
+        raise DataError(f"{where}: no GPUs: needs one of {', '.join(GPUS)}; {found}. {hint}")
 
 
 def _time(
     text: pd.Series, what: str, trace: TraceConfig, where: str, audit: Audit, after: np.ndarray | None = None
 ) -> np.ndarray:
     """Seconds since 1970 UTC, from wall clock or numbers; null where Slurm says Unknown or None."""
-    plain = pd.to_numeric(text, errors="coerce").to_numpy("float64", na_value=np.nan)
-    if np.isfinite(plain).sum() * 2 >= max(text.notna().sum(), 1):
+    if np.isfinite(parse_numbers(text)).sum() * 2 >= max(text.notna().sum(), 1):
         return numbers(text, what, audit)
     return wall_clock_to_unix(text, trace.time_zone, what, audit, after, where)
 
@@ -248,9 +221,7 @@ def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.nd
         audit.note("GPU type is the one allocated, as the one requested is not in the log", asked.notna().sum())
     mixed = np.any(several, axis=0)
     audit.note("GPUs of several types: any type", mixed.sum())
-    shards = np.fmax(
-        slurm.tres(log["AllocTRES"], "gres/shard", slurm.PLAIN), slurm.tres(log["ReqTRES"], "gres/shard", slurm.PLAIN)
-    )
+    shards = np.fmax(*(slurm.tres(log[name], "gres/shard", slurm.PLAIN) for name in ("AllocTRES", "ReqTRES")))
     return gpus, asked.mask(mixed | (gpus == 0)), (gpus == 0) & (shards > 0)
 
 
@@ -263,10 +234,8 @@ def _cpus(log: pd.DataFrame) -> np.ndarray:
 def _memory_mib(log: pd.DataFrame, cpus: np.ndarray, audit: Audit) -> np.ndarray:
     text = log["ReqMem"]
     asked = slurm.req_mem_mib(text, _nodes(log), cpus)
-    audit.note(
-        "ReqMem not an amount of memory",
-        (np.isnan(asked) & text.notna().to_numpy() & ~text.str.endswith("c", na=False).to_numpy()).sum(),
-    )
+    unread = np.isnan(asked) & text.notna().to_numpy() & ~text.str.endswith("c", na=False).to_numpy()
+    audit.note("ReqMem not an amount of memory", unread.sum())
     held = slurm.tres(log["AllocTRES"], "mem", slurm.MIB)
     if log["AllocTRES"].notna().any() and np.isnan(held).all():
         audit.note("memory not known: Slurm hands none out here", len(log))

@@ -18,6 +18,7 @@ Comment lines begin with ``;``; those at the top are the header (``; Key: value`
 
 from __future__ import annotations
 
+import io
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,9 +30,10 @@ import pandas as pd
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
-from rltune.traces.raw.archive import open_member
+from rltune.traces.raw.archive import one_file, open_member
+from rltune.traces.raw.csv_text import read_csv_text
+from rltune.traces.raw.encoding import NOT_UTF_8, Utf8
 from rltune.traces.raw.frame import numbers, raw_frame, reasons
-from rltune.traces.raw.lines import line_table, one_file, text_lines
 
 COLUMNS = (
     "job_number,submit_time,wait_time,run_time,allocated_processors,average_cpu_time,used_memory,"
@@ -58,17 +60,17 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     """
     path = one_file(folder, PATTERNS, "an SWF log")
     with open_member(path, path.name) as (stream, where):
-        lines = text_lines(stream, where, audit)
+        text = Utf8(stream, where)
+        lines = io.BufferedReader(text).read().decode().split("\n")
+    audit.note(NOT_UTF_8, text.latin_1)
     head = header(lines)
-    rows = ["" if line.lstrip().startswith(";") else " ".join(line.split()) for line in lines]
-    log = line_table(rows, " ", COLUMNS, where, audit)
+    fields = (" ".join(line.split()) for line in lines if not line.lstrip().startswith(";"))
+    rows = "\n".join(filter(None, fields)) + "\n" * (not text.open_end)
+    log = read_csv_text(io.BytesIO(rows.encode()), where, audit, names=COLUMNS, delimiter=" ", quoted=False)
     if log.empty:
-        raise DataError(
-            f"{where}: no line of {len(COLUMNS)} fields; expected SWF (Standard Workload Format). "
-            "Is it an SWF log? `rltune trace inspect FILE` says what a file is."
-        )
-    known = {name: numbers(log[name], name, audit, where) for name in COLUMNS[1:]}
-    known = {name: np.where(v == -1, np.nan, v) for name, v in known.items()}
+        raise DataError(f"{where}: no line of {len(COLUMNS)} fields; expected SWF (Standard Workload Format).")
+    read = {name: numbers(log[name], name, audit, where) for name in COLUMNS[1:]}
+    known = {name: np.where(values == -1, np.nan, values) for name, values in read.items()}
     status, run = known["status"], known["run_time"]
     cpus = _processors(known, head, audit)
     partial = np.isin(status, PARTIAL)
@@ -121,10 +123,7 @@ def _start(head: dict[str, str], trace: TraceConfig, where: str, rows: int, audi
     if not zone or _same_clock(zone, trace.time_zone, start_s):
         return start_s
     if "time_zone" not in trace.model_fields_set:
-        raise ConfigError(
-            f"time_zone: not given, and the header of {where} says TimeZoneString {zone}; "
-            f"write `time_zone: {zone}` (or the zone in which the cluster's hours of the day are to be counted)."
-        )
+        raise ConfigError(f"time_zone: not given; write `time_zone: {zone}`, as the header of {where} says.")
     audit.note(f"hours of the day counted in {trace.time_zone}; the log's header says {zone}", rows)
     return start_s
 

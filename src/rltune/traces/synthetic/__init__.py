@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rltune.traces.synthetic import write_alibaba, write_helios, write_philly, write_sacct, write_swf
 
 GENERATOR_VERSION = 4
 """Raised with every change to what a seed gives; archives of another version are made again."""
 
-WRITERS: dict[str, Callable[..., list[Path]]] = {
-    "philly": write_philly.write,
-    "helios": write_helios.write,
-    "alibaba2020": write_alibaba.write,
-    "swf": write_swf.write,
-    "sacct": write_sacct.write,
-}
+WRITERS: dict[str, Any] = {"philly": write_philly, "helios": write_helios, "alibaba2020": write_alibaba}
+WRITERS |= {"swf": write_swf, "sacct": write_sacct}
 PARTS = {"swf": tuple(write_swf.LOGS), "sacct": tuple(write_sacct.LOGS)}
 """Formats with several logs to imitate, of which ``part`` names one."""
 
@@ -27,4 +22,5 @@ def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None =
     ``jobs`` counts the GPU jobs of a GPU trace. ``part`` chooses among the logs of :data:`PARTS`; other formats ignore
     it.
     """
-    return WRITERS[format](Path(folder), seed, jobs, *((part,) if format in PARTS else ()))
+    of_part = [part] if format in PARTS else []
+    return WRITERS[format].write(folder, seed, jobs, *of_part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.traces.estimates.request import Request
+from rltune.traces.estimates.history import Request
 
 
 def estimate(request: Request) -> tuple[np.ndarray, str]:

@@ -19,8 +19,17 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates.history import GROUPS, Known, all_known, codes, end_s, job_size, mean_known, rolling_median
-from rltune.traces.estimates.request import Request
+from rltune.traces.estimates.history import (
+    GROUPS,
+    Known,
+    Request,
+    all_known,
+    codes,
+    end_s,
+    job_size,
+    mean_known,
+    rolling_median,
+)
 
 FIRST_JOBS = 1000
 """Run times that must be known before the first model; until then estimates are rolling medians. Our choice, like …"""
@@ -58,23 +67,22 @@ def estimate(request: Request) -> tuple[np.ndarray, np.ndarray]:
     target = np.log(jobs["run_s"].to_numpy(np.float64)) - rolling
     submit, ended = jobs["submit_s"].to_numpy(np.float64), end_s(jobs)
     correction, source = np.zeros(len(jobs)), np.full(len(jobs), NO_MODEL, dtype=object)
-    begins = training_points(submit, ended)
-    for begin, stop in zip(begins, [*begins[1:], len(jobs)], strict=True) if begins else ():
+    for begin, stop in training_points(submit, ended):
         past = np.flatnonzero(ended[:begin] <= submit[begin])
         correction[begin:stop] = fit_and_predict(inputs.iloc[past], target[past], inputs.iloc[begin:stop])
         source[begin:stop] = MODEL
     return np.exp(rolling + correction), source
 
 
-def training_points(submit_s: np.ndarray, ended_s: np.ndarray) -> list[int]:
-    """Rows (in the order of submission) before which a model is trained: the first at whose submission FIRST_JOBS run
-    times are known, then whenever EVERY_JOBS jobs, and GROWTH of all before, have been submitted since."""
+def training_points(submit_s: np.ndarray, ended_s: np.ndarray) -> list[tuple[int, int]]:
+    """Rows (in the order of submission) before which a model is trained, and up to which it predicts: the first at whose
+    submission FIRST_JOBS run times are known, then whenever EVERY_JOBS jobs, and GROWTH of all before, have come since."""
     ready = np.searchsorted(np.sort(ended_s), submit_s, side="right") >= FIRST_JOBS
-    points: list[int] = []
+    points: list[tuple[int, int]] = []
     row = int(np.argmax(ready)) if ready.any() else len(submit_s)
     while row < len(submit_s):
-        points.append(row)
-        row += max(EVERY_JOBS, int(row * GROWTH))
+        begin, row = row, row + max(EVERY_JOBS, int(row * GROWTH))
+        points.append((begin, min(row, len(submit_s))))
     return points
 
 
@@ -103,13 +111,12 @@ def fit_and_predict(
     target: np.ndarray,
     new: pd.DataFrame,
     parameters: Mapping[str, Any] = PARAMETERS,
-    rounds: int = ROUNDS,
     weight: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Train ``rounds`` trees on the rows of ``inputs`` and predict the target of those of ``new``."""
+    """Train ROUNDS trees on the rows of ``inputs`` and predict the target of those of ``new``."""
     import lightgbm  # a second that runs without it need not wait for
 
     categories = [inputs.columns.get_loc(name) for name in CATEGORIES]
     how = dict(parameters)
     data = lightgbm.Dataset(inputs.to_numpy(), target, weight=weight, categorical_feature=categories, params=how)
-    return lightgbm.train(how, data, num_boost_round=rounds).predict(new.to_numpy(), num_threads=1)
+    return lightgbm.train(how, data, num_boost_round=ROUNDS).predict(new.to_numpy(), num_threads=1)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.traces.estimates.history import all_known, rolling_median
-from rltune.traces.estimates.request import Request
+from rltune.traces.estimates.history import Request, all_known, rolling_median
 
 HISTORY = True
 

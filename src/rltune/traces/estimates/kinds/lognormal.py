@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.columns import job_uniform
-from rltune.traces.estimates.request import Request
+from rltune.traces.estimates.history import Request
 
 
 def estimate(request: Request) -> tuple[np.ndarray, str]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from rltune.config.trace import Predictions
 from rltune.errors import ConfigError, DataError
-from rltune.traces.estimates.request import Request
+from rltune.traces.estimates.history import Request
 from rltune.traces.fetch import given_file
 
 FALL_BACK = "not published: rolling median"
@@ -25,8 +25,7 @@ def estimate(request: Request) -> tuple[np.ndarray, np.ndarray]:
     found = published_run_s(request.jobs, name, request.predictions, request.root)
     if np.isnan(found).all():
         raise DataError(
-            f"config/traces/{name}.yaml, predictions: none of the {len(found):,} jobs is in the file; expected job "
-            "ids as in the trace"
+            f"config/traces/{name}.yaml, predictions: none of the trace's {len(found):,} jobs is in the file"
         )
     return request.else_rolling(found, "published", FALL_BACK)
 
@@ -47,10 +46,7 @@ def published_run_s(jobs: pd.DataFrame, trace: str, predictions: Predictions | N
     """
     where = f"config/traces/{trace}.yaml, predictions"
     if predictions is None:
-        raise ConfigError(
-            f"trace {trace}: estimate published, but config/traces/{trace}.yaml has no `predictions`; name the file "
-            "and its columns there, or take history-lightgbm"
-        )
+        raise ConfigError(f"estimate published: config/traces/{trace}.yaml has no `predictions`; name the file there")
     path = given_file(trace, predictions.path, root, "predictions.path")
     value = predictions.run_s or predictions.gpu_time_s
     try:
@@ -68,9 +64,7 @@ def published_run_s(jobs: pd.DataFrame, trace: str, predictions: Predictions | N
     bad = ~(np.isfinite(seconds) & (seconds > 0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(
-            f"{where}: {path}: column {value}, line {row + 2}: found {table[value].iloc[row]!r}, expected a number of "
-            "seconds above 0"
-        )
+        found = f"column {value}, line {row + 2}: found {table[value].iloc[row]!r}"
+        raise DataError(f"{where}: {path}: {found}, expected a number of seconds above 0")
     found = pd.Series(seconds, index=ids).reindex(jobs["job_id"].to_numpy(object)).to_numpy()
     return found if predictions.run_s else found / np.maximum(jobs["gpus"].to_numpy(np.float64), 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.errors import DataError
-from rltune.traces.estimates.request import Request
+from rltune.traces.estimates.history import Request
 
 HISTORY = True
 FALL_BACK = "none requested: rolling median"
@@ -15,8 +15,5 @@ def estimate(request: Request) -> tuple[np.ndarray, np.ndarray]:
     """Requested times [J], s. Raises DataError where no job names one."""
     asked = request.jobs["requested_s"].to_numpy(np.float64)
     if np.isnan(asked).all():
-        raise DataError(
-            f"trace {request.meta.name}: estimate requested, but no job names a requested time; give its `columns` a "
-            "`requested_s`, or take history-rolling"
-        )
+        raise DataError(f"trace {request.meta.name}: estimate requested, but no job names a time; take history-rolling")
     return request.else_rolling(asked, "requested", FALL_BACK)

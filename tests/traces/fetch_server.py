@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -20,29 +21,17 @@ Answer = Callable[["Handler"], None]
 
 
 @dataclass
-class Request:
-    """What came in, and how many bytes of the body went out."""
-
-    path: str
-    range: str | None
-    if_range: str | None
-    sent: int = 0
-
-
-@dataclass
 class Site:
     """What the server has, and a log of what it was asked."""
 
     url: str = ""
     answers: dict[str, Answer] = field(default_factory=dict)
-    log: list[Request] = field(default_factory=list)
+    log: list[SimpleNamespace] = field(default_factory=list)
+    """Of each request its path, Range and If-Range, and how many bytes of the body went out."""
     over: threading.Event = field(default_factory=threading.Event)
 
     def at(self, path: str) -> str:
         return self.url + path
-
-    def asked(self, path: str) -> list[Request]:
-        return [request for request in self.log if request.path == path]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -50,12 +39,12 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     site: Site
-    request_now: Request
 
     def do_GET(self) -> None:
-        self.request_now = Request(self.path.lstrip("/"), self.headers["Range"], self.headers["If-Range"])
+        path, ranges = self.path.lstrip("/"), {"range": self.headers["Range"], "if_range": self.headers["If-Range"]}
+        self.request_now = SimpleNamespace(path=path, sent=0, **ranges)
         self.site.log.append(self.request_now)
-        self.site.answers.get(self.path.lstrip("/"), refuse(404))(self)
+        self.site.answers.get(path, refuse(404))(self)
 
     def log_message(self, *_: object) -> None:
         pass
