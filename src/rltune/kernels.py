@@ -21,3 +21,8 @@ allocating = njit(cache=True, nogil=True, _nrt=True)
 inner_allocating = njit(cache=True, nogil=True, _nrt=True, **_inner)
 
 ZERO, ONE, MINUS_ONE = np.int64(0), np.int64(1), np.int64(-1)
+
+
+def record(**names: str) -> np.dtype:
+    """The type of records that compiled code reads: names of fields by their types, in the order of the fields."""
+    return np.dtype([(name, kind) for kind, some in names.items() for name in some.split()], align=True)

@@ -197,7 +197,7 @@ def _best_allocation(nodes, jobs, seq, whole_node, tightness, table, k):
             continue
         whole_classes, available, whole_free = 0, 0, 0
         for i in range(k):
-            if table[i].type == kind and holds(nodes, jobs, free, j, size, table[i].lowest):
+            if table[i].type == kind and holds(nodes, jobs, table[i], j, size, table[i].lowest):
                 whole_classes += 1
                 available += table[i].count
                 whole_free = table[i].gpus
@@ -211,9 +211,9 @@ def _best_allocation(nodes, jobs, seq, whole_node, tightness, table, k):
             left, untouched = 0, 0.0
             if rem > 0:
                 m = table[i].lowest
-                if table[i].type != kind or not holds(nodes, jobs, free, j, rem, m):
+                if table[i].type != kind or not holds(nodes, jobs, free.row[m], j, rem, m):
                     continue
-                if full > 0 and table[i].count <= full and holds(nodes, jobs, free, j, size, m):
+                if full > 0 and table[i].count <= full and holds(nodes, jobs, free.row[m], j, size, m):
                     continue
                 left = table[i].gpus - rem
                 untouched = 1.0 if table[i].gpus == largest else 0.0
@@ -229,7 +229,7 @@ def _best_allocation(nodes, jobs, seq, whole_node, tightness, table, k):
     for m in range(here.start, here.stop):
         if n == full:
             break
-        if nodes.row[m].type == best_kind and holds(nodes, jobs, free, j, size, m):
+        if nodes.row[m].type == best_kind and holds(nodes, jobs, free.row[m], j, size, m):
             place[n].node, place[n].gpus = m, size
             n += 1
     if rem > 0:

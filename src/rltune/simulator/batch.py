@@ -12,6 +12,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.types import with_type_rule
 from rltune.policies import OWN, Queue
+from rltune.simulator.check import check_all
 from rltune.simulator.config import ASKED, SchedulerConfig
 from rltune.simulator.conservative import reserve_all
 from rltune.simulator.engine import advance_all
@@ -112,9 +113,12 @@ class Run:
         state = self.state
         state.phase[state.phase == RANK] = PICK
         while True:
-            ranks, places, reserves = advance_all(self.layout.nodes, self.jobs, state)
+            ranks, places, reserves, checks = advance_all(self.layout.nodes, self.jobs, state)
+            if checks:
+                check_all(self.layout.nodes, self.jobs, state)
             if reserves:
                 self.reserve()
+            if checks or reserves:
                 continue
             if places and self.placer:
                 asking = np.flatnonzero(state.phase == PLACE)

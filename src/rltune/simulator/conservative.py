@@ -25,28 +25,23 @@ ROUNDING = 1e-9
 
 @allocating
 def reserve_all(nodes, jobs, st):
-    """Do what every sequence with RESERVE is to do: see :func:`_reserve_all`."""
-    for s in range(st.status.shape[0]):
-        if st.status[s].phase == RESERVE:
-            seq = sequence_of(st, s)
-            _reserve_all(nodes, jobs, seq, st.options)
-            seq.status.phase = POOL
-
-
-@inner_allocating
-def _reserve_all(nodes, jobs, seq, options):
-    """Give the chosen job, the head, then the others of its queue the earliest reservation; start those of now.
+    """In every sequence with RESERVE give the chosen job, the head, then the others of its queue the earliest reservation; start
+    those of now.
 
     A profile holds what is expected to be free on every node of a pool from certain times on: now, the expected ends
     of running jobs, the ends of reservations. A job is reserved the first of these times from
     which an allocation, chosen by the rule on what is free throughout, lasts for its estimate. Where a job may be split, the estimate is that
     of a split one.
     """
-    ranked = _ranked(seq)
-    for p in range(nodes.pool.shape[0]):
-        if options.sticky_head or p == seq.status.queue:
-            _plan_pool(nodes, jobs, seq, options, p, ranked)
-    drop_started(jobs, seq, seq.status.queue, ZERO, seq.queue[seq.status.queue].len)
+    for s in range(st.status.shape[0]):
+        if st.status[s].phase == RESERVE:
+            seq = sequence_of(st, s)
+            ranked = _ranked(seq)
+            for p in range(nodes.pool.shape[0]):
+                if st.options.sticky_head or p == seq.status.queue:
+                    _plan_pool(nodes, jobs, seq, st.options, p, ranked)
+            drop_started(jobs, seq, seq.status.queue, ZERO, seq.queue[seq.status.queue].len)
+            seq.status.phase = POOL
 
 
 @inner_allocating

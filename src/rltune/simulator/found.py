@@ -14,14 +14,14 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, change, take
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, EXCLUSIVE, find
-from rltune.kernels import ONE, ZERO, allocating, inner_allocating, kernel
+from rltune.kernels import ONE, ZERO, allocating, inner_allocating, kernel, record
 from rltune.simulator.batch import Placer, Run
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.queue import enqueue
 from rltune.simulator.start import start_job
 from rltune.simulator.state import MAX_VISIBLE, POOL, sequence_of
 
-ROOM = np.dtype([("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64)])
+ROOM = record(int64="gpus cpu mem")
 """What is free on a node: GPUs, thousandths of a CPU, MB."""
 
 
