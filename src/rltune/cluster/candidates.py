@@ -66,9 +66,9 @@ def _classes_of(nodes, d, free, only_idle, out, first):
             word = without_lowest(word)
             if only_idle and not idle(nodes, free, m):
                 continue
-            if found == k or not _same(nodes, free, m, out, found):  # most often the class of the node before
+            if found == k or not same_class(nodes, free, m, out, found):  # most often the class of the node before
                 found = first
-                while found < k and not _same(nodes, free, m, out, found):
+                while found < k and not same_class(nodes, free, m, out, found):
                     found += 1
             row = out[found]
             if found == k:
@@ -81,7 +81,8 @@ def _classes_of(nodes, d, free, only_idle, out, first):
 
 
 @inlined
-def _same(nodes, free, m, out, i):
+def same_class(nodes, free, m, out, i):
+    """Whether node ``m`` is one of the i-th class."""
     row, left = out[i], free.row[m]
     same = row.gpus == left.gpus and row.group == nodes.row[m].group
     return same and row.cpu == left.cpu and row.mem == left.mem

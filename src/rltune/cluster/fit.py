@@ -277,8 +277,7 @@ def _cuts(
     start, stop = layout.nodes.pool_start[pool : pool + 2]
     size, rem = np.zeros(kinds.shape, np.int64), np.zeros(kinds.shape, np.int64)
     full = np.full(kinds.shape, -1, np.int64)
-    groups, first, count = np.unique(nodes["group"][start:stop], return_index=True, return_counts=True)
-    del groups
+    _, first, count = np.unique(nodes["group"][start:stop], return_index=True, return_counts=True)
     for t in range(kinds.shape[1]):
         # GPUs one node of each group of this type can give a job: [J, groups]
         mine = [(int(start + f), int(c)) for f, c in zip(first, count, strict=True) if nodes["type"][start + f] == t]

@@ -76,7 +76,7 @@ class Observation:
 
 @dataclass
 class Observer:
-    """Observes states of runs on one workload, by one feature set. The run has to ``track`` expected ends.
+    """Observes states of runs on one workload, by one feature set. The run asks for rankings, and so keeps track of expected ends.
 
     A set with the base policy's order (``place``) brings a queue whose scores change with time into that order first.
 

@@ -101,16 +101,7 @@ class VectorEnvironment:
             s = wrong[0]
             raise ValueError(f"sequence {s}: found {n[s]} jobs from job {first[s]}, expected 1 or more of 0 … {last}")
         self._run = Run(
-            self.jobs,
-            self.layout,
-            first,
-            n,
-            self.scheduler,
-            self.placer,
-            self.visible,
-            track=True,
-            check=self.check,
-            silent=True,
+            self.jobs, self.layout, first, n, self.scheduler, self.placer, self.visible, check=self.check, silent=True
         )
         return self._advance()
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rltune.cluster.candidates import same_class
 from rltune.cluster.free import needs
 from rltune.cluster.search import AS_MANY, NEVER, fewest_nodes, strict_nodes
 from rltune.kernels import ZERO, allocating, record
@@ -201,11 +202,7 @@ def _now(nodes, st, s, table, k, chunks):
     for c in range(k):
         m = table[c].lowest
         for _ in range(count[c]):
-            while True:
-                left = seq.free.row[m]
-                same = left.gpus == table[c].gpus and nodes.row[m].group == table[c].group
-                if same and left.cpu == table[c].cpu and left.mem == table[c].mem:
-                    break
+            while not same_class(nodes, seq.free, m, table, c):
                 m += 1
             member[n] = m
             n += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.free import Free, change, needs
-from rltune.cluster.search import EXCLUSIVE, find, find_on
+from rltune.cluster.search import EXCLUSIVE, find_on
 from rltune.cluster.types import PLANNED
 from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inner_allocating, inner_kernel
 from rltune.simulator.allox import matched
@@ -253,10 +253,7 @@ def _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, most, plan, slot
             m = index[kind, k]
             have = spare.row[begin + m]
             change(nodes, spare, begin + m, low[0, m] - have.gpus, low[1, m] - have.cpu, low[2, m] - have.mem)
-        if kind < 0:
-            n = find(nodes, jobs, spare, j, options.rule, options.extra, seq.place)
-        else:
-            n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
+        n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
         if n > 0:
             return i, x, n
 

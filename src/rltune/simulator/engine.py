@@ -21,7 +21,7 @@ import numpy as np
 
 from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
-from rltune.kernels import ZERO, inlined, inner_allocating, inner_kernel, kernel
+from rltune.kernels import MINUS_ONE, NO, ZERO, inlined, inner_allocating, inner_kernel, kernel
 from rltune.simulator.backfill import backfill, reserve
 from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
 from rltune.simulator.contention import split_loses_s
@@ -238,10 +238,14 @@ def _fit(nodes, jobs, seq, options, job):
     if n > 0:
         return n
     if options.locality < WORTH_IT:
-        return 0 if options.extra == 0 else split(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place)
+        return (
+            0
+            if options.extra == 0
+            else split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, options.extra, seq.place)
+        )
     reserve(nodes, jobs, seq, options, job, ZERO)
     status.may_wait = options.asks_place != NEVER and _in_equal_chunks(jobs, j)
-    n = split(nodes, jobs, seq.free, j, options.rule, AS_MANY, seq.place)
+    n = split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, AS_MANY, seq.place)
     if n > 0 and (
         status.may_wait or split_loses_s(nodes, jobs, options, j, seq.place[0].node, n) < status.reserved - status.now
     ):
@@ -275,7 +279,7 @@ def _reserve_sooner(nodes, jobs, seq, options, job):
 def _candidates(nodes, jobs, seq, job):
     j = seq.status.first + job
     table = room(nodes)
-    k = classes(nodes, jobs.row[j].pool, seq.free, False, table)
+    k = classes(nodes, jobs.row[j].pool, seq.free, NO, table)
     return count_candidates(nodes, jobs, j, table, k)
 
 

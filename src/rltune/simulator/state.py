@@ -12,7 +12,7 @@ from rltune.cluster.free import CHUNK, Free, all_free
 from rltune.cluster.layout import Nodes
 from rltune.kernels import inlined, record
 from rltune.policies import FIRST_FAIR
-from rltune.simulator.config import Options
+from rltune.simulator.config import EXTERNAL, Options
 
 # What a sequence is doing; from RANK on the driver's turn: RANK and PLACE are questions to it, RESERVE and CHECK programs to run.
 EVENT, POOL, PICK, PLACED, BEHIND, RANK, PLACE, RESERVE, CHECK, DONE = range(10)
@@ -173,7 +173,7 @@ def new_state(
     before = np.concatenate([[0], np.cumsum(chunks)])
     widest, room = int((before[first + n] - before[first]).max()), int(chunks.max())
     accounts = int(jobs.account.max()) + 2 if options.base >= FIRST_FAIR else 0
-    by_end = most if options.tracks else 0
+    by_end, ranked = most if options.tracks else 0, most if options.order == EXTERNAL else 0
     return State(
         options,
         status,
@@ -187,10 +187,10 @@ def new_state(
         np.zeros((s, by_end), np.int64),
         np.zeros((s, by_end), np.int64),
         np.zeros((s, accounts), SHARE),
-        np.zeros((s, most if options.asks else 0)),
+        np.zeros((s, ranked)),
         np.zeros((s, room), CHUNK),
         np.full((s, top), -1, np.int64),
-        np.zeros((s, most if options.asks else 0), np.int64),
+        np.zeros((s, ranked), np.int64),
         np.zeros(room, SHADOW),
         np.zeros(by_end, np.int64),
         np.zeros((2, int(jobs.row["shape"].max()) + 2), np.int64),
