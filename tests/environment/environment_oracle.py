@@ -21,7 +21,7 @@ SeenJob = dict[str, float]
 
 def shown(column: Column, f: SeenJob) -> float:
     """What a column shows of a job, by whether free GPUs are scattered."""
-    scattered = f["cff"] > 0.5
+    scattered = int(f["cff"] > 0.5)
     return column.weights[scattered] * f[column.names[scattered]]
 
 

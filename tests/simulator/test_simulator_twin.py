@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from twin_cases import BACKFILLS, LOCALITIES, PLACEMENTS, Case, assert_same, cases
 from workload_cases import random_case
@@ -51,7 +51,7 @@ def test_engine_equals_twin() -> None:
     expected = (
         "waits, at the same time, pools, types, nodes, own CPUs and memory, overruns, agreements, past the maximum wait"
     )
-    assert set(+seen) >= {*IDS, *BACKFILLS, *expected.split(", "), "accounts", "batches", "plus_one", "any", "worth_it"}
+    assert set(+seen) >= {*IDS, *BACKFILLS, *expected.split(", "), "accounts", "batches", "plus_one", "any"}
     assert not seen["strict"]
 
 
@@ -62,12 +62,14 @@ def _some_overdue(jobs: Jobs, scheduler: SchedulerConfig, start: np.ndarray) -> 
     return bool((start > latest[: len(start)]).any())
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_engine_equals_twin_where_many_queue(seed: int) -> None:
-    jobs, layout = random_case(seed, n=150, pools=1)
-    for i, policy in enumerate(IDS):
-        placement, locality = PLACEMENTS[(i + seed) % 4], LOCALITIES[(i // 2 + seed) % 4]
-        scheduler = SchedulerConfig(
-            policy, ("none", "greedy", "easy")[(i + seed) % 3], placement, locality, multi_node_slowdown=1.5
-        )
-        assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], scheduler, [None, 0, 20][(i + 2 * seed) % 3]))
+def test_engine_equals_twin_where_many_queue() -> None:
+    """And where jobs are split under every locality that allows it."""
+    split = set()
+    for seed, (i, policy) in product(range(3), enumerate(IDS)):
+        jobs, layout = random_case(seed, n=150, pools=1)
+        placement, locality = PLACEMENTS[(i + seed) % 4], LOCALITIES[(i // 2 + seed) % 5]
+        backfill, visible = ("none", "greedy", "easy")[(i + seed) % 3], [None, 0, 20][(i + 2 * seed) % 3]
+        scheduler = SchedulerConfig(policy, backfill, placement, locality, multi_node_slowdown=1.5)
+        twin = assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], scheduler, visible))
+        split |= {locality for j, way in twin.allocation.items() if twin.place.is_split(j, way)}
+    assert split == {*LOCALITIES} - {"strict"}
