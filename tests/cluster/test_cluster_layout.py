@@ -11,6 +11,23 @@ from rltune.cluster.load import offered_load
 from rltune.config import ClusterConfig
 
 
+def test_nodes_are_numbered_pool_by_pool_group_by_group() -> None:
+    config = cluster([group(2, 4, "P100", cpus=20.5, mem_gb=0.5), group(1, 8, "K80")], [group(3, 2, "K80")])
+    layout = build_layout(config)
+    nodes, row = layout.nodes, layout.nodes.row
+    assert nodes.gpus.tolist() == [4, 4, 8, 2, 2, 2]
+    assert row["cpu_milli"].tolist() == [20500, 20500, 64000, 16000, 16000, 16000]
+    assert row["mem_mb"].tolist() == [500, 500, 256000, 64000, 64000, 64000]
+    assert row["share_cpu"].tolist() == [5125, 5125, 8000, 8000, 8000, 8000]
+    assert row["share_mem"].tolist() == [125, 125, 32000, 32000, 32000, 32000]
+    assert [layout.types[t] for t in row["type"]] == ["P100", "P100", "K80", "K80", "K80", "K80"]
+    assert row["group"].tolist() == [0, 0, 1, 2, 2, 2]
+    assert nodes.pool_start.tolist() == [0, 3, 6]
+    assert layout.gpus == config.gpus == 22
+    assert len(nodes.gpus) == config.nodes == 6
+    assert all(x.flags.c_contiguous for x in nodes)
+
+
 def test_a_domain_is_the_nodes_of_one_type_in_one_pool() -> None:
     """Pool a: two P100 nodes, one K80, one P100; pool b: 65 K80 nodes, which need two words a set."""
     config = cluster([group(2, 4, "P100"), group(1, 8, "K80"), group(1, 2, "P100")], [group(65, 2, "K80")])
