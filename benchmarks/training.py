@@ -133,9 +133,7 @@ def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
         ranker = AgentRanker(
             TrainedPolicy(weights, {}).logits, Observer(some, layout, CELL.features), base_policy_bias=1.0
         )
-        run = Run(
-            some, layout, np.array([0]), np.array([queued]), SchedulerConfig("saf"), None, MAX_VISIBLE, track=True
-        )
+        run = Run(some, layout, np.array([0]), np.array([queued]), SchedulerConfig("saf"), None, MAX_VISIBLE)
         asking = run.advance()
         while len(asking) and run.state.now[0] == some.submit_s[0]:
             began = time.perf_counter()

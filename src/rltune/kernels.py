@@ -7,7 +7,7 @@ compiled as usual; kernels may call those that do not return an array.
 
 Compiling takes longer than most runs. So functions with the word ``inner`` before them, which only compiled code calls,
 get no wrapper for calls from Python: for a state of many arrays it is as long as the function. And numba compiles a
-function once more for each literal it is called with: numbers that are passed on are the typed ones below.
+function once more for each literal it is called with: numbers and truth values that are passed on are the typed ones below.
 """
 
 import numpy as np
@@ -21,3 +21,9 @@ allocating = njit(cache=True, nogil=True, _nrt=True)
 inner_allocating = njit(cache=True, nogil=True, _nrt=True, **_inner)
 
 ZERO, ONE, MINUS_ONE = np.int64(0), np.int64(1), np.int64(-1)
+NO = np.False_
+
+
+def record(**names: str) -> np.dtype:
+    """The type of records that compiled code reads: names of fields by their types, in the order of the fields."""
+    return np.dtype([(name, kind) for kind, some in names.items() for name in some.split()], align=True)

@@ -137,7 +137,7 @@ def test_a_linear_score_is_what_it_says() -> None:
     """Against the formula in plain Python, at every question of a run."""
     jobs, layout = workload(120, load=4.0)
     by = np.random.default_rng(1).normal(size=WEIGHTS)
-    run = Run(jobs, layout, np.array([0]), np.array([120]), SchedulerConfig("fifo"), visible=256, track=True)
+    run = Run(jobs, layout, np.array([0]), np.array([120]), SchedulerConfig("fifo"), visible=256)
     ranker, seen = LinearRanker(jobs, layout, by[None]), Observer(jobs, layout, "unsampled")
     questions = 0
     while len(asking := run.advance()):

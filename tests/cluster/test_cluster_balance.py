@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from rltune.cluster.fit import fit
-from rltune.cluster.load import gpus_in_use, offered_load, scaled, within_load
+from rltune.cluster.load import gpus_in_use, offered_load, within_load
 from rltune.config import ClusterConfig, load_cluster, load_trace
 from rltune.config.load import read_block
 from rltune.traces.clean import clean_trace
@@ -59,34 +59,12 @@ def test_thinning_goes_by_the_job_and_not_by_its_row(jobs: pd.DataFrame) -> None
     assert kept["in order"] == kept["mixed"]
 
 
-def test_thinning_does_not_prefer_kinds_of_jobs(jobs: pd.DataFrame) -> None:
-    keep = within_load(jobs, 20, 0.5 * offered_load(jobs, 20), len(jobs))
-    early = np.arange(len(jobs)) < len(jobs) / 2
-    assert abs(keep[early].mean() - keep[~early].mean()) < 0.1
-    assert abs(keep.mean() - 0.5) < 0.1
-
-
 def test_nothing_is_added_where_the_load_is_lower(jobs: pd.DataFrame, small: ClusterConfig) -> None:
     plain, _ = fit(jobs, small)
     same, audit = fit(jobs, balanced(small, 1000.0))
     assert same.equals(plain) and not audit.left_out
     (note,) = [remark for remark in audit.noted if "offered load" in remark]
     assert "not above 1000: none thinned" in note and audit.noted[note] == len(plain)
-
-
-@pytest.mark.parametrize("factor", [0.01, 0.4, 1.0, 2.5, 7])
-def test_scaling_keeps_every_group(factor: float, small: ClusterConfig) -> None:
-    other = scaled(small, factor)
-    assert [g.nodes for p in other.pools for g in p.groups] == [max(1, round(2 * factor))] * 2
-    assert [g.model_dump(exclude={"nodes"}) for p in other.pools for g in p.groups] == [
-        g.model_dump(exclude={"nodes"}) for p in small.pools for g in p.groups
-    ]
-
-
-@pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf")])
-def test_a_factor_is_above_0(factor: float, small: ClusterConfig) -> None:
-    with pytest.raises(ValueError, match="factor: found"):
-        scaled(small, factor)
 
 
 def test_balance_prints_a_cluster_that_reaches_the_load(project: Any, jobs: pd.DataFrame, cli: Cli) -> None:

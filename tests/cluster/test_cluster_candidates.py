@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
-from free_cases import all_ways, capacity, distinct, free_cases, indexed, random_free, ways_of
+from free_cases import all_ways, capacity, distinct, free_cases, random_free, ways_of
 from workload_cases import cluster, group, random_case, simple
 
-from rltune.cluster.candidates import MAX_CANDIDATES, classes, room
+from rltune.cluster.candidates import MAX_CANDIDATES
 
 
 def test_candidates_are_counted_up_to_swapping_identical_nodes() -> None:
@@ -47,20 +45,3 @@ def test_two_groups_of_full_nodes_make_every_mixture_a_candidate() -> None:
     config = cluster([group(2, 4, cpus=64), group(2, 4, cpus=32)])
     jobs, layout = simple(config, (0, 1, 8), (0, 1, 9), (0, 1, 16), (0, 1, 13))
     assert [ways_of(jobs, layout, j, capacity(layout)) for j in range(4)] == [3, 4, 1, 2]
-
-
-def test_classes_partition_the_nodes_with_free_gpus() -> None:
-    for seed, rng in free_cases():
-        _, layout = random_case(seed, n=5)
-        nodes = layout.nodes
-        free = random_free(layout, rng)
-        for pool in range(len(layout.pools)):
-            out = room(nodes)
-            out = out[: classes(nodes, pool, indexed(layout, free), False, out)]
-            mine = [m for m in range(nodes.pool_start[pool], nodes.pool_start[pool + 1]) if free[0][m] > 0]
-            kind = [(nodes.row["group"][m], *(f[m] for f in free)) for m in mine]
-            assert {tuple(row)[:4]: row["count"] for row in out} == Counter(kind)
-            for row in out:
-                lowest = min(m for m, k in zip(mine, kind, strict=True) if k == tuple(row)[:4])
-                assert (row["lowest"], row["type"]) == (lowest, nodes.row["type"][lowest])
-            assert out["lowest"].tolist() == sorted(out["lowest"])

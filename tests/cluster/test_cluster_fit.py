@@ -92,12 +92,6 @@ def test_the_audit_adds_up_on_random_tables() -> None:
         )
 
 
-def test_a_cluster_of_one_pool_has_no_vcs() -> None:
-    fitted, audit = fit(table([{"vc": "z"}, {"vc": "a"}, {}]), ONE)
-    assert fitted["pool"].tolist() == [0, 0, 0]
-    assert not any("VC" in remark for remark in audit.noted)
-
-
 def test_an_unknown_vc_is_left_out_or_drawn_as_the_cluster_says() -> None:
     pools = ([group(1, 4)], [group(1, 4)])
     rows = [{"vc": "z"}, {"vc": "b"}, {}]
@@ -142,26 +136,6 @@ def test_a_job_never_mixes_types() -> None:
     fitted, audit = fit(table([{"gpus": 8, "gpu_type": "T4"}]), config.model_copy(update={"gpu_types": "ignore"}))
     assert len(fitted) == 1
     assert audit.noted["GPU type ignored"] == 1
-
-
-@pytest.mark.parametrize(
-    ("row", "cut"),  # (size, full, rem) on nodes of 4 GPUs, 32 CPUs, 128 GB
-    [
-        ({"gpus": 3}, (4, 0, 3)),
-        ({"gpus": 4}, (4, 1, 0)),
-        ({"gpus": 7}, (4, 1, 3)),
-        ({"gpus": 8}, (4, 2, 0)),
-        ({"gpus": 4, "cpus": 32.0}, (4, 1, 0)),
-        ({"gpus": 4, "cpus": 40.0}, (3, 1, 1)),  # 10 CPUs a GPU: three on a node
-        ({"gpus": 4, "cpus": 64.0}, (2, 2, 0)),
-        ({"gpus": 2, "mem_gb": 256.0}, (1, 2, 0)),
-        ({"gpus": 3, "cpus": 30.0, "mem_gb": 192.0}, (2, 1, 1)),  # CPUs allow three, memory two
-        ({"gpus": 1, "cpus": 0.001, "mem_gb": 0.0001}, (4, 0, 1)),
-    ],
-)
-def test_a_job_is_cut_into_the_fewest_nodes_that_could_ever_hold_it(row: dict, cut: tuple[int, int, int]) -> None:
-    jobs, _ = compiled(ONE, [row])
-    assert tuple(jobs.cut[0, 0])[:3] == cut
 
 
 def test_cuts_against_enumeration() -> None:

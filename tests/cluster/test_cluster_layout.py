@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from workload_cases import cluster, group, table
 
-from rltune.cluster.layout import ANY_TYPE, build_layout
+from rltune.cluster.layout import build_layout
 from rltune.cluster.load import offered_load
 from rltune.config import ClusterConfig
 
@@ -46,13 +46,6 @@ def test_pools_have_their_gpus_and_their_priority_over_the_largest() -> None:
     pool = build_layout(config).nodes.pool
     assert pool.tolist() == [(0, 2, 8, 0.25), (2, 4, 10, 1.0), (4, 5, 1, 0.0)]
     assert build_layout(cluster([group(1, 1)], priorities=[0.0])).nodes.pool["priority"].tolist() == [0.0]
-
-
-def test_types_are_one_where_the_cluster_ignores_them() -> None:
-    layout = build_layout(cluster([group(1, 4, "P100"), group(1, 8, "K80")], gpu_types="ignore"))
-    assert layout.types == (ANY_TYPE,)
-    assert layout.nodes.row["type"].tolist() == [0, 0]
-    assert layout.nodes.row["group"].tolist() == [0, 1]
 
 
 def test_a_pool_serves_the_vc_of_its_name_or_those_it_lists() -> None:

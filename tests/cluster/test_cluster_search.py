@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from free_cases import all_ways, capacity, free_cases, has_room, indexed, placed, random_free
+from free_cases import capacity, free_cases, indexed, placed, random_free
 from workload_cases import cluster, compiled, group, random_case, simple
 
 from rltune.cluster.free import all_free, change
@@ -31,59 +31,6 @@ def test_search_equals_looking_at_every_node(rule: str) -> None:
     assert strict > 300 and missed > 300 and split > 20
 
 
-@pytest.mark.parametrize("rule", [FIRST_FIT, BEST_FIT, SPREAD])
-def test_a_way_is_found_where_there_is_one(rule: int) -> None:
-    found = missed = 0
-    for seed, rng in free_cases():
-        jobs, layout = random_case(seed, n=30)
-        free = random_free(layout, rng)
-        equal = ((jobs.cut["size"] > 0) | (jobs.cut["full"] < 0)).all(axis=1)
-        for j in np.flatnonzero(equal):
-            chunks = placed(jobs, layout, j, free, rule)
-            ways = list(all_ways(jobs, layout, j, free))
-            assert bool(chunks) == bool(ways)
-            found, missed = found + bool(chunks), missed + (not chunks)
-            if chunks:
-                nodes = [m for m, _ in chunks]
-                kind = layout.nodes.row["type"][nodes[0]]
-                full = int(jobs.cut["full"][j, kind])
-                assert (kind, tuple(sorted(nodes[:full])), nodes[full] if len(nodes) > full else -1) in ways
-                assert sum(g for _, g in chunks) == jobs.gpus[j]
-    assert found > 200 < missed
-
-
-@pytest.mark.parametrize("rule", [FIRST_FIT, BEST_FIT, SPREAD])
-def test_a_split_takes_no_more_nodes_than_it_must(rule: int) -> None:
-    """All GPUs a job can have of its nodes, the roomiest first, are just enough; with any number of nodes allowed a
-    job is placed where those of one type are enough in all."""
-    for seed, rng in free_cases():
-        jobs, layout = random_case(seed, n=20)
-        free = random_free(layout, rng)
-        nodes = layout.nodes
-        for j in range(len(jobs.gpus)):
-            fewest = {}
-            for kind in np.flatnonzero(jobs.cut["full"][j] >= 0):
-                pool = range(nodes.pool_start[jobs.pool[j]], nodes.pool_start[jobs.pool[j] + 1])
-                room = sorted(
-                    (
-                        max(g for g in range(free[0][m] + 1) if g == 0 or has_room(jobs, layout, j, g, m, free))
-                        for m in pool
-                        if nodes.row["type"][m] == kind
-                    ),
-                    reverse=True,
-                )
-                enough = np.flatnonzero(np.cumsum(room) >= jobs.gpus[j])
-                if len(enough):
-                    fewest[kind] = enough[0] + 1
-            chunks = placed(jobs, layout, j, free, rule, int(EXTRA[ANY]))
-            assert bool(chunks) == bool(fewest)
-            if chunks and not placed(jobs, layout, j, free, rule):
-                assert len(chunks) == min(fewest.values())
-            if chunks:
-                assert all(has_room(jobs, layout, j, gpus, m, free) for m, gpus in chunks)
-                assert len({m for m, _ in chunks}) == len(chunks)
-
-
 def four_nodes(*free_gpus: int) -> list[np.ndarray]:
     """So many free GPUs, 8 CPUs and 32 GB each."""
     free = np.array(free_gpus)
@@ -99,17 +46,6 @@ def test_one_chunk_by_hand() -> None:
     assert placed(jobs, layout, 0, free, EXCLUSIVE) == [(2, 2)]
     assert placed(jobs, layout, 0, four_nodes(3, 2, 3, 2), EXCLUSIVE) == []
     assert placed(jobs, layout, 0, four_nodes(4, 3, 4, 3), SPREAD) == [(0, 2)]  # the lowest of the emptiest
-
-
-def test_exclusive_takes_the_smallest_idle_node_that_holds_the_chunk() -> None:
-    """Nodes of 8, 4 and 2 GPUs, all idle; then with less memory than the job asks for on the smallest."""
-    config = cluster([group(1, 8), group(1, 4), group(1, 2)])
-    jobs, layout = compiled(config, [{"gpus": 2}, {"gpus": 2, "mem_gb": 80.0}])
-    assert placed(jobs, layout, 0, capacity(layout), EXCLUSIVE) == [(2, 2)]
-    assert placed(jobs, layout, 1, capacity(layout), EXCLUSIVE) == [(1, 2)]
-    free = capacity(layout)
-    free[1][2] -= 1  # one thousandth of a CPU is taken: not idle
-    assert placed(jobs, layout, 0, free, EXCLUSIVE) == [(1, 2)]
 
 
 def test_split_by_hand() -> None:

@@ -11,7 +11,6 @@ from workload_cases import cluster, compiled, group, table
 from rltune.cluster.fit import Jobs, fit, with_speeds, with_wrong_speeds
 from rltune.cluster.layout import Layout
 from rltune.cluster.speeds import Slowdowns
-from rltune.cluster.types import with_type_rule
 from rltune.errors import DataError
 from rltune.simulator.batch import simulate
 from rltune.simulator.config import SchedulerConfig
@@ -88,14 +87,6 @@ def test_schedulers_plan_by_wrong_speeds_and_jobs_run_as_they_do() -> None:
     assert wrong["slow"] * (1 + wrong["off"]) == pytest.approx(jobs.cut["slow"] * (1 + jobs.cut["off"]))
 
 
-def test_any_type_is_what_the_placement_rule_takes() -> None:
-    jobs, _ = case((0, 100, 3), (0, 100, 3))
-    for types in ("any", "fastest_free", "fastest_only", "least", "allox", "joint"):
-        cut = with_type_rule(jobs, types, 0.0).cut
-        assert (cut["rank"] == ([[0, 1]] if types not in ("any", "fastest_only") else 0)).all(), types
-        assert (cut["full"][:, SLOW] >= 0).all() is np.bool_(types != "fastest_only"), types
-
-
 def test_without_a_rule_it_follows_from_backfilling_and_speeds() -> None:
     three = case((0, 100, 3), (1, 100, 3), (2, 150, 10))
     assert ran(three, "auto") == ran(three, "least") and ran(three, "auto", price=3.0) == ran(three, "least", price=3.0)
@@ -111,11 +102,6 @@ def test_without_a_rule_it_follows_from_backfilling_and_speeds() -> None:
     ):
         assert scheduler.on(jobs).types == "any"
     assert SchedulerConfig("fifo", "conservative", sticky_head=True).on(three[0]).types == "fastest_free"
-
-
-def test_types_of_one_speed_have_one_rank() -> None:
-    jobs, _ = case((0, 100, 1), (0, 100, 1))
-    assert (with_type_rule(jobs, "fastest_free", 0.0).cut["rank"] == 0).all()
 
 
 @pytest.mark.parametrize(

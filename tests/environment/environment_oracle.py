@@ -1,9 +1,8 @@
-"""Every feature in plain Python, from its definition, and the feature sets made of them by hand."""
+"""Every feature in plain Python, from its definition."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -12,63 +11,18 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.free import Free
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import EXCLUSIVE, find
-from rltune.environment.features import FEATURES
+from rltune.environment.features import Column
 from rltune.simulator.config import DOUBLE
 from rltune.simulator.state import State
 
 HOUR_S = 3600
 SeenJob = dict[str, float]
 
-COLUMNS: dict[str, Callable[[SeenJob], list[float]]] = {
-    "raw": lambda f: [f[n] for n in ("gpus", "estimate", "submit", "cpus", "memory", "vc", "gpu_type", "wait")],
-    "engineered": lambda f: [*_sampled(f), f["can_schedule_now"], f["sampled_ways"], f["scattered"]],
-    "engineered7": lambda f: [*_sampled(f), f["sampled_ways"], f["scattered"]],
-    "engineered9": lambda f: [*_sampled(f), f["can_schedule_now"], f["sampled_ways"], f["scattered"], f["cff"]],
-    "unsampled": lambda f: [
-        f["log_gpus"],
-        f["job_size"],
-        f["urgency"],
-        f["dsr"],
-        f["future_availability"],
-        f["can_schedule_now"],
-        f["num_ways"],
-        f["cff"],
-    ],
-    "rlscheduler": lambda f: [f[n] for n in ("wait", "estimate", "gpus", "memory", "vc", "can_schedule_now")],
-    "rich": lambda f: [
-        f["log_gpus"],
-        f["log_estimate"],
-        f["job_size"],
-        f["log_wait"],
-        f["urgency"],
-        f["dsr"],
-        f["future_availability"],
-        f["can_schedule_now"],
-        f["num_ways"],
-        f["cff"],
-        f["rank_size"],
-        f["rank_estimate"],
-        f["rank_gpus"],
-        f["rank_wait"],
-        f["place"],
-        f["queue_length"],
-        f["free_share"],
-        f["backlog"],
-        f["next_release"],
-    ],
-    "every": lambda f: [f[n] for n in FEATURES],
-}
-"""Columns of each set, as seen of one job; and of all features there are."""
 
-
-def _sampled(f: SeenJob) -> list[float]:
-    switched = [2 * f["job_size"], f["log_wait"]] if f["cff"] > 0.5 else [f["log_estimate"], 2 * f["urgency"]]
-    return [f["log_gpus"], *switched, f["dsr"], f["future_availability"]]
-
-
-def critic(f: SeenJob) -> list[float]:
-    """The critic's columns."""
-    return [f["submit"], f["estimate"], f["gpus"], f["can_schedule_now"], f["wait"]]
+def shown(column: Column, f: SeenJob) -> float:
+    """What a column shows of a job, by whether free GPUs are scattered."""
+    scattered = int(f["cff"] > 0.5)
+    return column.weights[scattered] * f[column.names[scattered]]
 
 
 def seen_of(jobs: Jobs, layout: Layout, state: State, s: int) -> list[SeenJob]:

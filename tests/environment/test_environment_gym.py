@@ -13,11 +13,9 @@ import pytest
 from agent_fakes import workload
 from gymnasium.utils.env_checker import check_env
 
-from rltune.environment.features import FEATURE_SETS, width_of
 from rltune.environment.gym_env import SchedulingEnv
 from rltune.environment.registration import ID
 from rltune.environment.reward import reward
-from rltune.environment.vector import VectorEnvironment
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 
@@ -71,16 +69,6 @@ assert "{ID}" in gymnasium.registry"""
     assert info["agent"] < info["base"] and 0 < rewards[-1] <= 1
 
 
-@pytest.mark.parametrize("features", list(FEATURE_SETS))
-def test_every_feature_set_has_its_space(small: dict, features: str) -> None:
-    env = SchedulingEnv(**{**small, "features": features}, visible=16)
-    observation, _ = env.reset(seed=1)
-    over = False
-    while not over:
-        assert observation["queue"].shape == (16, width_of(features)) and observation in env.observation_space
-        observation, _, over, _, _ = env.step(env.action_space.sample())
-
-
 @pytest.mark.parametrize("backfill", ["none", "easy"])
 def test_acting_like_a_policy_gives_its_run(small: dict, backfill: str) -> None:
     """Without backfill only the pick matters; else the others follow in the base policy's order, so it has to agree."""
@@ -112,19 +100,6 @@ def test_dense_rewards_add_up_to_the_total_wait(small: dict, backfill: str) -> N
         rewards, info = play(env, smallest, seed=seed)
         assert max(rewards) <= 0 and min(rewards[:-1]) < 0
         assert sum(rewards) == pytest.approx(-info["agent"] * info["n"], rel=1e-9)
-
-
-def test_many_single_ones_equal_the_vector_environment(small: dict) -> None:
-    first, n = [0, 30, 200, 411], [100, 60, 77, 20]
-    many = VectorEnvironment(small["jobs"], small["layout"], SchedulerConfig("fifo", "easy"), "unsampled")
-    seen = many.reset(first, n)
-    while not many.done:
-        seen = many.pick([seen.rows[a:b, AREA].argmin() for a, b in zip(seen.offsets, seen.offsets[1:])])
-    env = SchedulingEnv(**small, scheduler=SchedulerConfig("fifo", "easy"))
-    for s, where in enumerate(zip(first, n)):
-        _, info = play(env, smallest, options=dict(zip(("first", "n"), where)))
-        np.testing.assert_array_equal(env._many.state.start[0], many.state.start[s, : n[s]])
-        assert info["agent"] == many.results()["wait_s"][s]
 
 
 def test_one_seed_gives_one_trajectory(small: dict) -> None:

@@ -84,16 +84,6 @@ def test_behind_a_pick_the_others_follow_in_the_base_policys_order() -> None:
         assert np.flatnonzero(env.state.start[0] == 1.0).tolist() == [past]
 
 
-def test_random_pools_types_and_queues_equal_simulate() -> None:
-    for seed in range(8):
-        jobs, layout = random_case(seed, n=50)
-        first, n = [0, len(jobs.row) // 2], [len(jobs.row), len(jobs.row) - len(jobs.row) // 2]
-        scheduler = SchedulerConfig("sjf", "easy", sticky_head=seed % 2)
-        env = VectorEnvironment(jobs, layout, scheduler, features="raw", check=True)
-        run(env, lambda seen, env=env: env.pick(np.zeros(len(seen.asking), int)), first, n)
-        np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, first, n, scheduler).start)
-
-
 @pytest.mark.parametrize("sticky_head", [False, True])
 def test_placements_may_be_asked_of_a_placer(sticky_head: bool) -> None:
     jobs, layout = random_case(9, n=60)
@@ -103,15 +93,6 @@ def test_placements_may_be_asked_of_a_placer(sticky_head: bool) -> None:
     placer = Lookahead(LookaheadConfig())
     np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, [0], n, scheduler, placer=placer).start)
     assert placer.counts.asked > 0
-
-
-def test_sequences_do_not_see_each_other() -> None:
-    jobs, layout = workload(300, seed=4)
-    env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo", "easy"))
-    together = run(env, lambda seen: env.step(seen.rows[:, 2])).state
-    for s in range(len(FIRST)):
-        alone = run(env, lambda seen: env.step(seen.rows[:, 2]), FIRST[s : s + 1], N[s : s + 1]).state
-        np.testing.assert_array_equal(alone.start[0], together.start[s, : N[s]])
 
 
 def test_sequences_that_never_queue_are_over_at_once() -> None:
@@ -195,6 +176,3 @@ def test_wrong_arguments_are_refused(begun: VectorEnvironment) -> None:
                 VectorEnvironment(begun.jobs, begun.layout, scheduler, **options)
     finally:
         del OWN["mine_for_a_test"]
-    env = VectorEnvironment(begun.jobs, begun.layout, SchedulerConfig("fifo", "none", "lookahead"))
-    with pytest.raises(ValueError, match="placement 'lookahead' needs placer"):
-        env.reset([0], [5])

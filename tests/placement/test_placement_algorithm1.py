@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from workload_cases import cluster, group, random_case, simple
+from workload_cases import random_case
 
 from rltune.placement.algorithm1 import Algorithm1, NodeStatus, algorithm1
 from rltune.placement.instance import Outcome
@@ -54,10 +54,3 @@ def test_a_run_goes_by_it_and_every_question_is_counted(policy: str) -> None:
     assert (chunk_table(state).groupby("job")["gpus"].sum() == jobs.gpus).all()
     again = simulate(jobs, layout, [0], [n], SchedulerConfig(policy, "easy", "algorithm1"), placer=Algorithm1())
     np.testing.assert_array_equal(state.start, again.start)
-
-
-def test_where_no_job_has_a_choice_it_is_best_fit() -> None:
-    jobs, layout = simple(cluster([group(1, 4)]), (0, 10, 3), (1, 10, 2), (2, 10, 4))
-    placer = Algorithm1()
-    state = simulate(jobs, layout, [0], [3], SchedulerConfig("fifo", "none", "algorithm1"), placer=placer)
-    assert state.start[0].tolist() == [0, 10, 20] and placer.counts.asked == 0

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 import swiglpk as glp
 from placement_enumeration import weighted
-from placement_questions import empty_state, leave_free, question
-from workload_cases import cluster, compiled, group, random_case
+from placement_questions import empty_state, leave_free
+from workload_cases import cluster, compiled, group
 
 from rltune.config import ClusterConfig, LookaheadConfig
 from rltune.placement.counts import Counts
-from rltune.placement.instance import Outcome, Solution
-from rltune.placement.kernel import GlpkSolver
+from rltune.placement.instance import Outcome
 from rltune.placement.lookahead import Lookahead
-from rltune.placement.presolve import fall_back
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import chunk_table
 
@@ -87,21 +85,6 @@ def test_types_are_kept_for_the_job_that_has_no_other() -> None:
     assert answer(config, rows, [4, 4], Lookahead(CONFIG)) == [(1, 4)]
 
 
-@pytest.mark.parametrize("outcome", [Outcome.INFEASIBLE, Outcome.LIMIT, Outcome.FAILURE])
-def test_what_the_solver_does_not_answer_is_counted_and_placed_by_best_fit(
-    outcome: Outcome, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(GlpkSolver, "solve", lambda self, a: Solution(outcome, float("nan")))
-    placer = Lookahead(CONFIG)
-    rows = [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}]
-    assert answer(cluster([group(2, 4)]), rows, [3, 4], placer) == [(0, 2)]
-    assert getattr(placer.counts, outcome.value) == placer.counts.calls == placer.counts.asked == 1
-    assert placer.counts.optimal == placer.counts.presolved == placer.counts.cached == 0
-    # a second time it is not hidden behind the memory
-    assert answer(cluster([group(2, 4)]), rows, [3, 4], placer) == [(0, 2)]
-    assert getattr(placer.counts, outcome.value) == 2
-
-
 @pytest.mark.parametrize("stage", ["glp_simplex", "glp_intopt"])
 @pytest.mark.parametrize(
     ("code", "outcome"),
@@ -124,48 +107,6 @@ def test_memory_gives_the_same_answer_wherever_the_nodes_lie() -> None:
     assert (placer.counts.optimal, placer.counts.cached) == (1, 1)
 
 
-def test_memory_and_solver_agree_on_random_questions() -> None:
-    placer = Lookahead(LookaheadConfig(jobs=5))
-    found = [q for q in (question(seed, placer.config) for seed in range(80)) if q is not None]
-    answers = []
-    for _ in range(2):
-        allocations = []
-        for jobs, layout, state in found:
-            placer.place(jobs, layout, state, np.array([0]))
-            allocations.append(state.place[0, : state.status["place_len"][0]].tolist())
-        answers.append(allocations)
-    assert answers[0] == answers[1]
-    assert placer.counts.cached >= placer.counts.optimal > 10
-
-
-@pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
-def test_a_whole_run_never_exceeds_a_node(backfill: str) -> None:
-    """Starts, ends and allocations of every job replayed: nothing is over capacity at any start."""
-    asked = 0
-    for seed in range(4):
-        jobs, layout = random_case(300 + seed, n=50)
-        n, node = len(jobs.gpus), layout.nodes.row
-        placer = Lookahead(CONFIG)
-        state = simulate(
-            jobs, layout, [0], [n], SchedulerConfig("saf", backfill, "lookahead"), placer=placer, check=True
-        )
-        chunks = chunk_table(state)
-        start, end = state.start[0], state.start[0] + jobs.run_s
-        assert (start >= jobs.submit_s).all()
-        assert (chunks.groupby("job")["gpus"].sum() == jobs.gpus).all()
-        j, m = chunks["job"].to_numpy(), chunks["node"].to_numpy()
-        own = jobs.row[j]
-        cpu = np.where(own["cpu_milli"] >= 0, own["cpu_milli"], node["cpu_milli"][m] // node["gpus"][m])
-        mem = np.where(own["mem_mb"] >= 0, own["mem_mb"], node["mem_mb"][m] // node["gpus"][m])
-        for now in start:
-            runs = (start[j] <= now) & (end[j] > now)
-            for need, capacity in ((1, "gpus"), (cpu, "cpu_milli"), (mem, "mem_mb")):
-                used = np.bincount(m, (chunks["gpus"] * need).where(runs, 0), len(node))
-                assert (used <= node[capacity]).all()
-        asked += placer.counts.asked
-    assert asked > 10
-
-
 def test_counts_of_a_multi_node_slowdown() -> None:
     before = Counts(asked=3, presolved=1, optimal=2, times_s=array("d", [0.5, 0.25]))
     now = Counts(asked=10, presolved=4, optimal=4, limit=1, times_s=array("d", [0.5, 0.25, 0.001, 0.002, 0.003]))
@@ -184,12 +125,3 @@ def test_latencies_by_hand() -> None:
     assert counts.latency_ms() == pytest.approx({"p50": 50, "p95": 95, "p99": 99, "max": 100})
     assert counts.seconds == pytest.approx(5.05)
     assert np.isnan(list(Counts().latency_ms().values())).all()
-
-
-def test_best_fit_is_the_fallback_and_always_finds_a_place() -> None:
-    """Whatever the placer is asked about fits, so the fallback has an answer."""
-    for seed in range(60):
-        found = question(seed, CONFIG)
-        if found is not None:
-            jobs, layout, s = found
-            assert fall_back(layout.nodes, jobs, s, 0) > 0

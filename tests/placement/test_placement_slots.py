@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from placement_compare import Compare, small_cases
 from placement_enumeration import weighted
@@ -43,12 +42,3 @@ def test_it_looks_at_what_ends_soon() -> None:
         table = chunk_table(state).set_index("job")["node"]
         assert table[2] == (0 if lookahead is now else 1)
     assert starts == [[0, 0, 1, 5001], [0, 0, 1, 60]]
-
-
-def test_slots_do_not_change_a_run_in_which_nothing_could_start_later() -> None:
-    jobs, layout = simple(cluster([group(3, 4)]), *[(i, 10_000 + i, 1 + i % 3) for i in range(12)])
-    runs = []
-    for slots in (1, 3):
-        placer = Lookahead(LookaheadConfig(slots=slots, slot_s=1.0))
-        runs.append(simulate(jobs, layout, [0], [12], SchedulerConfig("saf", "easy", "lookahead"), placer=placer))
-    np.testing.assert_array_equal(runs[0].start, runs[1].start)

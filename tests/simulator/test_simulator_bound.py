@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from workload_cases import cluster, compiled, group, random_case, simple
 from rltune.cluster.fit import Jobs, with_speeds
 from rltune.cluster.layout import Layout
 from rltune.cluster.speeds import Slowdowns
+from rltune.config.cells import TYPES
 from rltune.policies import POLICIES
 from rltune.reference import twin
 from rltune.simulator.batch import simulate
@@ -71,9 +71,9 @@ def _excess_in_order(jobs: Jobs, capacity: np.ndarray, on: dict[int, int], order
     return sum(start[j] - float(jobs.submit_s[j]) + lasts[j] - float(jobs.run_s[j]) for j in order)
 
 
-def wait(jobs: Jobs, layout: Layout, *scheduler: str, scores: Any = None) -> float:
+def waits(jobs: Jobs, layout: Layout, policy: str) -> float:
     """Mean wait of the plain simulation."""
-    starts, _ = twin.run(jobs, layout, 0, len(jobs.gpus), SchedulerConfig(*scheduler), scores)
+    starts, _ = twin.run(jobs, layout, 0, len(jobs.gpus), SchedulerConfig(policy))
     return float((starts - jobs.submit_s).mean())
 
 
@@ -98,7 +98,7 @@ def test_one_job_at_a_time_is_shortest_first(gpus: int) -> None:
 def test_knows_the_future() -> None:
     """The long job could let the two short ones go first; a policy that cannot see them come starts it."""
     case = one_gpu((0, 1000), (1, 1), (3, 1))
-    assert wait(*case, "sjf", "none", "best_fit") == pytest.approx((999 + 998) / 3)
+    assert waits(*case, "sjf") == pytest.approx((999 + 998) / 3)
     assert best_relaxed(*case) == pytest.approx(4 / 3)
     assert 0.5 < bound(case).wait_s <= 4 / 3
 
@@ -113,7 +113,7 @@ def test_no_contention_no_wait(jobs: list[tuple]) -> None:
 def test_fragmentation_is_ignored() -> None:
     """Two GPUs are free, on different nodes: the third job waits, but not in the relaxation."""
     case = simple(cluster([group(2, 3)]), (0, 10, 2), (0, 10, 2), (0, 10, 2))
-    assert wait(*case, "fifo", "none", "best_fit") == pytest.approx(10 / 3)
+    assert waits(*case, "fifo") == pytest.approx(10 / 3)
     assert bound(case).wait_s == 0
 
 
@@ -173,89 +173,42 @@ def test_two_speeds_by_hand() -> None:
     assert found.jct_s == pytest.approx(15, rel=CONVERGED) and found.jct_s <= 15
 
 
-def test_at_different_speeds_never_above_the_best_relaxed_schedule_and_close_to_it() -> None:
+@pytest.mark.parametrize("speeds", [False, True])
+def test_never_above_the_best_relaxed_schedule_and_close_to_it(speeds: bool) -> None:
     bounds, bests = [], []
     for seed in range(60):
-        jobs, layout = at_different_speeds(tiny(seed), seed)
-        best = best_relaxed(jobs, layout)
-        for options in ({}, {"grid": 3, "iterations": 40}, {"reference_wait_s": best}):
-            assert bound((jobs, layout), **options).jct_s <= (best + jobs.run_s.mean()) * (1 + ROUNDING), (
-                seed,
-                options,
-            )
-        bounds.append(bound((jobs, layout)).jct_s - jobs.run_s.mean())
+        jobs, layout = at_different_speeds(tiny(seed), seed) if speeds else tiny(seed)
+        best, run_s = best_relaxed(jobs, layout), jobs.run_s.mean()
+        for options in ({}, {"grid": 1}, {"grid": 3, "iterations": 40}, {"reference_wait_s": best}):
+            found = bound((jobs, layout), **options)
+            assert found.jct_s <= (best + run_s) * (1 + ROUNDING), (seed, options)
+            assert speeds or found.wait_s <= best * (1 + ROUNDING), (seed, options)
+        bounds.append(bound((jobs, layout)).jct_s - run_s)
         bests.append(best)
     assert np.count_nonzero(bests) > 20
     assert sum(bounds) > 0.6 * sum(bests)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_at_different_speeds_never_above_any_rule(seed: int) -> None:
-    jobs, layout = at_different_speeds(random_case(seed, n=24), seed)
-    found = bound((jobs, layout))
-    for policy, types in itertools.product(
-        ("saf", "fifo"), ("any", "fastest_free", "fastest_only", "least", "allox", "joint")
-    ):
-        scheduler = SchedulerConfig(policy, "conservative", types=types)
-        ran = job_table(jobs, simulate(jobs, layout, np.array([0]), np.array([len(jobs.gpus)]), scheduler))
-        assert found.wait_s <= ran["wait_s"].mean() * (1 + ROUNDING)
-        assert found.jct_s <= ran["jct_s"].mean() * (1 + ROUNDING)
+def test_never_above_any_scheduler(seed: int) -> None:
+    jobs, layout = random_case(seed, n=24)
+    if seed % 2:
+        jobs, layout = at_different_speeds((jobs, layout), seed)
+    found, first, n = bound((jobs, layout)), np.array([0]), np.array([len(jobs.gpus)])
+    schedulers = [SchedulerConfig(p, b) for p, b in itertools.product(POLICIES, ("none", "greedy", "easy"))]
+    schedulers += [SchedulerConfig("saf", "conservative", types=types) for types in TYPES]
+    for scheduler in schedulers:
+        ran = job_table(jobs, simulate(jobs, layout, first, n, scheduler))
+        assert found.wait_s <= ran["wait_s"].mean() * (1 + ROUNDING), scheduler
+        assert found.jct_s <= ran["jct_s"].mean() * (1 + ROUNDING), scheduler
 
 
-def test_never_above_the_best_relaxed_schedule_and_close_to_it() -> None:
-    bounds, bests = [], []
-    for seed in range(60):
-        case = tiny(seed)
-        best = best_relaxed(*case)
-        for options in ({}, {"grid": 1}, {"grid": 3, "iterations": 40}, {"reference_wait_s": best}):
-            assert bound(case, **options).wait_s <= best * (1 + ROUNDING), (seed, options)
-        bounds.append(bound(case).wait_s)
-        bests.append(best)
-    assert np.count_nonzero(bests) > 20
-    assert sum(bounds) > 0.6 * sum(bests)
-
-
-@pytest.mark.parametrize("seed", range(0, 12))
-def test_never_above_any_list_schedule(seed: int) -> None:
-    """All orders of five jobs, with and without others going first."""
-    jobs, layout = tiny(seed)
-    found = bound((jobs, layout)).wait_s
-    for order in itertools.permutations(range(len(jobs.gpus))):
-        for backfill in ("none", "greedy"):
-            reached = wait(jobs, layout, "fifo", backfill, "best_fit", scores=lambda _, q, o=order: [o[j] for j in q])
-            assert found <= reached * (1 + ROUNDING), (order, backfill)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_never_above_any_policy(seed: int) -> None:
-    case = random_case(seed, n=24)
-    found = [bound(case, **options).wait_s for options in ({}, {"grid": 8}, {"reference_wait_s": 1.0})]
-    for scheduler in itertools.product(POLICIES, ("none", "greedy", "easy"), ("first_fit", "best_fit")):
-        assert max(found) <= wait(*case, *scheduler) * (1 + ROUNDING), scheduler
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_more_steps_are_never_worse(seed: int) -> None:
     case = random_case(seed, n=40)
     found = [bound(case, iterations=steps) for steps in (1, 2, 5, 20, 100, 400)]
     assert [b.wait_s for b in found] == sorted(b.wait_s for b in found)
     assert all(b.iterations <= steps for b, steps in zip(found, (1, 2, 5, 20, 100, 400), strict=True))
-
-
-@pytest.mark.parametrize("reference_wait_s", [0.0, 1e-6, 3.0, 5.0, 1e9])
-def test_reference_only_guides(reference_wait_s: float) -> None:
-    found = bound(one_gpu((0, 30), (0, 10)), reference_wait_s=reference_wait_s).wait_s
-    assert found <= 5
-    if reference_wait_s >= 3:
-        assert found == pytest.approx(5, rel=CONVERGED)
-
-
-def test_scales_with_the_unit_of_time() -> None:
-    """Exactly by powers of two, as nothing depends on the size of a second."""
-    shape = [(0, 30), (0, 10), (5, 20), (8, 5)]
-    second = bound(one_gpu(*shape)).wait_s
-    assert bound(one_gpu(*((8 * s, 8 * r) for s, r in shape))).wait_s == 8 * second
-    assert bound(one_gpu(*((60 * s, 60 * r) for s, r in shape))).wait_s == pytest.approx(60 * second, rel=0.01)
 
 
 def test_only_the_jobs_of_the_sequence_count() -> None:

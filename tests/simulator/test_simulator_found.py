@@ -83,18 +83,15 @@ def test_a_run_taken_up_in_its_middle_goes_on_as_it_would_have(case: Case, share
 TWO = cluster([group(2, 4)])
 
 
+def one_running(room: list[tuple[int, int, int]], queued: int, node: int = 0) -> Found:
+    """At 20 s: the first job has four GPUs of a node from 0 to 50 s, whatever its run time says; so much is free."""
+    starts, ends, chunks = np.array([0.0]), np.array([50.0]), np.array([(node, 4)], CHUNK)
+    return Found(20.0, starts, ends, np.array([0, 1]), chunks, np.array(room, ROOM), queued)
+
+
 def test_who_starts_first_is_asked_of_the_driver_and_ends_are_those_said() -> None:
-    # 4 GPUs are taken on node 0 until 50, whatever its run time says; jobs 1 and 2 wait for the other four
     jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4), (6, 10, 4))
-    found = Found(
-        20.0,
-        np.array([0.0]),
-        np.array([50.0]),
-        np.array([0, 1]),
-        np.array([(0, 4)], CHUNK),
-        np.array([(0, 0, 0), (4, 10**6, 10**6)], ROOM),
-        2,
-    )
+    found = one_running([(0, 0, 0), (4, 10**6, 10**6)], 2)
     run = resume(jobs, layout, found, SchedulerConfig("fifo"), asks=True)
     assert run.advance().tolist() == [0] and run.state.queued_jobs(0).tolist() == [1, 2]
     run.state.score[0, :2] = [1.0, 0.0]
@@ -105,8 +102,7 @@ def test_who_starts_first_is_asked_of_the_driver_and_ends_are_those_said() -> No
 
 def test_what_is_neither_free_nor_a_jobs_stays_taken() -> None:
     jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4))
-    room = np.array([(3, 10**6, 10**6), (0, 0, 0)], ROOM)  # one GPU of node 0 is somebody else's
-    found = Found(20.0, np.array([0.0]), np.array([50.0]), np.array([0, 1]), np.array([(1, 4)], CHUNK), room, 1)
+    found = one_running([(3, 10**6, 10**6), (0, 0, 0)], 1, node=1)  # one GPU of node 0 is somebody else's
     run = resume(jobs, layout, found, SchedulerConfig("fifo"))
     run.advance()
     assert run.state.start[0].tolist() == [0.0, 50.0] and allocations(run.state, 0)[1] == {1: 4}
@@ -124,14 +120,6 @@ def test_what_is_neither_free_nor_a_jobs_stays_taken() -> None:
 )
 def test_contradictions_are_refused(change: dict, words: str) -> None:
     jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4))
-    found = Found(
-        20.0,
-        np.array([0.0]),
-        np.array([50.0]),
-        np.array([0, 1]),
-        np.array([(0, 4)], CHUNK),
-        np.array([(0, 0, 0), (4, 0, 0)], ROOM),
-        1,
-    )
+    found = one_running([(0, 0, 0), (4, 0, 0)], 1)
     with pytest.raises(ValueError, match=words):
-        resume(jobs, layout, replace(found, **change), SchedulerConfig("fifo"))
+        resume(jobs, layout, found._replace(**change), SchedulerConfig("fifo"))

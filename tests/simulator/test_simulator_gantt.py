@@ -46,27 +46,6 @@ def test_a_job_without_length_is_in_nobodys_way() -> None:
     assert placed(bars(*run, nodes_of(2))) == [(10, 0, 0, 2), (11, 0, 0, 2), (12, 0, 0, 1)]
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_no_gpu_has_two_jobs_and_none_is_forgotten(seed: int) -> None:
-    job_table, chunk_table, nodes = random_run(seed)
-    frame = bars(job_table, chunk_table, nodes)
-    taken: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    for row in frame.itertuples():
-        assert row.gpu >= 0 and row.gpus > 0 and row.gpu + row.gpus <= nodes.gpus[row.node]
-        for g in range(row.gpu, row.gpu + row.gpus):
-            taken.setdefault((row.node, g), []).append((row.start_s, row.end_s))
-    for stretches in taken.values():
-        stretches.sort()
-        assert all(end <= start for (_, end), (start, _) in zip(stretches, stretches[1:]))
-    area = (frame["gpus"] * (frame["end_s"] - frame["start_s"])).sum()
-    assert area == pytest.approx((job_table["gpus"] * job_table["run_s"]).sum())
-    given = frame.groupby(["job", "node"])["gpus"].sum()
-    pd.testing.assert_series_equal(given, chunk_table.groupby(["job", "node"])["gpus"].sum())
-    times = frame.merge(job_table, on="job", suffixes=("", "_job"))
-    for column in ("submit_s", "start_s", "end_s"):
-        assert (times[column] == times[f"{column}_job"]).all()
-
-
 @pytest.mark.parametrize("seed", range(20, 24))
 def test_runs_are_as_long_and_as_low_as_they_can_be(seed: int) -> None:
     """Replayed GPU by GPU: the lowest that no earlier starter still has."""
@@ -84,21 +63,9 @@ def test_runs_are_as_long_and_as_low_as_they_can_be(seed: int) -> None:
     assert not behind & set(zip(frame["job"], frame["node"], frame["gpu"])), "neighbours belong into one row"
 
 
-def test_the_same_for_shuffled_tables() -> None:
-    job_table, chunk_table, nodes = random_run(5)
-    other = bars(job_table.sort_values("job"), chunk_table.sort_values(["node", "job"]), nodes)
-    pd.testing.assert_frame_equal(bars(job_table, chunk_table, nodes), other)
-
-
 def test_more_than_a_node_has_is_refused() -> None:
     run = tables((0, 0, 5, {0: 2, 1: 1}), (0, 4.5, 9, {1: 2}))
     with pytest.raises(ValueError, match="node 1 has 2 GPUs, too few for job 11 at 4.5 s"):
         bars(*run, nodes_of(2, 2))
     with pytest.raises(ValueError, match="expected one sequence"):
         bars(pd.concat([run[0], run[0].assign(sequence=1)]), run[1], nodes_of(2, 2))
-
-
-def test_no_jobs_no_bars() -> None:
-    job_table, chunk_table = tables((0, 0, 5, {0: 1}))
-    frame = bars(job_table.head(0), chunk_table.head(0), nodes_of(1))
-    assert frame.empty and list(frame) == ["job", "node", "gpu", "gpus", "submit_s", "start_s", "end_s"]

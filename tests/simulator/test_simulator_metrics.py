@@ -59,12 +59,3 @@ def test_sequences_are_measured_one_by_one_and_within_bounds() -> None:
     assert (together["bsld"] >= 1).all()
     assert (together["mean_queue"] >= 1).all()
     assert (together["choices"] <= together["decisions"]).all()
-
-
-def test_utilisation_over_the_span_counts_only_what_falls_inside_it() -> None:
-    """One job ends a week later: the makespan is its, the span is not."""
-    week = 7 * 86400
-    jobs, layout = simple(cluster([group(1, 2)]), (0, week, 1), (50, 10, 1), (100, 10, 1))
-    row = sequence_table(jobs, simulate(jobs, layout, [0], [3], SETTING), layout.gpus).iloc[0]
-    assert row["utilisation_span"] == pytest.approx((100 + 10) / 200)
-    assert row["utilisation"] == pytest.approx((week + 20) / (2 * week))

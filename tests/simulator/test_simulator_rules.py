@@ -14,15 +14,6 @@ TWO_NODES = cluster([group(2, 4)])
 THREE_NODES = cluster([group(3, 4)])
 
 
-def test_spread_takes_the_emptiest_node() -> None:
-    """Three jobs of one GPU leave no node whole for the last; packed on one node they do."""
-    case = simple(TWO_NODES, (0, 100, 1), (0, 100, 1), (0, 100, 1), (0, 100, 4))
-    assert where(case, placement="spread") == [{0: 1}, {1: 1}, {0: 1}, {0: 4}]
-    assert starts(case, placement="spread") == [0, 0, 0, 100]
-    assert where(case, placement="best_fit") == [{0: 1}, {0: 1}, {0: 1}, {1: 4}]
-    assert starts(case, placement="best_fit") == [0, 0, 0, 0]
-
-
 def test_exclusive_jobs_have_their_nodes_to_themselves() -> None:
     case = simple(TWO_NODES, (0, 100, 1), (0, 50, 1), (1, 10, 1), (2, 10, 6))
     assert starts(case, placement="exclusive") == [0, 0, 50, 100]

@@ -6,8 +6,6 @@ less waiting in all and an earlier end of the last.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from twin_cases import starts
@@ -20,41 +18,12 @@ from rltune.evaluation.studies.example_schedules import (
     POLICY,
     Panel,
     order_of,
-    priorities,
     raise_above,
     schedules,
     simulate_panel,
     simulated,
     workload,
 )
-from rltune.policies import OWN, Queue, policy
-from rltune.simulator.batch import SchedulerConfig, simulate
-from rltune.simulator.state import State
-
-
-def in_order(case: tuple, scheduler: SchedulerConfig, order: list[int]) -> list[float]:
-    """Starts with jobs ranked in this order by a ranker; a custom policy gives the same."""
-    jobs, layout = case
-    rank = np.argsort(order).astype(float)
-
-    def ranker(state: State, asking: np.ndarray) -> None:
-        for s in asking:
-            rows = state.queued_jobs(s)
-            state.score[s, : len(rows)] = rank[rows]
-
-    state = simulate(jobs, layout, [0], [len(order)], scheduler, ranker, check=True)
-
-    @policy("by_hand")
-    def score(queue: Queue, now: float) -> np.ndarray:
-        return rank[queue.row]
-
-    try:
-        own = simulate(jobs, layout, [0], [len(order)], replace(scheduler, policy="by_hand"))
-    finally:
-        del OWN["by_hand"]
-    assert own.start.tolist() == state.start.tolist()
-    return state.start[0].tolist()
-
 
 # By hand, in minutes. GPUs of jobs 0 to 6: 2, 4, 8, 3, 4, 1, 1; run times 25, 15, 50, 25, 45, 25, 50. Slurm ranks the
 # large first: 2, 1, 4, 3, 0, 5, 6. 0 and 1 have the two nodes at once, until 25 and 15.
@@ -78,8 +47,6 @@ def test_the_schedules_of_the_report(panel: Panel) -> None:
     assert (simulate_panel(panel, *case).start[0] / 60).tolist() == SHOWN[panel.figure]
     if panel.raised is None:
         assert starts(case, POLICY, BACKFILL, panel.placement) == [60 * m for m in SHOWN[panel.figure]]
-        by_hand = in_order(case, SchedulerConfig(POLICY, BACKFILL, panel.placement), priorities(case[0]).tolist())
-        assert by_hand == [60 * m for m in SHOWN[panel.figure]], "the order said is the order that Slurm's policy makes"
 
 
 def test_with_nodes_kept_for_the_first_job_alone_a_later_one_delays_the_third() -> None:

@@ -27,6 +27,8 @@ LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
 
 Taste = Callable[[float, np.ndarray], np.ndarray]
 """(now in s, rows of Jobs) → scores, as a ranking from outside."""
+Holds = Callable[[float, np.ndarray], bool]
+"""(now in s, rows of Jobs) → whether nothing of the queue starts now."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,14 +64,19 @@ def run_engine(
     scheduler: SchedulerConfig,
     visible: int | None = None,
     taste: Taste | None = None,
+    holds: Holds | None = None,
+    alone: bool = False,
 ) -> State:
-    """Run sequences, checked at every instant, their queues ranked by ``taste`` if there is one."""
-    first, n = np.asarray(first), np.asarray(n)
-    run = Run(jobs, layout, first, n, scheduler, visible=visible, check=True, silent=visible in SILENT)
+    """Run sequences, checked at every event time, their queues ranked by ``taste`` and held back by ``holds`` if there are any."""
+    silent = visible in SILENT
+    run = Run(
+        jobs, layout, np.asarray(first), np.asarray(n), scheduler, None, visible, check=True, alone=alone, silent=silent
+    )
     while len(asking := run.advance()):
         for s in asking:
-            rows = run.state.first[s] + run.state.queued_jobs(s)
-            run.state.score[s, : len(rows)] = taste(float(run.state.now[s]), rows)
+            rows, now = run.state.first[s] + run.state.queued_jobs(s), float(run.state.now[s])
+            run.state.score[s, : len(rows)] = taste(now, rows)
+            run.state.status["hold"][s] = holds is not None and holds(now, rows)
     return run.state
 
 
@@ -82,40 +89,41 @@ def allocations(state: State, s: int) -> list[dict[int, int]]:
     ]
 
 
-def twin_of(
-    jobs: Jobs,
-    layout: Layout,
-    first: int,
-    n: int,
-    scheduler: SchedulerConfig,
-    visible: int | None = None,
-    taste: Taste | None = None,
-) -> twin.Twin:
-    """The same by the twin, played to its end."""
-    scores = None if visible is None else lambda now, rows: taste(now, np.array(rows)).tolist()
-    played = twin.Twin(jobs, layout, first, n, scheduler, scores, visible or 0, silent=visible in SILENT)
+def twin_of(case: Case, s: int = 0, holds: Holds | None = None, alone: bool = False) -> twin.Twin:
+    """The same of one sequence by the twin, played to its end."""
+    played = twin.Twin(
+        case.jobs,
+        case.layout,
+        case.first[s],
+        case.n[s],
+        case.scheduler,
+        None if case.visible is None else lambda now, rows: case.taste(now, np.array(rows)).tolist(),
+        case.visible or 0,
+        None if holds is None else lambda now, rows: holds(now, np.array(rows)),
+        alone,
+        silent=case.visible in SILENT,
+    )
     played.play()
     return played
 
 
-def assert_same(case: Case) -> None:
-    """Engine and twin agree start by start, end by end and node by node."""
-    rest = (case.scheduler, case.visible, case.taste)
+def assert_same(case: Case, holds: Holds | None = None, alone: bool = False) -> twin.Twin:
+    """Engine and twin agree start by start, end by end and node by node; the twin of the first sequence."""
+    rest = (case.scheduler, case.visible, case.taste, holds, alone)
     state = run_engine(case.jobs, case.layout, case.first, case.n, *rest)
-    for s, (first, n) in enumerate(zip(case.first, case.n, strict=True)):
-        expected = twin_of(case.jobs, case.layout, first, n, *rest)
-        rows = expected.rows
+    twins = [twin_of(case, s, holds, alone) for s in range(len(case.n))]
+    for s, expected in enumerate(twins):
+        rows, n = expected.rows, case.n[s]
         assert state.start[s, :n].tolist() == [expected.start[j] for j in rows], f"starts of sequence {s}"
         assert state.end[s, :n].tolist() == [expected.end[j] for j in rows], f"ends of sequence {s}"
         assert allocations(state, s) == [expected.allocation[j] for j in rows], f"allocations of sequence {s}"
+    return twins[0]
 
 
 def played(case: tuple[Jobs, Layout], policy: str = "fifo", *rules: Any, **more: Any) -> twin.Twin:
     """All jobs of a case under one setting by the twin; the engine does the same."""
     jobs, layout = case
-    scheduler = SchedulerConfig(policy, *rules, **more)
-    assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], scheduler, None))
-    return twin_of(jobs, layout, 0, len(jobs.gpus), scheduler)
+    return assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], SchedulerConfig(policy, *rules, **more), None))
 
 
 def starts(case: tuple[Jobs, Layout], policy: str = "fifo", *rules: Any, **more: Any) -> list[float]:

@@ -70,7 +70,7 @@ def preference(
 def _decisions(jobs, layout, first, length, scheduler):
     """(State, sequences that ask) at every decision under the base policy."""
     simple = replace(scheduler, placement="best_fit")
-    run = Run(jobs, layout, first, np.full(len(first), length), simple, visible=MAX_VISIBLE, track=True)
+    run = Run(jobs, layout, first, np.full(len(first), length), simple, visible=MAX_VISIBLE)
     while len(asking := run.advance()):
         in_order(layout.nodes, jobs, run.state, asking)
         yield run.state, asking

@@ -11,32 +11,19 @@ import numpy as np
 from rltune.cluster.bits import WORD, lowest, without_lowest
 from rltune.cluster.free import needs
 from rltune.cluster.search import idle
-from rltune.kernels import ZERO, allocating, inlined, inner_allocating
+from rltune.kernels import ZERO, allocating, inlined, inner_allocating, record
 
 MAX_CANDIDATES = 8  # counted up to here
 
 
-@allocating
-def holds(nodes, jobs, free, j, gpus, m):
-    """Whether node ``m`` has room for a chunk of ``gpus`` of job ``j``."""
-    if free.row[m].gpus < gpus:
-        return False
+@inner_allocating
+def holds(nodes, jobs, left, j, gpus, m):
+    """Whether node ``m``, of which so much is ``left`` (FREE or CLASS), has room for a chunk of ``gpus`` of job ``j``."""
     cpu, mem = needs(nodes, jobs, j, gpus, m)
-    return free.row[m].cpu >= cpu and free.row[m].mem >= mem
+    return left.gpus >= gpus and left.cpu >= cpu and left.mem >= mem
 
 
-CLASS = np.dtype(
-    [
-        ("group", np.int64),
-        ("gpus", np.int64),
-        ("cpu", np.int64),
-        ("mem", np.int64),
-        ("count", np.int64),
-        ("lowest", np.int64),
-        ("type", np.int64),
-    ],
-    align=True,
-)
+CLASS = record(int64="group gpus cpu mem count lowest type")
 """Nodes of one group with the same free GPUs, CPUs and memory: how many, the lowest, their GPU type."""
 
 
@@ -79,9 +66,9 @@ def _classes_of(nodes, d, free, only_idle, out, first):
             word = without_lowest(word)
             if only_idle and not idle(nodes, free, m):
                 continue
-            if found == k or not _same(nodes, free, m, out, found):  # most often the class of the node before
+            if found == k or not same_class(nodes, free, m, out, found):  # most often the class of the node before
                 found = first
-                while found < k and not _same(nodes, free, m, out, found):
+                while found < k and not same_class(nodes, free, m, out, found):
                     found += 1
             row = out[found]
             if found == k:
@@ -94,7 +81,8 @@ def _classes_of(nodes, d, free, only_idle, out, first):
 
 
 @inlined
-def _same(nodes, free, m, out, i):
+def same_class(nodes, free, m, out, i):
+    """Whether node ``m`` is one of the i-th class."""
     row, left = out[i], free.row[m]
     same = row.gpus == left.gpus and row.group == nodes.row[m].group
     return same and row.cpu == left.cpu and row.mem == left.mem
@@ -119,10 +107,10 @@ def candidates_of_type(nodes, jobs, j, kind, table, k):
     for i in range(k):
         if table[i].type != kind:
             continue
-        if full > 0 and _class_holds(nodes, jobs, j, size, table, i):
+        if full > 0 and holds(nodes, jobs, table[i], j, size, table[i].lowest):
             whole += table[i].count
             whole_classes += 1
-        if rem > 0 and _class_holds(nodes, jobs, j, rem, table, i):
+        if rem > 0 and holds(nodes, jobs, table[i], j, rem, table[i].lowest):
             rest_classes += 1
     if whole < full:
         return 0
@@ -140,14 +128,14 @@ def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
     """Number of ways to take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_CANDIDATES."""
     total = 0
     for last in range(k if rem > 0 else 1):
-        fits = table[last].type == kind and _class_holds(nodes, jobs, j, rem, table, last)
+        fits = table[last].type == kind and holds(nodes, jobs, table[last], j, rem, table[last].lowest)
         if rem > 0 and not fits:
             continue
         # choices[f]: mixtures of f full chunks of the classes so far
         choices = np.zeros(full + 1, np.int64)
         choices[0] = 1
         for i in range(k):
-            if table[i].type != kind or not _class_holds(nodes, jobs, j, size, table, i):
+            if table[i].type != kind or not holds(nodes, jobs, table[i], j, size, table[i].lowest):
                 continue
             here = table[i].count - (1 if rem > 0 and i == last else 0)
             for f in range(full, 0, -1):
@@ -158,11 +146,3 @@ def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
         if total >= MAX_CANDIDATES:
             return MAX_CANDIDATES
     return total
-
-
-@inner_allocating
-def _class_holds(nodes, jobs, j, gpus, table, i):
-    if table[i].gpus < gpus:
-        return False
-    cpu, mem = needs(nodes, jobs, j, gpus, table[i].lowest)
-    return table[i].cpu >= cpu and table[i].mem >= mem

@@ -12,46 +12,21 @@ from rltune.cluster.load import offered_load, within_load
 from rltune.cluster.speeds import Slowdowns, profile_of, read_profile, slowdowns
 from rltune.config import ClusterConfig, project_root
 from rltune.errors import DataError
+from rltune.kernels import record
 from rltune.traces.audit import Audit
 from rltune.traces.columns import job_uniform
 
-JOB = np.dtype(
-    [
-        ("submit_s", np.float64),
-        ("run_s", np.float64),
-        ("estimate_s", np.float64),
-        ("gpus", np.int64),
-        ("cpu_milli", np.int64),
-        ("mem_mb", np.int64),
-        ("pool", np.int64),
-        ("shape", np.int64),
-        ("account", np.int64),
-        ("sla", np.bool_),
-    ],
-    align=True,
-)
+JOB = record(float64="submit_s run_s estimate_s", int64="gpus cpu_milli mem_mb pool shape account", bool="sla")
 """A job: submission in s since the trace's t0, true run time, the run time that policies know, both on the fastest GPU type
 that could hold it; GPUs; thousandths of a CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is the same for jobs that ask for the
 same; whose fair share it uses (the user, else the VC, else one for all unknown); whether it goes before all others."""
-CUT = np.dtype(
-    [
-        ("size", np.int64),
-        ("full", np.int64),
-        ("rem", np.int64),
-        ("slow", np.float64),
-        ("spread", np.float64),
-        ("off", np.float64),
-        ("price", np.float64),
-        ("rank", np.int64),
-    ],
-    align=True,
-)
+CUT = record(int64="size full rem rank", float64="slow spread off price")
 """How a job is cut on nodes of a type under strict locality (rltune.cluster.search): GPUs of a full chunk, full
 chunks (−1: the type is not allowed or cannot hold it), GPUs of the last chunk (0: none). A size of 0: no equal chunks
-could hold it, and ``full`` is the fewest nodes that could. Its run time on the type over ``run_s``; over that, the run time on
-more nodes than strict; how much longer than schedulers expect it runs there, relative (0: they know);
-seconds for each of ``run_s`` that its GPU time on the type counts as (rltune.cluster.types); which
-type goes first, of several on which it fits (lower first, ties by placement rule)."""
+could hold it, and ``full`` is the fewest nodes that could. Which type goes first, of several on which it fits (lower first, ties
+by placement rule). Its run time on the type over ``run_s``; over that, the run time on more nodes than strict; how much longer
+than schedulers expect it runs there, relative (0: they know); seconds for each of ``run_s`` that its GPU time on the type
+counts as (rltune.cluster.types)."""
 
 
 class Jobs(NamedTuple):
@@ -302,8 +277,7 @@ def _cuts(
     start, stop = layout.nodes.pool_start[pool : pool + 2]
     size, rem = np.zeros(kinds.shape, np.int64), np.zeros(kinds.shape, np.int64)
     full = np.full(kinds.shape, -1, np.int64)
-    groups, first, count = np.unique(nodes["group"][start:stop], return_index=True, return_counts=True)
-    del groups
+    _, first, count = np.unique(nodes["group"][start:stop], return_index=True, return_counts=True)
     for t in range(kinds.shape[1]):
         # GPUs one node of each group of this type can give a job: [J, groups]
         mine = [(int(start + f), int(c)) for f, c in zip(first, count, strict=True) if nodes["type"][start + f] == t]

@@ -13,13 +13,13 @@ import numpy as np
 
 from rltune.cluster.bits import WORD, flip
 from rltune.cluster.layout import Nodes
-from rltune.kernels import inlined, kernel
+from rltune.kernels import inlined, kernel, record
 
-FREE = np.dtype([("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64), ("multi_gpu_jobs", np.int64)], align=True)
+FREE = record(int64="gpus cpu mem multi_gpu_jobs")
 """What is free on a node: GPUs, thousandths of a CPU, MB; jobs of several GPUs that run on it, where a run counts them."""
 
 
-CHUNK = np.dtype([("node", np.int64), ("gpus", np.int64)], align=True)
+CHUNK = record(int64="node gpus")
 """Part of an allocation."""
 
 

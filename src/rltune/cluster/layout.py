@@ -9,42 +9,19 @@ import numpy as np
 
 from rltune.cluster.bits import WORD
 from rltune.config import ClusterConfig
+from rltune.kernels import record
 
 MILLI = 1000  # CPUs are counted in thousandths, memory in MB: whole numbers add up exactly
 ANY_TYPE = "any"
 
 
-NODE = np.dtype(
-    [
-        ("gpus", np.int64),
-        ("cpu_milli", np.int64),
-        ("mem_mb", np.int64),
-        ("type", np.int64),
-        ("group", np.int64),
-        ("share_cpu", np.int64),
-        ("share_mem", np.int64),
-        ("domain", np.int64),
-        ("slot", np.int64),
-    ],
-    align=True,
-)
+NODE = record(int64="gpus cpu_milli mem_mb type group share_cpu share_mem domain slot")
 """A node: GPUs, thousandths of a CPU, MB; index into Layout.types; index over all groups of all pools; CPU and memory
 that go with one GPU; its domain and its place there."""
-DOMAIN = np.dtype(
-    [
-        ("gpus", np.int64),
-        ("largest", np.int64),
-        ("nodes", np.int64),
-        ("member_at", np.int64),
-        ("bucket_at", np.int64),
-        ("word_at", np.int64),
-        ("words", np.int64),
-    ],
-    align=True,
-)
+DOMAIN = record(int64="gpus largest nodes member_at bucket_at word_at words")
 """A domain: GPUs in all and of the largest node, nodes; where its nodes begin in ``member``, its buckets (one for
 each number of free GPUs, from 0) and the words of its buckets, so many a bucket (rltune.cluster.free)."""
-POOL = np.dtype([("start", np.int64), ("stop", np.int64), ("gpus", np.int64), ("priority", np.float64)], align=True)
+POOL = record(int64="start stop gpus", float64="priority")
 """A pool: nodes start … stop − 1, GPUs in all, partition priority over the largest."""
 
 

@@ -56,12 +56,7 @@ def within_load(jobs: pd.DataFrame, gpus: int, load: float, known: int) -> np.nd
 
 
 def scaled(cluster: ClusterConfig, factor: float) -> ClusterConfig:
-    """The cluster with ``factor`` times the nodes: every group stays, rounded to whole nodes, one at least.
-
-    Raises ValueError for a factor that is not above 0.
-    """
-    if not 0 < factor < float("inf"):
-        raise ValueError(f"factor: found {factor}, expected a number above 0")
+    """The cluster with ``factor`` times the nodes: every group stays, rounded to whole nodes, one at least."""
     pools = [
         pool.model_copy(
             update={"groups": [g.model_copy(update={"nodes": max(1, round(g.nodes * factor))}) for g in pool.groups]}

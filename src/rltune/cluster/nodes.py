@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -270,22 +271,19 @@ def _pools(have: pd.DataFrame) -> list[tuple[set[str], pd.DataFrame]]:
 
 def _groups(mine: pd.DataFrame, slots: str) -> list[NodeGroup]:
     """Identical nodes together, the largest group first."""
-    counted: dict[tuple, int] = {}
+    counted: Counter[tuple] = Counter()
     for _, node in mine.iterrows():
         if slots == "cpu":
             parts = int(np.ceil(node["cpus"] / MOST_SLOTS))
             size = int(node["cpus"] // parts)
-            counted[("processor", size, float(size), float(size))] = (
-                counted.get(("processor", size, float(size), float(size)), 0) + parts
-            )
+            counted["processor", size, float(size), float(size)] += parts
             continue
         cpus = float(node["cpus"]) if node["cpus"] > 0 else 8.0 * node["gpus"]
         mem = round(float(node["mem_gb"]), 1) if node["mem_gb"] > 0 else 64.0 * node["gpus"]
-        kind = (str(node["type"]), int(node["gpus"]), cpus, mem)
-        counted[kind] = counted.get(kind, 0) + 1
+        counted[str(node["type"]), int(node["gpus"]), cpus, mem] += 1
     if too_many := [k for k in counted if k[1] > MOST_SLOTS]:
         raise DataError(f"a node has {too_many[0][1]} GPUs, at most {MOST_SLOTS} are possible; check the list")
     return [
         NodeGroup(gpu_type=kind, nodes=n, gpus=gpus, cpus=cpus, mem_gb=mem)
-        for (kind, gpus, cpus, mem), n in sorted(counted.items(), key=lambda item: -item[1])
+        for (kind, gpus, cpus, mem), n in counted.most_common()
     ]

@@ -36,7 +36,7 @@ from rltune.cluster.free import needs
 from rltune.config.cells import Locality, Placement
 from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inlined, inner_allocating, inner_kernel, kernel
 
-FIRST_FIT, BEST_FIT, ISOLATING_BEST_FIT, SPREAD, EXCLUSIVE = range(5)
+FIRST_FIT, BEST_FIT, ISOLATING_BEST_FIT, SPREAD, EXCLUSIVE = np.arange(5)  # typed: rltune.kernels says why
 RULES = dict(zip((p for p in get_args(Placement) if p != "lookahead"), range(5), strict=True))
 ISOLATING = 5  # and 6: the two halves of isolating_best_fit: nodes without such a job, and the others
 STRICT, PLUS_ONE, ANY, WORTH_IT, SOONEST_END = range(5)
@@ -52,24 +52,15 @@ EXTRA = np.array([0, 1, AS_MANY, 0, 0])
 @kernel
 def find(nodes, jobs, free, j, rule, extra, place):
     """Place job ``j`` on what is free; number of chunks written to ``place``, 0 when it does not fit."""
-    n = _strict(nodes, jobs, free, j, rule, place)
-    if n == 0 and extra > 0:
-        n = split(nodes, jobs, free, j, rule, extra, place)
-    return n
+    return find_on(nodes, jobs, free, j, MINUS_ONE, rule, extra, place)
 
 
-@kernel
-def find_on(nodes, jobs, free, j, kind, rule, extra, place):
-    """The same on one GPU type."""
-    d = nodes.domain_of[jobs.row[j].pool, kind]
-    if free.total[d] < jobs.row[j].gpus:
-        return ZERO
-    n = _chunks(nodes, jobs, free, j, kind, d, rule, place)
+@inner_kernel
+def find_on(nodes, jobs, free, j, only, rule, extra, place):
+    """The same on the GPU type ``only``, unless that is −1."""
+    n = _strict(nodes, jobs, free, j, only, rule, place)
     if n == 0 and extra > 0:
-        fewest = fewest_nodes(nodes, jobs, free, j, rule, d)
-        if fewest <= strict_nodes(jobs, j, kind) + extra:
-            _fill(nodes, jobs, free, j, rule, d, fewest, place)
-            n = fewest
+        n = split(nodes, jobs, free, j, only, rule, extra, place)
     return n
 
 
@@ -81,11 +72,11 @@ def strict_nodes(jobs, j, kind):
 
 
 @inner_kernel
-def _strict(nodes, jobs, free, j, rule, place):
+def _strict(nodes, jobs, free, j, only, rule, place):
     best_kind, best_rank, best_left, n_best = MINUS_ONE, ZERO, ZERO, ZERO
     types = jobs.cut.shape[1]
     for kind in range(types):
-        if jobs.cut[j, kind].full < 0:
+        if jobs.cut[j, kind].full < 0 or (only >= 0 and kind != only):
             continue
         d = nodes.domain_of[jobs.row[j].pool, kind]
         if free.total[d] < jobs.row[j].gpus:
@@ -93,7 +84,7 @@ def _strict(nodes, jobs, free, j, rule, place):
         n = _chunks(nodes, jobs, free, j, kind, d, rule, place)
         if n == 0:
             continue
-        if types == 1:
+        if types == 1 or only >= 0:
             return n
         rank = jobs.cut[j, kind].rank
         left = free.row[place[n - 1].node].gpus - place[n - 1].gpus
@@ -247,11 +238,11 @@ def fewest_nodes(nodes, jobs, free, j, rule, d):
 
 
 @allocating
-def split(nodes, jobs, free, j, rule, extra, place):
+def split(nodes, jobs, free, j, only, rule, extra, place):
     """Place job ``j`` on up to ``extra`` nodes more than strict, on the fewest possible; chunks, 0 for none."""
     best_kind, best_rank, fewest = MINUS_ONE, ZERO, NEVER
     for kind in range(jobs.cut.shape[1]):
-        if jobs.cut[j, kind].full < 0:
+        if jobs.cut[j, kind].full < 0 or (only >= 0 and kind != only):
             continue
         d = nodes.domain_of[jobs.row[j].pool, kind]
         if free.total[d] < jobs.row[j].gpus:

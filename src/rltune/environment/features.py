@@ -45,15 +45,16 @@ class Feature:
     name: str
     of: int
     """JOB, SHAPE, POOL or NOW."""
-    low: float
-    high: float
-    """Its range, ends included."""
     category: str
     """VISIBLE, CLUSTER or ENGINEERED."""
     definition: str
     """How it is computed; *seconds* are estimated, *free* is now, *seen* are the jobs whose rows the agent gets."""
     source: str
     """T3: the paper's Table 3; eq.: an equation of its §3.2; ours; or whose else."""
+    high: float = 1
+    """Largest value that it takes."""
+    low: float = 0
+    """Least value that it takes."""
     raw: bool = False
     """Whether it is one fact that is only scaled; else it is computed of several."""
 
@@ -61,12 +62,10 @@ class Feature:
 FEATURES: dict[str, Feature] = {
     feature.name: feature
     for feature in (
-        Feature("gpus", JOB, 0, 1, VISIBLE, "GPUs / 64, cut at 1", "T3, requested GPUs", raw=True),
+        Feature("gpus", JOB, VISIBLE, "GPUs / 64, cut at 1", "T3, requested GPUs", raw=True),
         Feature(
             "estimate",
             JOB,
-            0,
-            1,
             VISIBLE,
             "estimated run time / 12 h, cut at 1",
             "T3, requested time; scale of RLScheduler",
@@ -75,8 +74,6 @@ FEATURES: dict[str, Feature] = {
         Feature(
             "cpus",
             JOB,
-            0,
-            1,
             VISIBLE,
             "CPUs / 512, cut at 1; where none were asked for, those that go with the GPUs",
             "T3, req_CPU",
@@ -85,41 +82,38 @@ FEATURES: dict[str, Feature] = {
         Feature(
             "memory",
             JOB,
-            0,
-            1,
             VISIBLE,
             "memory / 4,096 GB, cut at 1; where none was asked for, what goes with the GPUs",
             "T3, req_mem",
             raw=True,
         ),
-        Feature("vc", JOB, 0, 1, VISIBLE, "number of the pool from 0 / pools", "T3, virtual cluster", raw=True),
+        Feature("vc", JOB, VISIBLE, "number of the pool from 0 / pools", "T3, virtual cluster", raw=True),
         Feature(
             "gpu_type",
             JOB,
-            0,
-            1,
             VISIBLE,
             "number of the first GPU type it may use, from 0 / types",
             "T3, GPU type",
             raw=True,
         ),
-        Feature("log_gpus", JOB, 0, 2, VISIBLE, "log2(1 + GPUs) / 7, cut at 2", "ours: 128 GPUs are 1", raw=True),
+        Feature("log_gpus", JOB, VISIBLE, "log2(1 + GPUs) / 7, cut at 2", "ours: 128 GPUs are 1", high=2, raw=True),
         Feature(
-            "log_estimate", JOB, 0, 2, VISIBLE, "log10(1 + seconds) / 6, cut at 2", "ours: 12 days are 1", raw=True
+            "log_estimate", JOB, VISIBLE, "log10(1 + seconds) / 6, cut at 2", "ours: 12 days are 1", high=2, raw=True
         ),
-        Feature("job_size", JOB, 0, 2, ENGINEERED, "log10(1 + GPUs × seconds) / 8, cut at 2", "T3, job size"),
-        Feature("can_schedule_now", SHAPE, 0, 1, CLUSTER, "1 when it could start now, under the run's locality", "T3"),
+        Feature("job_size", JOB, ENGINEERED, "log10(1 + GPUs × seconds) / 8, cut at 2", "T3, job size", high=2),
+        Feature("can_schedule_now", SHAPE, CLUSTER, "1 when it could start now, under the run's locality", "T3"),
+        Feature("num_ways", SHAPE, CLUSTER, "ways to place it now, counted to 8, / 8", "T3, num_ways_to_schedule"),
         Feature(
-            "num_ways", SHAPE, 0, 1, CLUSTER, "ways to place it now, counted to 8, / 8", "T3, num_ways_to_schedule"
-        ),
-        Feature(
-            "sampled_ways", SHAPE, 0, EMPHASIS, CLUSTER, "num_ways, doubled from two ways on", "§3.2, feature sampling"
+            "sampled_ways",
+            SHAPE,
+            CLUSTER,
+            "num_ways, doubled from two ways on",
+            "§3.2, feature sampling",
+            high=EMPHASIS,
         ),
         Feature(
             "dsr",
             SHAPE,
-            0,
-            1,
             ENGINEERED,
             "x / (1 + x), x = GPUs / free GPUs of the types it may use (at least 1)",
             "T3, eq. 1",
@@ -127,48 +121,41 @@ FEATURES: dict[str, Feature] = {
         Feature(
             "future_availability",
             SHAPE,
-            -1,
-            1,
             ENGINEERED,
             "(free − its GPUs + GPUs expected back within 1 h) / all, of its types, cut at ±1",
             "T3, eq. 2",
+            low=-1,
         ),
         Feature(
             "cff",
             POOL,
-            0,
-            1,
             ENGINEERED,
             "fragmentation, 1 − Σ free² / Σ (node size × free) over nodes; 0 when nothing is free",
             "T3, eq. 3",
         ),
-        Feature("scattered", POOL, 0, 1, CLUSTER, "1 when cff is above 0.5", "regime of the sampling"),
-        Feature("free_share", POOL, 0, 1, CLUSTER, "free GPUs / GPUs", "§3.2", raw=True),
-        Feature("free_nodes", POOL, 0, 1, CLUSTER, "nodes of which every GPU is free / nodes", "T3", raw=True),
+        Feature("scattered", POOL, CLUSTER, "1 when cff is above 0.5", "regime of the sampling"),
+        Feature("free_share", POOL, CLUSTER, "free GPUs / GPUs", "§3.2", raw=True),
+        Feature("free_nodes", POOL, CLUSTER, "nodes of which every GPU is free / nodes", "T3", raw=True),
         Feature(
             "queue_length",
             POOL,
-            0,
-            2,
             CLUSTER,
             "log2(1 + jobs in the queue, unseen ones too) / 8, cut at 2",
             "ours: 255 jobs are 1",
+            high=2,
             raw=True,
         ),
         Feature(
             "backlog",
             POOL,
-            0,
-            2,
             CLUSTER,
             "log10(1 + hours) / 3, cut at 2; hours the whole pool would need for the jobs seen",
             "ours: 1,000 h are 1",
+            high=2,
         ),
         Feature(
             "next_release",
             POOL,
-            0,
-            1,
             CLUSTER,
             "t / (t + 10 min), t until the next expected end in the pool; 1 when nothing runs",
             "ours",
@@ -176,29 +163,25 @@ FEATURES: dict[str, Feature] = {
         Feature(
             "submit",
             NOW,
-            0,
-            1,
             VISIBLE,
             "submission since the sequence's first / 12 h, cut at 1",
             "T3, submit time",
             raw=True,
         ),
-        Feature("wait", NOW, 0, 1, VISIBLE, "wait so far / 12 h, cut at 1", "RLScheduler", raw=True),
-        Feature("log_wait", NOW, 0, 2, VISIBLE, "log10(1 + seconds waited) / 6, cut at 2", "ours", raw=True),
-        Feature("urgency", NOW, 0, 1, ENGINEERED, "wait / (wait + estimate)", "T3, job urgency score; formula ours"),
-        Feature("rank_size", NOW, 0, 1, ENGINEERED, "share of the other jobs seen with less GPUs × seconds", "ours"),
-        Feature("rank_estimate", NOW, 0, 1, ENGINEERED, "share of the other jobs seen with a shorter estimate", "ours"),
-        Feature("rank_gpus", NOW, 0, 1, ENGINEERED, "share of the other jobs seen with fewer GPUs", "ours"),
+        Feature("wait", NOW, VISIBLE, "wait so far / 12 h, cut at 1", "RLScheduler", raw=True),
+        Feature("log_wait", NOW, VISIBLE, "log10(1 + seconds waited) / 6, cut at 2", "ours", high=2, raw=True),
+        Feature("urgency", NOW, ENGINEERED, "wait / (wait + estimate)", "T3, job urgency score; formula ours"),
+        Feature("rank_size", NOW, ENGINEERED, "share of the other jobs seen with less GPUs × seconds", "ours"),
+        Feature("rank_estimate", NOW, ENGINEERED, "share of the other jobs seen with a shorter estimate", "ours"),
+        Feature("rank_gpus", NOW, ENGINEERED, "share of the other jobs seen with fewer GPUs", "ours"),
         Feature(
             "rank_wait",
             NOW,
-            0,
-            1,
             ENGINEERED,
             "share of the other jobs seen with a shorter wait: 1 has waited longest",
             "ours",
         ),
-        Feature("place", NOW, 0, 1, ENGINEERED, "place in the order of the base policy: 0 first, 1 last", "ours"),
+        Feature("place", NOW, ENGINEERED, "place in the order of the base policy: 0 first, 1 last", "ours"),
     )
 }
 """Every feature by its name."""
@@ -213,25 +196,15 @@ def slots(of: int) -> dict[str, int]:
 class Column:
     """A column of a set: a feature, or one while free GPUs lie together and another while they are scattered."""
 
-    together: str
-    scattered: str
-    weight_together: float = 1.0
-    weight_scattered: float = 1.0
+    names: tuple[str, str]
+    """The features it shows, the first while free GPUs lie together."""
+    weights: tuple[float, float] = (1.0, 1.0)
+    """What they are multiplied by."""
 
     @property
     def switched(self) -> bool:
         """Whether what it shows depends on the state of the cluster."""
-        return self.together != self.scattered
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """The features it shows."""
-        return self.together, self.scattered
-
-    @property
-    def weights(self) -> tuple[float, float]:
-        """What they are multiplied by."""
-        return self.weight_together, self.weight_scattered
+        return self.names[0] != self.names[1]
 
     def __str__(self) -> str:
         """``wait``, or ``2 · urgency or log_wait``."""
@@ -240,11 +213,11 @@ class Column:
 
 
 def _columns(names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, name) for name in names.split())
+    return tuple(Column((name, name)) for name in names.split())
 
 
 _GPUS, _FLAG, _SUPPLY = _columns("log_gpus"), _columns("scattered"), _columns("dsr future_availability")
-_SWITCHED = (Column("log_estimate", "job_size", 1.0, EMPHASIS), Column("urgency", "log_wait", EMPHASIS, 1.0))
+_SWITCHED = (Column(("log_estimate", "job_size"), (1.0, EMPHASIS)), Column(("urgency", "log_wait"), (EMPHASIS, 1.0)))
 
 FEATURE_SETS: dict[str, tuple[Column, ...]] = {
     "raw": _columns("gpus estimate submit cpus memory vc gpu_type wait"),

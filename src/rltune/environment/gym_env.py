@@ -196,7 +196,8 @@ class SchedulingEnv(gymnasium.Env):
         if np.ndim(action) or np.asarray(action).dtype.kind not in "iu":
             raise ValueError(f"action: found {action!r}, expected one whole number")
         self._seen = self._many.pick([int(action)])
-        done, info, value = self._many.done, self._info(), 0.0
+        done, value = self._many.done, 0.0
+        observation, info = self._observation(), self._info()
         if self._dense:
             waited = self._wait()
             value, self._waited = self._waited - waited, waited
@@ -205,7 +206,7 @@ class SchedulingEnv(gymnasium.Env):
             if not self._dense:
                 gap = reward(np.float64(base), np.float64(agent), REWARD_FLOOR[self._metric])
                 value = METRIC_SIGN[self._metric] * float(gap)
-        return self._observation(), value, done, False, info
+        return observation, value, done, False, info
 
     def action_masks(self) -> np.ndarray:
         """Which places hold a job [visible] bool; the name that sb3-contrib's MaskablePPO looks for."""
@@ -217,16 +218,12 @@ class SchedulingEnv(gymnasium.Env):
         assert seen is not None
         queue = np.zeros((self._many.visible, width_of(self._features)), np.float32)
         queue[: len(seen.rows)] = seen.rows
-        mask = np.zeros(self._many.visible, np.int8)
-        mask[: len(seen.rows)] = 1
-        self.action_space.mask = mask
-        return {"queue": queue, "action_mask": mask.copy()}
+        self.action_space.mask = (np.arange(self._many.visible) < len(seen.rows)).astype(np.int8)
+        return {"queue": queue, "action_mask": self.action_space.mask.copy()}
 
     def _info(self) -> dict[str, Any]:
-        seen, state = self._seen, self._many.state
-        assert seen is not None
-        mask = np.zeros(self._many.visible, np.int8)
-        mask[: len(seen.rows)] = 1
+        """About the last observation, which :meth:`_observation` has made."""
+        mask, state = self.action_space.mask.copy(), self._many.state
         return {"action_mask": mask, "now_s": float(state.now[0]), "first": int(state.first[0]), "n": int(state.n[0])}
 
     def _wait(self) -> float:

@@ -18,7 +18,7 @@ from rltune.environment.features import CRITIC, JOB, NOW, POOL, SHAPE, slots, wi
 from rltune.environment.plan import TOGETHER, Plan, make_plan
 from rltune.environment.standing import PLACE, standings, waits
 from rltune.environment.supply import FLAG, FREED, SHAPED, pool_features, shape_features
-from rltune.kernels import inlined, kernel
+from rltune.kernels import inlined, kernel, record
 from rltune.simulator.queue import rank
 from rltune.simulator.state import State, sequence_of
 
@@ -26,7 +26,7 @@ __all__ = ["CRITIC_WIDTH", "Observation", "Observer", "width_of"]
 
 CRITIC_WIDTH = len(CRITIC)
 
-SEEN = np.dtype([("row", np.uint64), ("shape", np.uint64), ("place", np.uint64)], align=True)
+SEEN = record(uint64="row shape place")
 """A visible job: its row in the workload, its shape, its place in the queue."""
 
 
@@ -66,10 +66,17 @@ class Observation:
         """[k] int64, jobs each sequence is to rank."""
         return np.diff(self.offsets)
 
+    @property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sequence of each row, and its place in the queue, both [R]: where its answer goes in ``State.score``."""
+        return np.repeat(self.asking, self.length), np.arange(len(self.jobs)) - np.repeat(
+            self.offsets[:-1], self.length
+        )
+
 
 @dataclass
 class Observer:
-    """Observes states of runs on one workload, by one feature set. The run has to ``track`` expected ends.
+    """Observes states of runs on one workload, by one feature set. The run asks for rankings, and so keeps track of expected ends.
 
     A set with the base policy's order (``place``) brings a queue whose scores change with time into that order first.
 
@@ -85,18 +92,6 @@ class Observer:
 
     def __post_init__(self) -> None:
         self._plan = make_plan(self.jobs, self.layout, self.features)
-        self._work = Work(
-            np.zeros((0, 0), SHAPED),
-            np.zeros((0, 0, 0), np.float32),
-            np.zeros(0, FREED),
-            np.zeros(2, np.int64),
-            room(self.layout.nodes),
-            np.zeros((3, self.jobs.cut.shape[1])),
-            np.zeros(len(slots(POOL)), np.float32),
-            np.zeros((len(slots(NOW)), 0), np.float32),
-            np.zeros(0, SEEN),
-            np.zeros(0),
-        )
 
     @property
     def width(self) -> int:
@@ -108,13 +103,17 @@ class Observer:
         if self._run is not state.status:  # another run: nothing is known of its free vectors
             self._run, s, shapes = state.status, len(state.status), int(self.jobs.row["shape"].max()) + 1
             most = int(state.n.max()) if state.options.visible == 0 else min(int(state.n.max()), state.options.visible)
-            self._work = self._work._replace(
-                shaped=np.zeros((s, shapes), SHAPED),
-                freed=np.full(s, -1, FREED),
-                by_shape=np.zeros((s, shapes, len(slots(SHAPE))), np.float32),
-                now=np.zeros((len(slots(NOW)), most), np.float32),
-                seen=np.zeros(most, SEEN),
-                value=np.zeros(most),
+            self._work = Work(
+                np.zeros((s, shapes), SHAPED),
+                np.zeros((s, shapes, len(slots(SHAPE))), np.float32),
+                np.full(s, -1, FREED),
+                np.zeros(2, np.int64),
+                room(self.layout.nodes),
+                np.zeros((3, self.jobs.cut.shape[1])),
+                np.zeros(len(slots(POOL)), np.float32),
+                np.zeros((len(slots(NOW)), most), np.float32),
+                np.zeros(most, SEEN),
+                np.zeros(most),
             )
         offsets = np.zeros(len(asking) + 1, np.int64)
         np.cumsum(state.status["visible"][asking], out=offsets[1:])

@@ -9,6 +9,7 @@ import numpy as np
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.environment.features import CRITIC, FEATURES, JOB, NOW, POOL, SHAPE, Column, columns_of, slots
+from rltune.kernels import record
 
 TIME_SCALE_S = 12 * 3600.0
 """Largest time distinguished by raw features (RLScheduler's)."""
@@ -17,19 +18,9 @@ GPUS_SCALE, CPUS_SCALE, MEMORY_SCALE_MB = 64, 512, 4096e3
 
 TOGETHER, SCATTERED = 1, 2
 """The states of the free GPUs that a switched column tells apart, as bits."""
-SOURCE = np.dtype([("of", np.int64), ("slot", np.uint64), ("weight", np.float32)], align=True)
+SOURCE = record(int64="of", uint64="slot", float32="weight")
 """Where a column's numbers come from: JOB, SHAPE, POOL or NOW; the number of the feature there; the factor."""
-FACTS = np.dtype(
-    [
-        ("submit_s", np.float64),
-        ("estimate_s", np.float64),
-        ("area_s", np.float64),
-        ("gpus", np.float64),
-        ("pool", np.int64),
-        ("shape", np.int64),
-    ],
-    align=True,
-)
+FACTS = record(float64="submit_s estimate_s area_s gpus", int64="pool shape")
 """What the compiled part reads of a job: of Jobs, and its estimated GPU-seconds."""
 
 

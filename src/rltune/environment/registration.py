@@ -15,10 +15,5 @@ from gymnasium.envs.registration import register, registry
 ID = "rltune/Scheduling-v0"
 
 
-def register_environments() -> None:
-    """Register ``rltune/Scheduling-v0``, once."""
-    if ID not in registry:
-        register(ID, entry_point="rltune.environment.gym_env:SchedulingEnv")
-
-
-register_environments()
+if ID not in registry:
+    register(ID, entry_point="rltune.environment.gym_env:SchedulingEnv")

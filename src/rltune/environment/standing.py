@@ -43,22 +43,19 @@ def standings(fact, seen, n, now, wants, value, out):
     if wants[PLACE]:
         for r in range(n):
             out[PLACE, r] = r / max(n - 1, 1)
-    if wants[RANK_SIZE]:
-        for r in range(n):
-            value[r] = fact[seen[r].row].area_s
-        _ranks(value, n, out[RANK_SIZE])
-    if wants[RANK_ESTIMATE]:
-        for r in range(n):
-            value[r] = fact[seen[r].row].estimate_s
-        _ranks(value, n, out[RANK_ESTIMATE])
-    if wants[RANK_GPUS]:
-        for r in range(n):
-            value[r] = fact[seen[r].row].gpus
-        _ranks(value, n, out[RANK_GPUS])
-    if wants[RANK_WAIT]:
-        for r in range(n):
-            value[r] = now - fact[seen[r].row].submit_s
-        _ranks(value, n, out[RANK_WAIT])
+    for feature in (RANK_SIZE, RANK_ESTIMATE, RANK_GPUS, RANK_WAIT):
+        if wants[feature]:
+            for r in range(n):
+                one = fact[seen[r].row]
+                if feature == RANK_SIZE:
+                    value[r] = one.area_s
+                elif feature == RANK_ESTIMATE:
+                    value[r] = one.estimate_s
+                elif feature == RANK_GPUS:
+                    value[r] = one.gpus
+                else:
+                    value[r] = now - one.submit_s
+            _ranks(value, n, out[feature])
 
 
 @kernel

@@ -7,7 +7,8 @@ import numpy as np
 from rltune.cluster.candidates import MAX_CANDIDATES, classes, count_candidates
 from rltune.cluster.search import EXCLUSIVE, find
 from rltune.environment.features import CFF_THRESHOLD, EMPHASIS, POOL, SHAPE, slots
-from rltune.kernels import ZERO, inlined
+from rltune.kernels import ZERO, inlined, record
+from rltune.simulator.backfill import free_in_pool
 from rltune.simulator.config import DOUBLE
 from rltune.simulator.releases import next_release, settle_late
 
@@ -24,19 +25,9 @@ CFF, FLAG, FREE_SHARE, FREE_NODES, QUEUE_LENGTH, BACKLOG, NEXT_RELEASE = (
     _SLOT[n] for n in ("cff", "scattered", "free_share", "free_nodes", "queue_length", "backlog", "next_release")
 )
 
-SHAPED = np.dtype([("counted", np.int64), ("seen", np.int64)], align=True)
+SHAPED = record(int64="counted seen")
 """What is known of a shape: number of the free vector its candidates were counted on; of the observation of its supply."""
-FREED = np.dtype(
-    [
-        ("started", np.int64),
-        ("running", np.int64),
-        ("number", np.int64),
-        ("known", np.int64),
-        ("cff", np.float64),
-        ("nodes", np.float64),
-    ],
-    align=True,
-)
+FREED = record(int64="started running number known", float64="cff nodes")
 """A sequence's free vector: jobs started and running tell whether it has changed since it got its number; a pool's
 fragmentation and share of free nodes, and for which number and pool they are known."""
 
@@ -54,11 +45,7 @@ def pool_features(nodes, seq, options, pool, fact, seen, m, wants, freed, gpus, 
         out[CFF], out[FREE_NODES] = freed.cff, freed.nodes
         out[FLAG] = 1.0 if freed.cff > CFF_THRESHOLD else 0.0
     if wants[POOL, FREE_SHARE]:
-        free = 0.0
-        for t in range(nodes.domain_of.shape[1]):
-            d = nodes.domain_of[pool, t]
-            free += seq.free.total[d] if d >= 0 else 0.0
-        out[FREE_SHARE] = free / nodes.pool[pool].gpus
+        out[FREE_SHARE] = free_in_pool(nodes, seq.free, pool) / nodes.pool[pool].gpus
     if wants[POOL, QUEUE_LENGTH]:
         out[QUEUE_LENGTH] = min(np.log2(1.0 + seq.status.queued) / 8.0, 2.0)
     if wants[POOL, BACKLOG]:

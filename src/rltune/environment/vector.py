@@ -101,16 +101,7 @@ class VectorEnvironment:
             s = wrong[0]
             raise ValueError(f"sequence {s}: found {n[s]} jobs from job {first[s]}, expected 1 or more of 0 … {last}")
         self._run = Run(
-            self.jobs,
-            self.layout,
-            first,
-            n,
-            self.scheduler,
-            self.placer,
-            self.visible,
-            track=True,
-            check=self.check,
-            silent=True,
+            self.jobs, self.layout, first, n, self.scheduler, self.placer, self.visible, check=self.check, silent=True
         )
         return self._advance()
 
@@ -125,9 +116,9 @@ class VectorEnvironment:
             raise ValueError(
                 f"scores: found {scores.dtype} {list(scores.shape)}, expected {len(seen.jobs)} numbers, one a row"
             )
-        wrong = _write_scores(state.score, seen.asking, seen.offsets, np.ascontiguousarray(scores, np.float64))
-        if wrong >= 0:
-            raise ValueError(f"scores: found NaN in row {wrong}, expected a number")
+        if np.isnan(scores).any():
+            raise ValueError(f"scores: found NaN in row {np.isnan(scores).argmax()}, expected a number")
+        state.score[seen.places] = scores
         return self._advance()
 
     def pick(self, actions: Any) -> Observation:
@@ -136,12 +127,14 @@ class VectorEnvironment:
         actions = _whole("actions", actions)
         if len(actions) != len(seen.asking):
             raise ValueError(f"actions: found {len(actions)}, expected {len(seen.asking)}, one a sequence that asks")
-        wrong = _write_picks(state.score, seen.asking, seen.offsets, actions)
-        if wrong >= 0:
+        if (outside := (actions < 0) | (actions >= seen.length)).any():
+            wrong = outside.argmax()
             raise ValueError(
                 f"action of sequence {seen.asking[wrong]}: found {actions[wrong]}, "
                 f"expected 0 … {seen.length[wrong] - 1}, a place in its visible queue"
             )
+        state.score[seen.places] = seen.places[1]
+        state.score[seen.asking, actions] = -1.0
         return self._advance()
 
     def results(self) -> pd.DataFrame:
@@ -178,31 +171,6 @@ def _whole(name: str, values: Any) -> np.ndarray:
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise ValueError(f"{name}: found {array.dtype} {list(array.shape)}, expected whole numbers in one row")
     return array.astype(np.int64)
-
-
-@kernel
-def _write_scores(score, asking, offsets, scores):
-    """Copy the answer to where the simulator reads it; the first row that is NaN, −1 for none."""
-    for row in range(scores.shape[0]):
-        if np.isnan(scores[row]):
-            return row
-    for a in range(asking.shape[0]):
-        for row in range(offsets[a], offsets[a + 1]):
-            score[asking[a], row - offsets[a]] = scores[row]
-    return -1
-
-
-@kernel
-def _write_picks(score, asking, offsets, actions):
-    """Score the picked job first and the others by their place; the first action out of range, −1 for none."""
-    for a in range(asking.shape[0]):
-        if actions[a] < 0 or actions[a] >= offsets[a + 1] - offsets[a]:
-            return a
-    for a in range(asking.shape[0]):
-        for i in range(offsets[a + 1] - offsets[a]):
-            score[asking[a], i] = float(i)
-        score[asking[a], actions[a]] = -1.0
-    return -1
 
 
 @kernel

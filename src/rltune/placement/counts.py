@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -56,6 +58,15 @@ class Counts:
     def copy(self) -> Counts:
         """As they are now."""
         return replace(self, times_s=self.times_s[:])
+
+
+Given = TypeVar("Given")
+
+
+def timed(call: Callable[..., Given], *arguments: Any) -> tuple[Given, float]:
+    """(What the call returns, how long it took in ms)."""
+    began = time.perf_counter()
+    return call(*arguments), 1000 * (time.perf_counter() - began)
 
 
 class CountingPlacer(Placer, Protocol):

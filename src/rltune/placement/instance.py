@@ -13,15 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rltune.cluster.candidates import same_class
 from rltune.cluster.free import needs
 from rltune.cluster.search import AS_MANY, NEVER, fewest_nodes, strict_nodes
-from rltune.kernels import ZERO, allocating
+from rltune.kernels import ZERO, allocating, record
 from rltune.placement.presolve import largest_node
 from rltune.simulator.config import DOUBLE
 from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.state import sequence_of
 
-QUESTION = np.dtype([("now", np.bool_), ("wait_s", np.float64), ("colocated_s", np.float64)], align=True)
+QUESTION = record(bool="now", float64="wait_s colocated_s")
 """What is asked of the chosen job: whether it may start as a whole now; seconds it waits for that otherwise (−1: it does
 not wait); seconds it loses co-located as a whole."""
 
@@ -201,11 +202,7 @@ def _now(nodes, st, s, table, k, chunks):
     for c in range(k):
         m = table[c].lowest
         for _ in range(count[c]):
-            while True:
-                left = seq.free.row[m]
-                same = left.gpus == table[c].gpus and nodes.row[m].group == table[c].group
-                if same and left.cpu == table[c].cpu and left.mem == table[c].mem:
-                    break
+            while not same_class(nodes, seq.free, m, table, c):
                 m += 1
             member[n] = m
             n += 1

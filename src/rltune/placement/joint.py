@@ -15,10 +15,7 @@ The objective is the search's: the sum over jobs of start, run time and price of
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -27,6 +24,7 @@ import pandas as pd
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.types import PLANNED
+from rltune.placement.counts import timed
 from rltune.simulator.batch import Run
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.conservative import asked
@@ -150,17 +148,12 @@ def measure(
 
 
 def _measured(q: Question, slots: int) -> tuple[float, float, float]:
-    plan, search_ms = _timed(searched, q)
+    plan, search_ms = timed(searched, q)
     slot_s = max(float(plan.start_s.max()), 1.0) / (slots - 1)
     coarse = in_slots(q, slot_s)
     found = searched(coarse)
-    best, program_ms = _timed(solved, coarse, slot_s, round(float(found.start_s.max()) / slot_s) + 1 + slots)
+    best, program_ms = timed(solved, coarse, slot_s, round(float(found.start_s.max()) / slot_s) + 1 + slots)
     return found.cost_s / best.cost_s - 1.0, search_ms, program_ms
-
-
-def _timed(plan: Callable[..., Plan], *args: Any) -> tuple[Plan, float]:
-    began = time.perf_counter()
-    return plan(*args), 1000 * (time.perf_counter() - began)
 
 
 def _has_unequal(q: Question) -> bool:

@@ -13,21 +13,10 @@ import numpy as np
 import swiglpk as glp
 
 from rltune.config import LookaheadConfig
-from rltune.kernels import allocating, inlined
+from rltune.kernels import allocating, inlined, record
 from rltune.placement.instance import Instance, Outcome, Solution
 
-COLUMN = np.dtype(
-    [
-        ("option", np.int64),
-        ("node", np.int64),
-        ("cls", np.int64),
-        ("gpus", np.int64),
-        ("full", np.bool_),
-        ("cost", np.float64),
-        ("colocated", np.float64),
-    ],
-    align=True,
-)
+COLUMN = record(int64="option node cls gpus", bool="full", float64="cost colocated")
 """A chunk of an option on a node: number of the option, of the node, its class, GPUs, whether it is a full chunk or the
 last, what it costs the objective, and what being co-located there costs the job, however many such chunks it has."""
 UPPER, EQUAL = 0, 1

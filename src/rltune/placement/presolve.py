@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.cluster.candidates import candidates_of_type, classes, holds
+from rltune.cluster.candidates import candidates_of_type, classes, holds, same_class
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, take
 from rltune.cluster.search import AS_MANY, BEST_FIT, find, split
-from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inner_allocating
+from rltune.kernels import MINUS_ONE, NO, ONE, ZERO, allocating, inner_allocating
 from rltune.simulator.contention import split_loses_s
 from rltune.simulator.state import State, sequence_of
 
@@ -29,7 +29,7 @@ def presolve(nodes, jobs, st, s, whole_node, tightness, decay, slots, table, sta
     the question is one for the solver: whether and how to split, or with whom to share nodes.
     """
     seq = sequence_of(st, s)
-    k = classes(nodes, jobs.row[seq.status.first + seq.status.chosen].pool, seq.free, False, table)
+    k = classes(nodes, jobs.row[seq.status.first + seq.status.chosen].pool, seq.free, NO, table)
     could = np.zeros((seq.top.shape[0], jobs.cut.shape[1]), np.bool_)
     n_next = _rivals(nodes, jobs, seq, slots > 1 or seq.status.may_wait, asks_solver, table, k, startable, could)
     if asks_solver:
@@ -53,7 +53,7 @@ def fall_back(nodes, jobs, st, s):
     j = seq.status.first + seq.status.chosen
     if not seq.status.may_wait:
         return find(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place)
-    n = split(nodes, jobs, seq.free, j, options.rule, AS_MANY, seq.place)
+    n = split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, AS_MANY, seq.place)
     loses_s = split_loses_s(nodes, jobs, options, j, seq.place[0].node, n)
     return n if loses_s < seq.status.reserved - seq.status.now else 0
 
@@ -71,7 +71,7 @@ def _together(nodes, jobs, seq, n, startable, could, wanted):
     """Whether the wanted next jobs can be packed next to the chosen job's ``n`` chunks: by best_fit, those with the
     fewest types first, then the largest. All is released at the end."""
     first = seq.status.first
-    take(nodes, jobs, seq.free, first + seq.status.chosen, False, seq.place, ZERO, n, MINUS_ONE)
+    take(nodes, jobs, seq.free, first + seq.status.chosen, NO, seq.place, ZERO, n, MINUS_ONE)
     left, packed, chunks = wanted.copy(), np.empty(wanted.sum(), np.int64), np.empty(wanted.sum(), np.int64)
     kept = np.empty((wanted.sum(), seq.place.shape[0]), CHUNK)
     done = 0
@@ -87,12 +87,12 @@ def _together(nodes, jobs, seq, n, startable, could, wanted):
         chunks[done] = find(nodes, jobs, seq.free, other, BEST_FIT, ZERO, kept[done])
         if chunks[done] == 0:
             break
-        take(nodes, jobs, seq.free, other, False, kept[done], ZERO, chunks[done], MINUS_ONE)
+        take(nodes, jobs, seq.free, other, NO, kept[done], ZERO, chunks[done], MINUS_ONE)
         packed[done] = other
         done += 1
     for i in range(done):
-        take(nodes, jobs, seq.free, packed[i], False, kept[i], ZERO, chunks[i], ONE)
-    take(nodes, jobs, seq.free, first + seq.status.chosen, False, seq.place, ZERO, n, ONE)
+        take(nodes, jobs, seq.free, packed[i], NO, kept[i], ZERO, chunks[i], ONE)
+    take(nodes, jobs, seq.free, first + seq.status.chosen, NO, seq.place, ZERO, n, ONE)
     return done == packed.shape[0]
 
 
@@ -197,7 +197,7 @@ def _best_allocation(nodes, jobs, seq, whole_node, tightness, table, k):
             continue
         whole_classes, available, whole_free = 0, 0, 0
         for i in range(k):
-            if table[i].type == kind and holds(nodes, jobs, free, j, size, table[i].lowest):
+            if table[i].type == kind and holds(nodes, jobs, table[i], j, size, table[i].lowest):
                 whole_classes += 1
                 available += table[i].count
                 whole_free = table[i].gpus
@@ -211,9 +211,9 @@ def _best_allocation(nodes, jobs, seq, whole_node, tightness, table, k):
             left, untouched = 0, 0.0
             if rem > 0:
                 m = table[i].lowest
-                if table[i].type != kind or not holds(nodes, jobs, free, j, rem, m):
+                if table[i].type != kind or not holds(nodes, jobs, free.row[m], j, rem, m):
                     continue
-                if full > 0 and table[i].count <= full and holds(nodes, jobs, free, j, size, m):
+                if full > 0 and table[i].count <= full and holds(nodes, jobs, free.row[m], j, size, m):
                     continue
                 left = table[i].gpus - rem
                 untouched = 1.0 if table[i].gpus == largest else 0.0
@@ -229,20 +229,17 @@ def _best_allocation(nodes, jobs, seq, whole_node, tightness, table, k):
     for m in range(here.start, here.stop):
         if n == full:
             break
-        if nodes.row[m].type == best_kind and holds(nodes, jobs, free, j, size, m):
+        if nodes.row[m].type == best_kind and holds(nodes, jobs, free.row[m], j, size, m):
             place[n].node, place[n].gpus = m, size
             n += 1
     if rem > 0:
         # the class of the last chunk may be the one the full chunks were taken from: go on behind them
-        row = table[best_class]
-        m = row.lowest
+        m = table[best_class].lowest
         while True:
             used = False
             for i in range(full):
                 used = used or place[i].node == m
-            left = free.row[m]
-            same = nodes.row[m].group == row.group and left.gpus == row.gpus and left.cpu == row.cpu
-            if same and left.mem == row.mem and not used:
+            if same_class(nodes, free, m, table, best_class) and not used:
                 break
             m += 1
         place[n].node, place[n].gpus = m, rem

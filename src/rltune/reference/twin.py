@@ -217,7 +217,7 @@ class Twin:
             return None
         allocation = self.place.find(j, self.free, self.extra)
         if allocation is None and self.scheduler.locality in ("worth_it", "soonest_end"):
-            reserved, _ = self._reserve(j, now, self.extra)
+            reserved, _, _ = self._reservation(j, now, self.extra)
             allocation = self.place.split(j, self.free, float("inf"))
             if allocation is not None and not self._loses_s(j, allocation) < reserved - now:
                 allocation = None
@@ -250,7 +250,7 @@ class Twin:
 
     def _start_beside(self, head: int, others: list[int], now: float) -> None:
         """EASY backfilling."""
-        reserved, spare = self._reserve(head, now, self.extra)
+        reserved, spare, _ = self._reservation(head, now, self.extra)
         if self.scheduler.locality == "soonest_end":
             split_at, beside_split, allocation = self._reservation(head, now, float("inf"))
             if self._loses_s(head, allocation) < reserved - split_at:
@@ -269,12 +269,8 @@ class Twin:
                 spare = self.place.with_job(spare, j, allocation, -1)
             self._start(j, allocation, now)
 
-    def _reserve(self, head: int, now: float, extra: float) -> tuple[float, Free]:
-        """(When the head fits, what is free then next to it)."""
-        return self._reservation(head, now, extra)[:2]
-
     def _reservation(self, head: int, now: float, extra: float) -> tuple[float, Free, Allocation]:
-        """The same and where, by the expected ends of the pool's running jobs."""
+        """(When the head fits, what is free then next to it, where), by the expected ends of the pool's running jobs."""
         expected = {j: self._expected_end(j, now) for j in self.running if self.pool[j] == self.pool[head]}
         for time in sorted(set(expected.values())):
             then = self.free

@@ -135,9 +135,8 @@ def backfill(nodes, jobs, seq, options):
             if n == 0:
                 seq.failed[0, row.shape] = this
                 continue
-            alongside = (
-                mine and now + row.estimate_s * slowdown_on(nodes, jobs, seq, options, j, seq.place, n) > reserved
-            )
+            slowdown = slowdown_on(nodes, jobs, seq, options, j, seq.place, ZERO, n, ZERO)
+            alongside = mine and now + row.estimate_s * slowdown > reserved
         if alongside:
             if not held:
                 _hold_back(nodes, seq, shadow)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -12,14 +12,13 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.types import with_type_rule
 from rltune.policies import OWN, Queue
+from rltune.simulator.check import check_all
 from rltune.simulator.config import ASKED, SchedulerConfig
 from rltune.simulator.conservative import reserve_all
 from rltune.simulator.engine import advance_all
 from rltune.simulator.state import MAX_VISIBLE, PICK, PLACE, PLACED, RANK, State, new_state
 
-__all__ = ["OwnPolicyRanker", "Placer", "Ranker", "Run", "SchedulerConfig", "simulate"]
-
-NOBODY = np.empty(0, np.int64)
+__all__ = ["Placer", "Ranker", "Run", "SchedulerConfig", "simulate"]
 
 
 class Placer(Protocol):
@@ -38,47 +37,32 @@ Ranker = Callable[[State, np.ndarray], None]
 (rltune.simulator.engine). One with a true attribute ``alone`` is asked where a single job is queued, too."""
 
 
-@dataclass(frozen=True)
-class OwnPolicyRanker:
-    """Ranks by a policy of the user's own."""
-
-    name: str
-    jobs: Jobs
-
-    def __call__(self, state: State, asking: np.ndarray) -> None:
-        """Answer the engine's RANK questions. Raises ValueError for a policy that does not return a score a job."""
-        for s in asking:
-            jobs, now = self.jobs, float(state.now[s])
-            inside = state.queued_jobs(s)
-            rows = state.first[s] + inside
-            by_submission = np.argsort(rows)
-            rows = rows[by_submission]
-            queue = Queue(
-                jobs.submit_s[rows],
-                jobs.estimate_s[rows],
-                jobs.gpus[rows],
-                now - jobs.submit_s[rows],
-                jobs.account[rows],
-                rows,
-            )
-            answer = OWN[self.name](queue, now)
-            expected = f"policy {self.name!r}: expected {len(rows)} numbers, one a queued job"
-            try:
-                scores = np.asarray(answer, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise ValueError(f"{expected}; found {answer!r:.80}") from None
-            if scores.shape != rows.shape:
-                raise ValueError(f"{expected}; found {f'shape {scores.shape}' if scores.ndim else repr(answer)}")
-            if np.isnan(scores).any():
-                raise ValueError(f"{expected}; {int(np.isnan(scores).sum())} of them are not a number (NaN)")
-            state.score[s, by_submission] = scores
+def rank_by_custom_policy(name: str, jobs: Jobs, state: State, asking: np.ndarray) -> None:
+    """Answer the engine's RANK questions. Raises ValueError for a policy that does not return a score a job."""
+    for s in asking:
+        now, rows = float(state.now[s]), state.first[s] + state.queued_jobs(s)
+        by_submission = np.argsort(rows)
+        rows = rows[by_submission]
+        submit_s = jobs.submit_s[rows]
+        queue = Queue(submit_s, jobs.estimate_s[rows], jobs.gpus[rows], now - submit_s, jobs.account[rows], rows)
+        answer = OWN[name](queue, now)
+        expected = f"policy {name!r}: expected {len(rows)} numbers, one a queued job"
+        try:
+            scores = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{expected}; found {answer!r:.80}") from None
+        if scores.shape != rows.shape:
+            raise ValueError(f"{expected}; found {f'shape {scores.shape}' if scores.ndim else repr(answer)}")
+        if np.isnan(scores).any():
+            raise ValueError(f"{expected}; {int(np.isnan(scores).sum())} of them are not a number (NaN)")
+        state.score[s, by_submission] = scores
 
 
 class Run:
     """Sequences under way: :meth:`advance` until some ask for a ranking, answer, and again.
 
     ``visible``: how many jobs of a queue a ranking from outside covers (0: all); None: the order is the
-    scheduler's own. ``track``, ``check``, ``alone`` and ``silent`` as in rltune.simulator.config. Raises ValueError when the scheduler's placement
+    scheduler's own. ``check``, ``alone`` and ``silent`` as in rltune.simulator.config. Raises ValueError when the scheduler's placement
     is asked of a placer and none is given, or the other way round.
     """
 
@@ -91,7 +75,6 @@ class Run:
         scheduler: SchedulerConfig,
         placer: Placer | None = None,
         visible: int | None = None,
-        track: bool = False,
         check: bool = False,
         alone: bool = False,
         silent: bool = False,
@@ -101,7 +84,7 @@ class Run:
         scheduler = scheduler.on(jobs)
         jobs = with_type_rule(jobs, scheduler.types, scheduler.gpu_price)
         self.jobs, self.layout, self.placer = jobs, layout, placer
-        options = scheduler.options(visible is not None, visible or 0, track, check, alone, silent)
+        options = scheduler.options(visible is not None, visible or 0, check, alone, silent)
         self.state = new_state(jobs, layout.nodes, first, n, options, placer.top if placer else 1, scheduler.max_wait_h)
 
     def advance(self) -> np.ndarray:
@@ -112,18 +95,19 @@ class Run:
         state = self.state
         state.phase[state.phase == RANK] = PICK
         while True:
-            ranks, places, reserves = advance_all(self.layout.nodes, self.jobs, state)
+            ranks, places, reserves, checks = advance_all(self.layout.nodes, self.jobs, state)
+            if checks:
+                check_all(self.layout.nodes, self.jobs, state)
             if reserves:
                 self.reserve()
+            if checks or reserves:
                 continue
             if places and self.placer:
                 asking = np.flatnonzero(state.phase == PLACE)
                 self.placer.place(self.jobs, self.layout, state, asking)
                 state.phase[asking] = PLACED
-            if ranks:
+            if ranks or not places:
                 return np.flatnonzero(state.phase == RANK)
-            if not places:
-                return NOBODY
 
     def reserve(self) -> None:
         """Do what sequences with RESERVE are to do."""
@@ -150,20 +134,9 @@ def simulate(
     if scheduler.policy in OWN:
         if ranker:
             raise ValueError(f"policy {scheduler.policy!r}: a custom policy cannot be the base of a ranker")
-        ranker, visible = OwnPolicyRanker(scheduler.policy, jobs), 0
-    run = Run(
-        jobs,
-        layout,
-        first,
-        n,
-        scheduler,
-        placer,
-        visible,
-        track=visible is not None,
-        check=check,
-        alone=getattr(ranker, "alone", False),
-        silent=getattr(ranker, "learns", False),
-    )
+        ranker, visible = partial(rank_by_custom_policy, scheduler.policy, jobs), 0
+    alone, silent = (getattr(ranker, name, False) for name in ("alone", "learns"))
+    run = Run(jobs, layout, first, n, scheduler, placer, visible, check, alone, silent)
     while len(asking := run.advance()):
         assert ranker is not None
         ranker(run.state, asking)

@@ -7,12 +7,23 @@ import numpy as np
 from rltune.cluster.bits import flip
 from rltune.cluster.free import needs
 from rltune.cluster.search import EXCLUSIVE
-from rltune.kernels import inner_allocating
+from rltune.kernels import allocating, inner_allocating
 from rltune.simulator.queue import before
+from rltune.simulator.state import CHECK, EVENT, sequence_of
+
+
+@allocating
+def check_all(nodes, jobs, st):
+    """Check every sequence with CHECK, and let it go on."""
+    for s in range(st.status.shape[0]):
+        if st.status[s].phase == CHECK:
+            seq = sequence_of(st, s)
+            _check(nodes, jobs, seq, st.options)
+            seq.status.phase = EVENT
 
 
 @inner_allocating
-def check(nodes, jobs, seq, options):
+def _check(nodes, jobs, seq, options):
     """Raise RuntimeError where state and schedule contradict each other.
 
     Free and used add up to the capacity of every node and resource, and none is negative; the index agrees with the

@@ -109,13 +109,7 @@ class SchedulerConfig:
         return replace(self, types="least" if plans else "fastest_free")
 
     def options(
-        self,
-        external: bool = False,
-        visible: int = 0,
-        track: bool = False,
-        check: bool = False,
-        alone: bool = False,
-        silent: bool = False,
+        self, external: bool = False, visible: int = 0, check: bool = False, alone: bool = False, silent: bool = False
     ) -> Options:
         """The same as numbers, for a rule other than ``auto``.
 
@@ -146,7 +140,7 @@ class SchedulerConfig:
             split_worth=float(self.split_worth),
             counts_colocated=interferes or rule == ISOLATING_BEST_FIT,
             splits=bool(EXTRA[locality] > 0 or worth_it),
-            tracks=track or backfill >= EASY or worth_it or asked == AMONG_OTHERS or interferes,
+            tracks=external or backfill >= EASY or worth_it or asked == AMONG_OTHERS or interferes,
             check=check,
             alone=alone,
             least=self.types in PLANNED_TYPES,
@@ -197,8 +191,3 @@ class Options(NamedTuple):
     """How many of a ranking's first jobs have their order and GPU types planned together; 0: none."""
     allox: bool
     """Plan them as AlloX does."""
-
-    @property
-    def asks(self) -> bool:
-        """Whether rankings are asked of the driver."""
-        return self.order == EXTERNAL

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.free import Free, change, needs
-from rltune.cluster.search import EXCLUSIVE, find, find_on
+from rltune.cluster.search import EXCLUSIVE, find_on
 from rltune.cluster.types import PLANNED
 from rltune.kernels import MINUS_ONE, ONE, ZERO, allocating, inner_allocating, inner_kernel
 from rltune.simulator.allox import matched
@@ -25,28 +25,23 @@ ROUNDING = 1e-9
 
 @allocating
 def reserve_all(nodes, jobs, st):
-    """Do what every sequence with RESERVE is to do: see :func:`_reserve_all`."""
-    for s in range(st.status.shape[0]):
-        if st.status[s].phase == RESERVE:
-            seq = sequence_of(st, s)
-            _reserve_all(nodes, jobs, seq, st.options)
-            seq.status.phase = POOL
-
-
-@inner_allocating
-def _reserve_all(nodes, jobs, seq, options):
-    """Give the chosen job, the head, then the others of its queue the earliest reservation; start those of now.
+    """In every sequence with RESERVE give the chosen job, the head, then the others of its queue the earliest reservation; start
+    those of now.
 
     A profile holds what is expected to be free on every node of a pool from certain times on: now, the expected ends
     of running jobs, the ends of reservations. A job is reserved the first of these times from
     which an allocation, chosen by the rule on what is free throughout, lasts for its estimate. Where a job may be split, the estimate is that
     of a split one.
     """
-    ranked = _ranked(seq)
-    for p in range(nodes.pool.shape[0]):
-        if options.sticky_head or p == seq.status.queue:
-            _plan_pool(nodes, jobs, seq, options, p, ranked)
-    drop_started(jobs, seq, seq.status.queue, ZERO, seq.queue[seq.status.queue].len)
+    for s in range(st.status.shape[0]):
+        if st.status[s].phase == RESERVE:
+            seq = sequence_of(st, s)
+            ranked = _ranked(seq)
+            for p in range(nodes.pool.shape[0]):
+                if st.options.sticky_head or p == seq.status.queue:
+                    _plan_pool(nodes, jobs, seq, st.options, p, ranked)
+            drop_started(jobs, seq, seq.status.queue, ZERO, seq.queue[seq.status.queue].len)
+            seq.status.phase = POOL
 
 
 @inner_allocating
@@ -258,10 +253,7 @@ def _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, most, plan, slot
             m = index[kind, k]
             have = spare.row[begin + m]
             change(nodes, spare, begin + m, low[0, m] - have.gpus, low[1, m] - have.cpu, low[2, m] - have.mem)
-        if kind < 0:
-            n = find(nodes, jobs, spare, j, options.rule, options.extra, seq.place)
-        else:
-            n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
+        n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
         if n > 0:
             return i, x, n
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.search import strict_nodes
-from rltune.kernels import inlined, inner_kernel
+from rltune.kernels import ONE, inlined, inner_kernel
 from rltune.simulator.heap import move
 from rltune.simulator.releases import move_running
 
@@ -38,15 +38,17 @@ def split_loses_s(nodes, jobs, options, j, m, n):
 
 
 @inner_kernel
-def slowdown_on(nodes, jobs, seq, options, j, place, n):
-    """Run time of job ``j`` on these ``n`` chunks over the fastest one, given what runs there now."""
-    slow = jobs.cut[j, nodes.row[place[0].node].type].slow
-    slowdown = split_slowdown(nodes, jobs, options, j, place[0].node, n)
+def slowdown_on(nodes, jobs, seq, options, j, chunk, at, n, own):
+    """Run time of job ``j`` on chunks ``at … at + n − 1`` over the fastest one, given what runs there now.
+
+    ``own``: 1 where the job itself is counted among that, else 0.
+    """
+    slowdown = split_slowdown(nodes, jobs, options, j, chunk[at].node, n)
     if options.interference_slowdown > max(slowdown, 1.0) and jobs.row[j].gpus > 1:
-        for c in range(n):
-            if seq.free.row[place[c].node].multi_gpu_jobs > 0:
-                return slow * options.interference_slowdown
-    return slow * slowdown
+        for c in range(at, at + n):
+            if seq.free.row[chunk[c].node].multi_gpu_jobs > own:
+                slowdown = options.interference_slowdown
+    return slowdown * jobs.cut[j, nodes.row[chunk[at].node].type].slow
 
 
 @inner_kernel
@@ -92,12 +94,7 @@ def _change_slowdown(nodes, jobs, seq, options, job):
     run, now = seq.run[job], seq.status.now
     if run.end <= now:  # ends now, too
         return
-    slowdown = split_slowdown(nodes, jobs, options, j, seq.chunk[run.at].node, run.len)
-    if options.interference_slowdown > slowdown:
-        for c in range(run.at, run.at + run.len):
-            if seq.free.row[seq.chunk[c].node].multi_gpu_jobs > 1:
-                slowdown = options.interference_slowdown
-    slowdown *= jobs.cut[j, nodes.row[seq.chunk[run.at].node].type].slow
+    slowdown = slowdown_on(nodes, jobs, seq, options, j, seq.chunk, run.at, run.len, ONE)
     if slowdown == run.slowdown:
         return
     run.done_s += (now - run.since) / run.slowdown

@@ -1,7 +1,8 @@
 """The compiled event loop. It asks, it does not decide.
 
 Every sequence advances until it needs an answer: RANK (scores of the visible queue) or PLACE (the nodes of the
-chosen job), or is to RESERVE for a whole queue, which is a program of its own (rltune.simulator.conservative). A driver
+chosen job), or is to RESERVE for a whole queue (rltune.simulator.conservative) or to CHECK its invariants
+(rltune.simulator.check), which are programs of their own: whoever needs neither does not compile them. A driver
 answers and calls again. Base policies and placement rules that are compiled in are answered
 here, without leaving the loop. With its scores a driver may set ``status.hold``: nothing of the queue starts until the
 sequence's next event time, at which it is asked again; without effect where none would come, or for a kept head.
@@ -20,28 +21,25 @@ import numpy as np
 
 from rltune.cluster.candidates import classes, count_candidates, room
 from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
-from rltune.kernels import ZERO, inlined, inner_allocating, inner_kernel, kernel
+from rltune.kernels import MINUS_ONE, NO, ZERO, inlined, inner_allocating, inner_kernel, kernel
 from rltune.simulator.backfill import backfill, reserve
-from rltune.simulator.check import check
 from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
 from rltune.simulator.contention import split_loses_s
-from rltune.simulator.queue import OVERDUE, dequeue, enqueue, rank, urgency
+from rltune.simulator.queue import OVERDUE, dequeue, enqueue, goes_first, rank, urgency
 from rltune.simulator.start import end_job, start_job
-from rltune.simulator.state import BEHIND, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, RESERVE, sequence_of
+from rltune.simulator.state import BEHIND, CHECK, DONE, EVENT, PICK, PLACE, PLACED, POOL, RANK, RESERVE, sequence_of
 
 
 @kernel
 def advance_all(nodes, jobs, st):
-    """Advance every sequence that is not waiting for an answer; (sequences asking RANK, asking PLACE, RESERVE)."""
+    """Advance every sequence that is not waiting for an answer; (sequences asking RANK, asking PLACE, RESERVE, CHECK)."""
     options = st.options
-    ranks, places, reserves = 0, 0, 0
+    ranks, places, reserves, checks = 0, 0, 0, 0
     for s in range(st.status.shape[0]):
         seq = sequence_of(st, s)
         status, queue = seq.status, seq.queue
         while status.phase < RANK:
             if status.phase == EVENT:
-                if options.check and status.events > 0:
-                    check(nodes, jobs, seq, options)
                 # where running jobs still slow one another down, the last end counts, not the last start
                 done = status.started == status.n and (options.interference_slowdown == 1.0 or status.running == 0)
                 status.phase = DONE if done else POOL
@@ -52,7 +50,7 @@ def advance_all(nodes, jobs, st):
                     queue[status.queue].dirty = False
                     status.queue += 1
                 if status.queue == queue.shape[0]:
-                    status.phase = EVENT
+                    status.phase = CHECK if options.check else EVENT
                 else:
                     _decide(nodes, jobs, seq, options)
             elif status.phase == PICK:
@@ -86,7 +84,8 @@ def advance_all(nodes, jobs, st):
         ranks += status.phase == RANK
         places += status.phase == PLACE
         reserves += status.phase == RESERVE
-    return ranks, places, reserves
+        checks += status.phase == CHECK
+    return ranks, places, reserves, checks
 
 
 @inlined
@@ -160,14 +159,8 @@ def _best(jobs, seq):
 
 @inlined
 def _before(jobs, seq, at, i, k):
-    """Whether the job in place ``i`` of a ranked queue stands before that in place ``k``."""
-    a, b = seq.waiting[at + i], seq.waiting[at + k]
-    urgent_a, urgent_b = urgency(jobs, seq, a), urgency(jobs, seq, b)
-    if urgent_a != urgent_b:
-        return urgent_a > urgent_b
-    if urgent_a != OVERDUE and seq.score[i] != seq.score[k]:
-        return seq.score[i] < seq.score[k]
-    return a < b
+    """Whether the job in place ``i`` of a ranked queue goes before that in place ``k`` by the scores given."""
+    return goes_first(jobs, seq, seq.waiting[at + i], seq.waiting[at + k], seq.score[i], seq.score[k])
 
 
 @inner_allocating
@@ -245,10 +238,14 @@ def _fit(nodes, jobs, seq, options, job):
     if n > 0:
         return n
     if options.locality < WORTH_IT:
-        return 0 if options.extra == 0 else split(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place)
+        return (
+            0
+            if options.extra == 0
+            else split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, options.extra, seq.place)
+        )
     reserve(nodes, jobs, seq, options, job, ZERO)
     status.may_wait = options.asks_place != NEVER and _in_equal_chunks(jobs, j)
-    n = split(nodes, jobs, seq.free, j, options.rule, AS_MANY, seq.place)
+    n = split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, AS_MANY, seq.place)
     if n > 0 and (
         status.may_wait or split_loses_s(nodes, jobs, options, j, seq.place[0].node, n) < status.reserved - status.now
     ):
@@ -282,7 +279,7 @@ def _reserve_sooner(nodes, jobs, seq, options, job):
 def _candidates(nodes, jobs, seq, job):
     j = seq.status.first + job
     table = room(nodes)
-    k = classes(nodes, jobs.row[j].pool, seq.free, False, table)
+    k = classes(nodes, jobs.row[j].pool, seq.free, NO, table)
     return count_candidates(nodes, jobs, j, table, k)
 
 

@@ -6,7 +6,7 @@ from here on the same engine, observation and placement go to work on them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,19 +14,18 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, change, take
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, EXCLUSIVE, find
-from rltune.kernels import ONE, ZERO, allocating, inner_allocating, kernel
+from rltune.kernels import ONE, ZERO, allocating, inner_allocating, kernel, record
 from rltune.simulator.batch import Placer, Run
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.queue import enqueue
 from rltune.simulator.start import start_job
 from rltune.simulator.state import MAX_VISIBLE, POOL, sequence_of
 
-ROOM = np.dtype([("gpus", np.int64), ("cpu", np.int64), ("mem", np.int64)])
+ROOM = record(int64="gpus cpu mem")
 """What is free on a node: GPUs, thousandths of a CPU, MB."""
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What is found at one time; R jobs running, all others of Jobs queued or yet to come."""
 
     now_s: float
@@ -61,25 +60,14 @@ def resume(
     """
     _check(jobs, layout, found)
     everyone = np.array([len(jobs.row)])
-    run = Run(jobs, layout, np.array([0]), everyone, scheduler, placer, MAX_VISIBLE if asks else None, track=True)
+    run = Run(jobs, layout, np.array([0]), everyone, scheduler, placer, MAX_VISIBLE if asks else None)
     state = run.state
     widest = int(np.diff(found.offsets).max(initial=0))
     if widest > state.place.shape[1]:  # jobs found on more nodes than the scheduler would use
         state = state._replace(place=np.zeros((1, widest), CHUNK))
     state = state._replace(chunk=np.zeros((1, state.chunk.shape[1] + len(found.chunks)), CHUNK))
     run.state = state
-    _resume(
-        layout.nodes,
-        jobs,
-        state,
-        found.start_s,
-        found.end_s,
-        found.offsets,
-        found.chunks,
-        found.free,
-        found.now_s,
-        found.queued,
-    )
+    _resume(layout.nodes, jobs, state, found)
     return run
 
 
@@ -105,21 +93,22 @@ def _check(jobs: Jobs, layout: Layout, found: Found) -> None:
 
 
 @kernel
-def _resume(nodes, jobs, st, start_s, end_s, offsets, chunks, free, now_s, queued):
+def _resume(nodes, jobs, st, found):
     seq = sequence_of(st, 0)
-    status, running = seq.status, start_s.shape[0]
+    status, running = seq.status, found.start_s.shape[0]
     for r in range(running):
-        n = offsets[r + 1] - offsets[r]
+        n = found.offsets[r + 1] - found.offsets[r]
         for c in range(n):
-            seq.place[c].node, seq.place[c].gpus = chunks[offsets[r] + c].node, chunks[offsets[r] + c].gpus
-        status.now = start_s[r]
+            chunk = found.chunks[found.offsets[r] + c]
+            seq.place[c].node, seq.place[c].gpus = chunk.node, chunk.gpus
+        status.now = found.start_s[r]
         start_job(nodes, jobs, seq, st.options, r, n)
-    _end_at(seq, end_s)
+    _end_at(seq, found.end_s)
     for m in range(nodes.row.shape[0]):
-        here = seq.free.row[m]
-        change(nodes, seq.free, m, free[m].gpus - here.gpus, free[m].cpu - here.cpu, free[m].mem - here.mem)
-    status.now, status.arrived, status.events = now_s, running + queued, 1
-    for job in range(running, running + queued):
+        free, here = found.free[m], seq.free.row[m]
+        change(nodes, seq.free, m, free.gpus - here.gpus, free.cpu - here.cpu, free.mem - here.mem)
+    status.now, status.arrived, status.events = found.now_s, running + found.queued, 1
+    for job in range(running, running + found.queued):
         q = 0 if st.options.sticky_head else jobs.row[job].pool
         enqueue(nodes, jobs, seq, q, st.options, job)
         seq.queue[q].dirty = True

@@ -24,7 +24,7 @@ def bars(job_table: pd.DataFrame, chunk_table: pd.DataFrame, nodes: Nodes) -> pd
     split over several rows; no GPU has two jobs at a time. Raises ValueError as `one_sequence`, and when the tables ask
     for more GPUs than a node has.
     """
-    row = one_sequence(job_table, chunk_table, nodes)
+    row = one_sequence(job_table, chunk_table)
     node, gpus = chunk_table["node"].to_numpy(np.int64), chunk_table["gpus"].to_numpy(np.int64)
     job = chunk_table["job"].to_numpy(np.int64)
     start, end = (job_table[c].to_numpy(np.float64)[row] for c in ("start_s", "end_s"))

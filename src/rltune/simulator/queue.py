@@ -49,15 +49,21 @@ def urgency(jobs, seq, job):
     return OVERDUE if seq.status.now > seq.run[job].latest else 0
 
 
-@inlined
-def before(jobs, seq, a, b):
-    """Whether job ``a`` stands before job ``b``."""
+@inner_kernel
+def goes_first(jobs, seq, a, b, score_a, score_b):
+    """Whether job ``a`` goes before job ``b``, with these scores."""
     urgent_a, urgent_b = urgency(jobs, seq, a), urgency(jobs, seq, b)
     if urgent_a != urgent_b:
         return urgent_a > urgent_b
-    if urgent_a != OVERDUE and seq.run[a].key != seq.run[b].key:
-        return seq.run[a].key < seq.run[b].key
+    if urgent_a != OVERDUE and score_a != score_b:
+        return score_a < score_b
     return a < b
+
+
+@inlined
+def before(jobs, seq, a, b):
+    """Whether job ``a`` goes before job ``b`` by the base policy."""
+    return goes_first(jobs, seq, a, b, seq.run[a].key, seq.run[b].key)
 
 
 @inner_kernel

@@ -22,7 +22,7 @@ def start_job(nodes, jobs, seq, options, job, n):
         seq.chunk[run.at + c].node = seq.place[c].node
         seq.chunk[run.at + c].gpus = seq.place[c].gpus
     seq.status.chunks += n
-    slowdown = slowdown_on(nodes, jobs, seq, options, j, seq.place, n)
+    slowdown = slowdown_on(nodes, jobs, seq, options, j, seq.place, ZERO, n, ZERO)
     run.start = now
     run.end = now + own_run_s(nodes, jobs, j, seq.place[0].node) * slowdown
     push(seq.heap, seq.status.running, run.end, job)

@@ -10,72 +10,42 @@ import numpy as np
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, Free, all_free
 from rltune.cluster.layout import Nodes
-from rltune.kernels import inlined
+from rltune.kernels import inlined, record
 from rltune.policies import FIRST_FAIR
-from rltune.simulator.config import Options
+from rltune.simulator.config import EXTERNAL, Options
 
-# What a sequence is doing; from RANK on the driver's turn: RANK and PLACE are questions to it.
-EVENT, POOL, PICK, PLACED, BEHIND, RANK, PLACE, RESERVE, DONE = range(9)
+# What a sequence is doing; from RANK on the driver's turn: RANK and PLACE are questions to it, RESERVE and CHECK programs to run.
+EVENT, POOL, PICK, PLACED, BEHIND, RANK, PLACE, RESERVE, CHECK, DONE = range(10)
 
 MAX_VISIBLE = 256
 """Jobs an agent sees of a queue (paper §3.2, MAX_QUEUE_SIZE); the rest keep the base policy's order behind them."""
 
-
-def _record(**fields: type) -> np.dtype:
-    return np.dtype(list(fields.items()), align=True)
-
-
-_i, _f, _b = np.int64, np.float64, np.bool_
-
-STATUS = _record(
-    first=_i,
-    n=_i,
-    phase=_i,
-    now=_f,
-    arrived=_i,
-    started=_i,
-    running=_i,
-    chunks=_i,
-    queue=_i,
-    head=_i,
-    queued=_i,
-    visible=_i,
-    picked=_i,
-    chosen=_i,
-    place_len=_i,
-    split=_b,
-    may_wait=_b,
-    decisions=_i,
-    choices=_i,
-    queue_sum=_i,
-    cut=_i,
-    asked_place=_i,
-    events=_i,
-    scored=_b,
-    hold=_b,
-    reserved=_f,
-    shadowed=_i,
+STATUS = record(
+    int64="first n phase arrived started running chunks queue head queued visible picked chosen place_len decisions choices "
+    "queue_sum cut asked_place events shadowed",
+    float64="now reserved",
+    bool="split may_wait scored hold",
 )
-"""A sequence: its first job and its jobs; phase; event time, s since the trace's t0; jobs arrived, started and running;
-chunks written; the queue being decided; the job committed to (sticky_head), −1 for none; jobs in that queue, how many
-of the first a ranking covers, place of the picked one, the job PLACE asks about, chunks of the answer (0: it waits),
-whether these are a split, whether it may wait. Counts of a run: decisions, those between two jobs or more, jobs queued
-at each, those that hid jobs, PLACE questions, event times. Whether the ranking came from the driver, and said that
-nothing is to start now; a head's reserved start, and the nodes of its shadow allocation."""
-QUEUE = _record(at=_i, len=_i, sla=_i, ranked=_b, dirty=_b)
+"""A sequence: its first job and its jobs; phase; jobs arrived, started and running; chunks written; the queue being decided; the
+job committed to (sticky_head), −1 for none; jobs in that queue, how many of the first a ranking covers, place of the picked
+one, the job PLACE asks about, chunks of the answer (0: it waits). Counts of a run: decisions, those between two jobs or more,
+jobs queued at each, those that hid jobs, PLACE questions, event times. The nodes of a head's shadow allocation. Event time, s
+since the trace's t0; a head's reserved start. Whether the answer is a split, and may be to wait; whether the ranking came from
+the driver, and said that nothing is to start now."""
+QUEUE = record(int64="at len sla", bool="ranked dirty")
 """A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
 order is that of this event time; whether there is an event for it."""
-RUN = _record(key=_f, latest=_f, start=_f, end=_f, due=_f, slowdown=_f, since=_f, done_s=_f, at=_i, len=_i, late=_b)
+RUN = record(float64="key latest start end due slowdown since done_s", int64="at len", bool="late")
 """A job: score under the base policy; when it is past its maximum wait; start (NaN before), true end, end by its estimate; where co-located jobs slow each other down,
 how many times as long it runs as by itself, since when, and what of its run time was done then; its chunks; whether it
 runs past its estimate."""
-HEAP = _record(end=_f, job=_i)
-ENDS = _record(due_at=_i, due_len=_i, late_at=_i, late_len=_i)
+HEAP = record(float64="end", int64="job")
+ENDS = record(int64="due_at due_len late_at late_len")
 """A pool's stretches in ``due`` and ``late``."""
-SHARE = _record(used=_f, at=_f, using=_i, known=_i)
+SHARE = record(float64="used at", int64="using known")
 """An account: decayed GPU-seconds used until ``at``, GPUs in use since; 1 once it has submitted a job (of all in one:
 how many have)."""
-SHADOW = _record(node=_i, gpus=_i, cpu=_i, mem=_i, held_gpus=_i, held_cpu=_i, held_mem=_i)
+SHADOW = record(int64="node gpus cpu mem held_gpus held_cpu held_mem")
 """A node of a head's shadow allocation: what is spare there at its reserved start; what is held back now."""
 
 
@@ -203,7 +173,7 @@ def new_state(
     before = np.concatenate([[0], np.cumsum(chunks)])
     widest, room = int((before[first + n] - before[first]).max()), int(chunks.max())
     accounts = int(jobs.account.max()) + 2 if options.base >= FIRST_FAIR else 0
-    by_end = most if options.tracks else 0
+    by_end, ranked = most if options.tracks else 0, most if options.order == EXTERNAL else 0
     return State(
         options,
         status,
@@ -217,10 +187,10 @@ def new_state(
         np.zeros((s, by_end), np.int64),
         np.zeros((s, by_end), np.int64),
         np.zeros((s, accounts), SHARE),
-        np.zeros((s, most if options.asks else 0)),
+        np.zeros((s, ranked)),
         np.zeros((s, room), CHUNK),
         np.full((s, top), -1, np.int64),
-        np.zeros((s, most if options.asks else 0), np.int64),
+        np.zeros((s, ranked), np.int64),
         np.zeros(room, SHADOW),
         np.zeros(by_end, np.int64),
         np.zeros((2, int(jobs.row["shape"].max()) + 2), np.int64),

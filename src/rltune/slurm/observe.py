@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -141,7 +141,7 @@ def observe(
         left |= {job.id: IN_USE for job, fit_ in zip(ranked, fits, strict=True) if not fit_}
         ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
         arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))
-        found = replace(found, queued=len(ranked))
+        found = found._replace(queued=len(ranked))
     return View(now_s, t0_s, cluster, arrays, found, tuple(running), tuple(ranked), left, tuple(faults))
 
 

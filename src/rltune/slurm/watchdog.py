@@ -116,7 +116,7 @@ class Shadow:
                 rows.row["run_s"][first + k] = max(self._end_s[job] - self._start_s[job], 1.0)
         ends = np.array([self._end_s.get(job, end + begin.t0_s) for job, end in zip(begin.running, begin.found.end_s)])
         ends = np.maximum(ends - begin.t0_s, begin.found.now_s + 1.0)
-        found = replace(begin.found, end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
+        found = begin.found._replace(end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
         backfill = "easy" if len(rows.row) > MOST_RESERVED else "conservative"
         run = resume(rows, begin.layout, found, SchedulerConfig(self.rules.policy, backfill))
         run.advance()
@@ -146,7 +146,7 @@ class Shadow:
     def _could_start(self, rows: Jobs) -> np.ndarray:
         """Which of the jobs after the running ones [Q] bool could start on the initial nodes."""
         begin, first = self.begin, len(self._running)
-        everyone = replace(begin.found, queued=len(rows.row) - first)
+        everyone = begin.found._replace(queued=len(rows.row) - first)
         at_once = Jobs(rows.row.copy(), rows.cut)
         at_once.row["submit_s"][first:] = np.minimum(at_once.row["submit_s"][first:], begin.found.now_s)
         return could_start(resume(at_once, begin.layout, everyone, SchedulerConfig("fifo")), begin.layout, everyone)
