@@ -18,7 +18,7 @@ from rltune.config.max_wait import DEFAULT as MAX_WAIT_H
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import Contender, contender_of, run, scheduler_used
-from rltune.evaluation.groups import LARGE, SIZES, size_class
+from rltune.evaluation.groups import LARGE, SIZES, by_group, size_class
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import (
     BOUNDED,
@@ -28,7 +28,6 @@ from rltune.evaluation.studies.hours_waited import (
     RLTUNE,
     USERS,
     days_needed,
-    in_groups,
     user_groups,
     with_longer,
 )
@@ -262,14 +261,15 @@ class WhatIfStudy:
         return found.assign(at=found["block"].map(begins.groupby(level=0).first()))
 
     def groups(self, jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
-        """By user group and by size: grouping, and the columns of in_groups and with_longer, over all seeds.
+        """By user group and by size: grouping, and the columns of by_group and with_longer, over all seeds.
 
         A grouping is left out if no job's group is known.
         """
         frames, jobs = [], jobs[jobs["scheduler"] != BOUNDED]
         for grouping, order in GROUPINGS.items():
             if len(known := jobs[jobs[grouping].notna()]):
-                found = in_groups(known, grouping, intervals).assign(grouping=grouping)
+                known = known.assign(window=known["block"], group=known[grouping])
+                found = by_group(known, CURRENT, intervals, longer=True).assign(grouping=grouping)
                 rank = {name: i for i, name in enumerate(order)}
                 frames.append(found.sort_values("group", key=lambda g, rank=rank: g.map(rank), kind="stable"))
         return with_longer(pd.concat(frames, ignore_index=True), intervals)

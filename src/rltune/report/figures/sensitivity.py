@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from rltune.evaluation.compare import compare
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common, style
 from rltune.report.artefact import Artefact
@@ -48,7 +49,7 @@ def sensitivity(
             each = [where(windows, cell=name) for name in seeds["cell"]]
             pairs = of_the_same_seed(eight, seeds)
             for n in common.lengths(each[0]):
-                found = common.compared(by, each, metric, n, {"role": "rltune"}, {"role": "base"})
+                found = compare(each, metric, n, {"role": "rltune"}, {"role": "base"}, by)
                 row = {
                     "group": number,
                     **common.about(seeds),
@@ -59,7 +60,7 @@ def sensitivity(
                     **dict.fromkeys(("eight_over", "eight_over_low", "eight_over_high"), common.NAN),
                 }
                 if features != EIGHT and len(pairs):
-                    over = common.compared(by, side_by_side(windows, pairs), metric, n, OURS, OTHER)
+                    over = compare(side_by_side(windows, pairs), metric, n, OURS, OTHER, by)
                     row |= common.gain("eight_over", over, prefix="eight_over_")
                 rows.append(row)
     frame = common.best_measured(pd.DataFrame(rows)).sort_values(["group", "count", "features"], ignore_index=True)

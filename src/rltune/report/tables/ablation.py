@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.cells import AXES
+from rltune.evaluation.compare import compare
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
 from rltune.report.artefact import Artefact
@@ -101,7 +102,7 @@ def _row(
     cell = variant.iloc[0]
     metric = main_part(cell["metric"])
     each = [where(windows, cell=name) for name in variant["cell"]]
-    base = common.compared(by, each, metric, n, {"role": "rltune"}, {"role": "base"})
+    base = compare(each, metric, n, {"role": "rltune"}, {"role": "base"}, by)
     row: dict[str, Any] = {
         **common.about(variant),
         "measure": metric,
@@ -119,7 +120,7 @@ def _row(
     pairs = of_the_same_seed(pro, variant)
     if cell["cell"] in set(pro["cell"]) or pairs.empty:
         return row
-    over = common.compared(by, side_by_side(windows, pairs), metric, n, OURS, OTHER)
+    over = compare(side_by_side(windows, pairs), metric, n, OURS, OTHER, by)
     row |= common.gain("pro_over", over, prefix="pro_over_")
     entry = paper.find("fig10", *figure_key(cell)) if {k: cell[k] for k in PARTS} == common.NAIVE_PAPER else None
     if entry is not None and cell["backfill"] == "none":

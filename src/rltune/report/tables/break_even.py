@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.evaluation.compare import Comparison, strong_baseline
+from rltune.evaluation.compare import Comparison, compare, strong_baseline
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, about, best_measured, compared, where
+from rltune.report.common import NAN, about, best_measured, where
 from rltune.report.style import scheduler_title
 
 AGENT = {"role": "rltune"}
@@ -39,7 +39,7 @@ def break_even(
         daily = jobs_per_day[cell["cell"]]
         for n in sorted(own["sequence_jobs"].unique().tolist()):
             mine = where(own, sequence_jobs=n)
-            base = compared(by, own, "wait", n, AGENT, {"role": "base"})
+            base = compare(own, "wait", n, AGENT, {"role": "base"}, by)
             row = {
                 **about(cell),
                 "sequence_jobs": n,
@@ -51,7 +51,7 @@ def break_even(
             }
             if (mine["role"] == "baseline").any():
                 best = strong_baseline(own, "wait", n)
-                row |= _saved("over_strong", compared(by, own, "wait", n, AGENT, best), daily)
+                row |= _saved("over_strong", compare(own, "wait", n, AGENT, best, by), daily)
                 row["strong"] = scheduler_title(best["policy"], best["backfill"])
             rows.append(row)
     frame = best_measured(pd.DataFrame(rows)).reset_index(drop=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.config.cells import AXES
-from rltune.evaluation.compare import SPAN, Comparison, picked_baseline, strong_baseline
+from rltune.evaluation.compare import SPAN, Comparison, compare, picked_baseline, strong_baseline
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
 from rltune.report.artefact import Artefact
@@ -76,7 +76,7 @@ def _row(
     roles = set(where(each[0], sequence_jobs=n)["role"])
 
     def against(theirs: Mapping[str, Any], metric: str = metric) -> Comparison:
-        return common.compared(by, each, metric, n, AGENT, theirs)
+        return compare(each, metric, n, AGENT, theirs, by)
 
     base = against({"role": "base"})
     entry = _printed(cell, study, paper)

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.comparisons import for_metric
+from rltune.evaluation.compare import compare
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
 from rltune.report.artefact import Artefact
@@ -73,7 +74,7 @@ def opponent_row(
     ``windows``: a table, or one per training seed; ``ours`` and ``theirs`` are values of the column ``who``; ``paper``:
     its figures of theirs and ours, NaN for none.
     """
-    found = common.compared(by, windows, metric, n, {"who": ours}, {"who": theirs})
+    found = compare(windows, metric, n, {"who": ours}, {"who": theirs}, by)
     return {
         "measure": METRICS[metric],
         **{k: getattr(found, k) for k in ("p", "seeds", "theirs_mean", "ours_mean")},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.evaluation.compare import select
+from rltune.evaluation.compare import compare, select
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
 from rltune.report.artefact import Artefact, Column
@@ -69,7 +69,7 @@ def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], 
     for own, also in ALSO.items():
         which = {"role": also, **other} if other else {"role": own}
         found = select(windows, n, which)
-        c = common.compared(by, windows, "wait", n, which, {"role": own}) if other else None
+        c = compare(windows, "wait", n, which, {"role": own}, by) if other else None
         row |= {
             "windows": len(found),
             f"{own}_mean": found["wait_s"].mean(),
