@@ -9,7 +9,7 @@ from rltune.report import style
 from rltune.report.artefact import Artefact
 from rltune.report.artefacts import describe
 from rltune.report.common import distinct_names, schedulers, where
-from rltune.report.figures.curves import HOW_TO_READ, curves, draw
+from rltune.report.figures.training import HOW_TO_READ, curves, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.ablation import PARTS, paper_ref, variant_title, with_variants
