@@ -103,7 +103,7 @@ def holm_note(
 
 def seeds_note(frame: pd.DataFrame) -> str:
     """Whether the intervals cover training seeds."""
-    if not len(frame) or frame["seeds"].max() == 1:
+    if not len(frame) or "seeds" not in frame or frame["seeds"].max() == 1:
         return "One training seed per row: the intervals cover windows only; another training seed would change the values."
     single = int((frame["seeds"] == 1).sum())
     note = "For settings trained with several seeds, means are over seeds and the interval resamples seeds and windows."

@@ -126,6 +126,11 @@ class PaperResults(Block):
             raise ConfigError(f"{FILE}: {artefact}.{name} is not a number but {entry.text!r}")
         return entry.value
 
+    def number(self, artefact: str, *key: object) -> float:
+        """The printed number, NaN where the paper has none. Raises ConfigError as `find` does."""
+        entry = self.find(artefact, *key)
+        return float("nan") if entry is None or entry.value is None else entry.value
+
     def where(self, artefact: str, *key: object) -> str:
         """Section or table a figure is printed in. Raises ConfigError as `value` does."""
         entry = self.find(artefact, *key)

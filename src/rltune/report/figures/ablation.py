@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import distinct_names, schedulers, where
 from rltune.report.figures.training import HOW_TO_READ, curves, draw
@@ -18,7 +18,7 @@ COLOUR = {"naive": style.ORANGE, "naive, whole nodes": style.VERMILION, "pro": s
 BETWEEN = (style.SKY, style.PURPLE, style.MUTED)
 
 
-def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
+def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Improvement over base with intervals: a panel a window length, a row a setting and variant.
 
     ``variants`` is the frame of `tables.ablation`, which is also this figure's, with `setting`, what a group is called.
@@ -39,9 +39,7 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.
     return artefact, frame, _draw(frame)
 
 
-def ablation_training(
-    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def ablation_training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Training curves of the variants that `tables.ablation` compares: a panel a setting, a line a variant.
 
     The frame has one row an epoch, as `figures.training`'s. Raises ValueError when no setting has two variants.

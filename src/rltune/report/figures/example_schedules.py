@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.figures.gantt import gantt
 from rltune.report.format import show
@@ -18,7 +17,7 @@ from rltune.report.tables.example_schedules import MADE_BY, MINUTE_S, PLACEMENT_
 
 def schedule(
     bars: pd.DataFrame, facts: pd.Series, node_gpus: Sequence[int], how: Mapping[str, object], paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+) -> Drawing:
     """One of the four. ``bars`` as rltune.report.figures.gantt draws them; ``facts``: a row of
     rltune.report.tables.example_schedules's, whose ``figure`` is the id; ``how``: as its how_made."""
     name, nodes = facts["figure"], PLACEMENT_TITLE[facts["placement"]]

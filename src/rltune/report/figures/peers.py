@@ -13,7 +13,7 @@ from matplotlib.ticker import EngFormatter
 from rltune.evaluation.compare import compare
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common, style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import distinct_names, where
 from rltune.report.format import show
@@ -29,9 +29,7 @@ POINTS = 201
 """Of each curve, evenly spaced shares of the jobs."""
 
 
-def fig17(
-    cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig17(cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Distribution of JCT, a panel a cell, a curve a scheduler; means as lines down and in words.
 
     ``jobs``: cell, who (rltune | qssf), jct_s. ``comparisons``: as for the table fig17-numbers. The frame has one row a
@@ -99,7 +97,7 @@ def sensitivity(
     widths: Mapping[str, int],
     paper: PaperResults,
     by: Intervals,
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+) -> Drawing:
     """Improvement over the base policy by feature set, with interval; a panel a group, a row a set.
 
     ``groups``: names of cells that differ in their features and seeds only (rltune.config.comparisons.by_features);
@@ -149,7 +147,6 @@ def sensitivity(
         without=["features", "seed"],
         n=frame["sequence_jobs"].max(),
         statement={"where": paper.where("sensitivity", "statement"), "text": entry.text} if entry else None,
-        seeds=common.seeds_note(frame),
     )
     return (
         artefact,

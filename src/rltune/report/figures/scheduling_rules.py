@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import policy_title, schedulers, where
 from rltune.report.format import show
@@ -28,7 +28,7 @@ OTHERS = (style.PURPLE, style.SKY, style.GREEN, style.INK)
 DRAWN = "workload data sequence_jobs windows who policy reference step wait_s before_s less less_low less_high".split()
 
 
-def scheduling_rules(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
+def scheduling_rules(numbers: pd.DataFrame) -> Drawing:
     """A panel a workload: the reference order's mean wait by step as a waterfall, the first agent, and other orders as
     marks.
 
@@ -95,7 +95,7 @@ HEADROOM = {
 """What is looked at: its name, mark and colour."""
 
 
-def headroom(numbers: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.DataFrame, Figure]:
+def headroom(numbers: pd.DataFrame, confidence: float) -> Drawing:
     """A panel per workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries gives
     it, which is also the frame, with `title` (the heuristic)."""
     frame = numbers.assign(title=pd.Series(schedulers(numbers), numbers.index).where(numbers["policy"] != "", ""))
@@ -140,7 +140,7 @@ LINEAR_BELOW_S = 10.0
 """Where some hardly wait, the axis of waits is logarithmic above this and linear below."""
 
 
-def fairness(sizes: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
+def fairness(sizes: pd.DataFrame) -> Drawing:
     """Mean wait on the left and mean bounded slowdown on the right by class of job size: a row of panels a workload.
 
     ``sizes``: workload, data, sequence_jobs, policy, backfill and the columns of rltune.evaluation.groups.by_group by
@@ -183,7 +183,7 @@ LOAD_LOOKS = {"slice": ("s", style.ORANGE, 6, "left"), "balanced": ("o", style.B
 """Mark and colour of a load, and where the number stands beside the mark."""
 
 
-def loads_compared(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
+def loads_compared(numbers: pd.DataFrame) -> Drawing:
     """A panel a workload: mean wait of each scheduler on the slice and on the balanced cluster.
 
     ``numbers``: the frame of `tables.loads_compared`; the frame has its rows that are drawn: orders of SHOWN, the best

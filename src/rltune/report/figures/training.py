@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rltune.metrics import METRICS
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe, entry_of
 from rltune.report.common import SETTING_TITLE, policy_title, proper, varying, where
 from rltune.report.paper import PaperResults
@@ -100,9 +100,7 @@ def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Ma
 METRIC_NOUN = {study.metric: study.noun for study in STUDIES}
 
 
-def training(
-    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, name: str
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, name: str) -> Drawing:
     """Training curves of RLTune proper in a figure of `studies.CURVES`: a panel a metric × base policy × setting, a line
     a cell.
 

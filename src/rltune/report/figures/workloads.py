@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.format import show
@@ -21,7 +21,7 @@ LEAST_WAIT_S = 1.0
 """Shorter mean waits are drawn here, since the axis is logarithmic."""
 
 
-def fig5(statistics: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig5(statistics: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Mean run time and allocated resources against mean wait: a point a trace, ours and the paper's.
 
     ``statistics`` as for Table 2. The frame has one row a point: trace, type, data, row (ours | paper), avg_wait_s,
@@ -85,7 +85,7 @@ def _draw_fig5(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     return figure
 
 
-def fig6(batches: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig6(batches: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Jobs above the median wait, and all waits together, in consecutive batches: a pair of panels a trace.
 
     ``batches``: trace, data, wait_is and the columns of rltune.traces.statistics_shape.batches. Raises ValueError when
@@ -124,7 +124,7 @@ def _draw_fig6(batches: pd.DataFrame, colours: dict[str, str]) -> Figure:
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-def arrivals(frame: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
+def arrivals(frame: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Arrivals by hour of the day and day of the week, relative to each trace's mean.
 
     ``frame``: trace, data, busiest and the columns of rltune.traces.statistics_shape.arrivals.
@@ -166,9 +166,7 @@ def _draw_arrivals(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
 TICKS_S = {1: "1 s", 60: "1 min", 3600: "1 h", 86_400: "1 d", 30 * 86_400: "30 d"}
 
 
-def distributions(
-    run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def distributions(run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Shares of jobs and of work that jobs of at most a run time, or of at most a size, have.
 
     ``run_times`` and ``sizes``: trace, data, type and the columns of the functions of those names in

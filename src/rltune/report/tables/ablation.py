@@ -10,7 +10,7 @@ from rltune.config.cells import AXES
 from rltune.evaluation.compare import compare
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.format import NBSP, show
@@ -34,9 +34,7 @@ def variant_title(features: str, placement: str) -> str:
     return titles.get((features, placement), f"{features} + {placement.replace('_', '-')}")
 
 
-def ablation(
-    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> tuple[Artefact, pd.DataFrame]:
+def ablation(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
     """One row per variant × window length, for every setting that has pro and at least one other variant.
 
     Agents are compared in the metric they were trained for (`measure`; of a mix, its heaviest part). Each row has the
@@ -73,11 +71,7 @@ def ablation(
         form=study.format if study else "number",
         less=less,
         over=f"Pro’s {less[0].lower()}{less[1:]}",
-        settings=common.setting_columns(used, without=(*PARTS, "seed", "metric")) if len(used) else {},
-        has_choice=len(frame) and frame["choice"].any(),
-        has_paper=len(frame) and (frame["paper_says"] != "").any(),
-        has_verdict=len(frame) and (frame["verdict"] != "").any(),
-        seeds=common.seeds_note(frame),
+        settings=common.setting_columns(used, without=(*PARTS, "seed", "metric")),
         holm=common.holm_note(frame, TESTED, "of pro over another variant", by.confidence, by.bootstrap),
     ), frame
 

@@ -12,7 +12,7 @@ from rltune.config.cells import AXES
 from rltune.evaluation.compare import SPAN, Comparison, compare, picked_baseline, strong_baseline
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.format import NBSP, from_to, show
@@ -33,7 +33,7 @@ def comparison(
     paper: PaperResults,
     study: Study,
     by: Intervals,
-) -> tuple[Artefact, pd.DataFrame]:
+) -> Table:
     """One row per setting × window length of a study: base, agent, improvement with interval, paper, verdict, opponents.
 
     ``cells`` and ``windows`` as `report.read` gives them; used are the cells of the study (`report.studies`), of these
@@ -61,9 +61,6 @@ def comparison(
         study=study,
         levels=_levels(paper) if study == UTILISATION else "",
         heuristics=heuristics,
-        several=len(frame) and frame["seeds"].max() > 1,
-        has_choice=len(frame) and frame["choice"].any(),
-        seeds=common.seeds_note(frame),
         holm=common.holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
         left=left,
     ), frame
@@ -80,6 +77,7 @@ def _row(
 
     base = against({"role": "base"})
     entry = _printed(cell, study, paper)
+    printed = None if entry is None else entry.value
     row: dict[str, Any] = {
         **common.about(group),
         "measure": metric,
@@ -92,9 +90,9 @@ def _row(
         **{k: getattr(base, k) for k in ("seed_low", "seed_high", "worst_tenth_share")},
         "shows": direction(base.low, base.high, base.windows),
         "choice": choices(group, each, n),
-        "paper": common.NAN if entry is None or entry.value is None else entry.value,
+        "paper": common.NAN if printed is None else printed,
         "paper_says": "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " "),
-        "verdict": verdict(None if entry is None else entry.value, base.low, base.high, base.windows),
+        "verdict": verdict(printed, base.low, base.high, base.windows),
     }
     if metric == "utilisation":
         row |= _side("span", over := against({"role": "base"}, SPAN)) | {"span_rltune": over.ours_mean}

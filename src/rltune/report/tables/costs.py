@@ -9,7 +9,7 @@ import pandas as pd
 
 from rltune.evaluation.compare import Comparison, compare, strong_baseline
 from rltune.evaluation.intervals import Intervals
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import NAN, about, best_measured, where
 from rltune.report.format import show
@@ -26,9 +26,7 @@ PRINTED = {
 }
 
 
-def costs(
-    cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame]:
+def costs(cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults) -> Table:
     """One row per cell: seconds of training, decisions and decisions per second, solver calls and outcomes.
 
     Of the placement decisions (`milp_asked`) some are presolved (`milp_presolved`), some cached, the rest call the solver
@@ -77,9 +75,7 @@ def _ratio(amount: float, per: float) -> float:
 PARTS = {"inference": "Observation and network", "placement": "Placement model", "decision": "Whole decision"}
 
 
-def latency(
-    cells: pd.DataFrame, cell: str, decisions: pd.DataFrame, paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame]:
+def latency(cells: pd.DataFrame, cell: str, decisions: pd.DataFrame, paper: PaperResults) -> Table:
     """One row per queue length: median and 95th percentile of each part of a decision in ms, and the paper's figure.
 
     ``decisions``: queue, and inference_s, placement_s and decision_s of each decision (rltune.evaluation.studies.decision_time), of
@@ -87,12 +83,11 @@ def latency(
     """
     rows: list[dict[str, Any]] = []
     for queue, group in decisions.groupby("queue"):
-        entry = paper.find("costs", "decision_s", int(str(queue)))
         row: dict[str, Any] = {"queue": int(str(queue)), "decisions": len(group)}
         for part in PARTS:
             for at, q in (("median", 0.5), ("p95", 0.95)):
                 row[f"{part}_{at}_ms"] = 1000 * group[f"{part}_s"].quantile(q)
-        rows.append({**row, "paper_s": NAN if entry is None or entry.value is None else entry.value})
+        rows.append({**row, "paper_s": paper.number("costs", "decision_s", row["queue"])})
     frame = pd.DataFrame(rows)
     half = {row["queue"]: row for row in rows}
     for ours, column in (("growth", "decision_median_ms"), ("paper_growth", "paper_s")):
@@ -120,7 +115,7 @@ def break_even(
     histories: pd.DataFrame,
     jobs_per_day: Mapping[str, float],
     by: Intervals,
-) -> tuple[Artefact, pd.DataFrame]:
+) -> Table:
     """One row per cell of RLTune trained for wait (if there is none: for anything), at the window length with the most
     windows.
 

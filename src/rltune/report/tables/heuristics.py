@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import lengths, policy_title, setting_columns, where
 
@@ -17,7 +17,7 @@ RULES = {
 """Backfill rules: the table's heading, and an explanation."""
 
 
-def heuristics(cells: pd.DataFrame, windows: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
+def heuristics(cells: pd.DataFrame, windows: pd.DataFrame) -> Table:
     """One row per trace × window length × policy, a column per backfill rule: mean wait in s.
 
     ``cells`` and ``windows`` as `report.read` gives them; baselines are the same for all cells of a trace, cluster,

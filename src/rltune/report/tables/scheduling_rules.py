@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, policy_title, where, with_holm
 from rltune.report.style import scheduler_title
@@ -27,7 +27,7 @@ AGENT = "agent"
 TESTED = {"less_p": "less_holm"}
 
 
-def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.DataFrame]:
+def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> Table:
     """The table `scheduling-rules-numbers`: one row per workload × order × step, and one per agent.
 
     ``rule_steps`` as the evaluation gives it. The frame is the same with `title` (the order, ★ where no other order and
@@ -81,7 +81,7 @@ def _unknown(without: dict[str, list[str]]) -> list[str]:
     return [f"{grouping} is unknown for the jobs of {', '.join(some)}." for grouping, some in without.items() if some]
 
 
-def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: float) -> tuple[Artefact, pd.DataFrame]:
+def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: float) -> Table:
     """The table `fairness-numbers`: one row per workload × grouping × scheduler.
 
     ``unequal``: workload, data, sequence_jobs, grouping, policy, backfill, and the columns of
@@ -93,7 +93,7 @@ def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: f
     return describe("fairness-numbers", frame, **facts), frame
 
 
-def losers(found: pd.DataFrame, without: dict[str, list[str]]) -> tuple[Artefact, pd.DataFrame]:
+def losers(found: pd.DataFrame, without: dict[str, list[str]]) -> Table:
     """The table `fairness-losers`: one row per workload × grouping × group that waits longer in total under RLTune than
     under the base policy, the largest first. ``found``: workload, data, grouping, policy, backfill (the base's) and the
     columns of rltune.evaluation.groups.losers; ``without`` as for `fairness`."""
@@ -106,9 +106,7 @@ RLTUNE = "rltune"
 LOAD_TESTED = {f"{load}_p": f"{load}_holm" for load in LOADS}
 
 
-def loads_compared(
-    loaded: pd.DataFrame, confidence: float, too_short: Sequence[str] = ()
-) -> tuple[Artefact, pd.DataFrame]:
+def loads_compared(loaded: pd.DataFrame, confidence: float, too_short: Sequence[str] = ()) -> Table:
     """The table `loads-compared-numbers`: one row per workload × scheduler, both clusters side by side.
 
     ``loaded`` as rltune.evaluation gives it; the frame is the same with `title` (the scheduler, ★ where it is the best

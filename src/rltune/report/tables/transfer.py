@@ -8,7 +8,7 @@ import pandas as pd
 
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.paper import PaperResults
@@ -26,7 +26,7 @@ def policies_of(paper: PaperResults) -> list[str]:
 
 def table7(
     cells: pd.DataFrame, windows: pd.DataFrame, bases: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> tuple[Artefact, pd.DataFrame]:
+) -> Table:
     """One row per agent (its seeds together), a group of columns per base policy B that it is evaluated against.
 
     ``cells`` and ``windows`` as `report.read` gives them, ``bases``: the windows of every base policy. Columns of B:
@@ -88,9 +88,7 @@ def _against(
     }
 
 
-def transfer(
-    cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> tuple[Artefact, pd.DataFrame]:
+def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
     """One row per agent (its seeds together) × workload it was not trained on.
 
     ``cells`` as `report.read` gives them, ``runs``: windows of every agent, base policy and a random order on every
