@@ -14,7 +14,6 @@ from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, SimulationConfig
 from rltune.errors import ConfigError, DataError
-from rltune.evaluation.compare import compare, strong_baseline
 from rltune.evaluation.evaluate import SAMPLE, Evaluation, evaluate, evaluate_baselines, with_baselines
 from rltune.simulator import batch
 from rltune.simulator.config import SchedulerConfig
@@ -127,14 +126,6 @@ def baselines(work: Workload, policies: list[str], localities: tuple[str, ...] =
     return evaluate_baselines(work, run_config(**blocks), localities)
 
 
-def test_baselines_are_run_in_every_locality_asked_for(work):
-    frame = baselines(work, ["fifo", "saf"], localities=("strict", "any"))
-    alone = baselines(work, ["fifo", "saf"])
-    assert set(frame["locality"]) == {"strict", "any"} and len(frame) == 2 * len(alone)
-    strict = frame[frame["locality"] == "strict"].drop(columns="seconds").reset_index(drop=True)
-    pd.testing.assert_frame_equal(strict, alone.drop(columns="seconds"))
-
-
 def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
     """The simulator was given them, and all rows say by which they were made, but for the maximum waits."""
     seen = []
@@ -160,18 +151,6 @@ def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
 def test_an_unknown_baseline_lists_what_exists(work):
     with pytest.raises(ConfigError, match="found nope; allowed: fifo, sjf, saf"):
         baselines(work, ["fifo", "nope"])
-
-
-def test_more_utilisation_is_better(results):
-    windows = results.windows
-    agent, base = ({"role": role} for role in ("rltune", "base"))
-    found = compare(windows, "utilisation", 64, agent, base, bootstrap=200)
-    assert found.improvement == pytest.approx(found.ours_mean / found.theirs_mean - 1)
-    assert found.low <= found.improvement <= found.high
-    rows = windows[(windows["role"] == "baseline") & (windows["sequence_jobs"] == 64)]
-    means = rows.groupby(["policy", "backfill", "placement"])["utilisation"].mean()
-    best = strong_baseline(windows, "utilisation", 64)
-    assert means[best["policy"], best["backfill"], best["placement"]] == means.max() > means.min()
 
 
 def test_calibrated_estimates_of_the_agent_change_nobody_else(work):

@@ -66,14 +66,6 @@ def test_traces_without_users_are_named(made: Made) -> None:
     assert frame["title"].drop_duplicates().tolist() == ["Base: FIFO", "Best heuristic: SAF", "RLTune"]
 
 
-def test_the_largest_jobs_are_shown_to_lose(made: Made) -> None:
-    frame = made.there["fairness-losers"].frame
-    lost = frame[(frame["workload"] == "Philly") & (frame["grouping"] == "job size")]
-    assert lost["group"].tolist() == ["over 8"] and lost["more_h"].item() == pytest.approx(12 * 300 / 3600)
-    sizes = made.there["fairness"].frame
-    assert sizes["group"].drop_duplicates().tolist() == ["1", "2–4", "5–8", "over 8"]
-
-
 def test_slice_and_balanced_cluster_side_by_side(made: Made) -> None:
     frame = made.there["loads-compared-numbers"].frame.set_index("title")
     assert list(frame.index) == ["FIFO", "SAF + EASY ★ ☆", "RLTune, trained on the slice"]

@@ -27,16 +27,12 @@ def three_digits(value: float) -> str:
     return f"{value:.{min(digits, 9)}e}" if abs(value) < 1e-6 else f"{value:,.{digits}f}"
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}{NBSP}%"
-
-
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
     "int": lambda v: f"{round(float(v)):,}",
     "number": lambda v: three_digits(float(v)),
     "seconds": lambda v: f"{float(v):,.0f}" if abs(float(v)) >= 100 else three_digits(float(v)),
-    "percent": lambda v: _percent(float(v)),
+    "percent": lambda v: f"{100 * float(v):.1f}{NBSP}%",
     "printed": lambda v: f"{float(v):g}",
     "p": lambda v: "< 0.001" if float(v) < 0.001 else f"{float(v):.3f}",
     "plain-int": lambda v: str(round(float(v))),

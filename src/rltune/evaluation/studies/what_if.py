@@ -117,14 +117,13 @@ class WhatIfStudy:
             yield Entry(scheduler, "current" if scheduler == CURRENT else "rule", 0, contender, self.workload, given)
         qssf = self._rule(Rule(policy="saf", backfill="easy"))
         yield Entry(QSSF, "qssf", 0, qssf, self.predicted, settings.QSSF_ESTIMATE)
+        names = [given if jobs is self.workload.jobs else f"{given}, as calibrated" for _, jobs in self._chosen]
         if self.configuration == CONFIGURATION:
-            for cell, (scheduler, jobs) in zip(self.cells, self._chosen, strict=True):
-                name = given if jobs is self.workload.jobs else f"{given}, as calibrated"
+            for cell, (scheduler, jobs), name in zip(self.cells, self._chosen, names, strict=True):
                 workload = replace(self.workload, jobs=jobs)
                 contender = Contender(scheduler, lookahead=self.run.config.lookahead)
                 yield Entry(CONFIGURATION, "configuration", cell.seed, contender, workload, name)
-        for cell, agent, (_, jobs) in zip(self.cells, self.agents, self._chosen, strict=True):
-            name = given if jobs is self.workload.jobs else f"{given}, as calibrated"
+        for cell, agent, name in zip(self.cells, self.agents, names, strict=True):
             yield Entry(RLTUNE, "rltune", cell.seed, agent, self.workload, name)
             if agent.scheduler.max_wait_h != MAX_WAIT_H:
                 bounded = replace(agent, scheduler=replace(agent.scheduler, max_wait_h=MAX_WAIT_H))

@@ -77,7 +77,7 @@ def _row(
 
     base = against({"role": "base"})
     entry = _printed(cell, study, paper)
-    printed = None if entry is None else entry.value
+    printed = common.NAN if entry is None or entry.value is None else entry.value
     row: dict[str, Any] = {
         **common.about(group),
         "measure": metric,
@@ -90,7 +90,7 @@ def _row(
         **{k: getattr(base, k) for k in ("seed_low", "seed_high", "worst_tenth_share")},
         "shows": direction(base.low, base.high, base.windows),
         "choice": choices(group, each, n),
-        "paper": common.NAN if printed is None else printed,
+        "paper": printed,
         "paper_says": "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " "),
         "verdict": verdict(printed, base.low, base.high, base.windows),
     }

@@ -90,7 +90,7 @@ def evaluated(
         "paper_theirs": paper_theirs,
         "paper_ours": common.NAN if pd.isna(paper_theirs) else paper_ours,
         "paper_improvement": claimed,
-        "verdict": verdict(None if pd.isna(claimed) else claimed, low, high, windows),
+        "verdict": verdict(claimed, low, high, windows),
     }
 
 

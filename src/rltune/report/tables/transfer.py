@@ -78,12 +78,12 @@ def _against(
     """The columns of one base policy; empty where it was not run."""
     found = less(ours, theirs, by)
     comparable = cell["metric"] == "wait" and cell["backfill"] == "none"
-    entry = paper.find("table7", cell["paper_trace"], cell["policy"], policy, "wait") if comparable else None
-    printed = entry.value if entry else None
+    key = ("table7", cell["paper_trace"], cell["policy"], policy, "wait")
+    printed = paper.number(*key) if comparable else common.NAN
     return {
         **common.gain(policy, found, "gain", f"{policy}_"),
         f"{policy}_mean": theirs.to_numpy().mean() if len(theirs) else common.NAN,
-        f"{policy}_paper": common.NAN if printed is None else printed,
+        f"{policy}_paper": printed,
         f"{policy}_verdict": verdict(printed, found.low, found.high, len(ours)),
     }
 
