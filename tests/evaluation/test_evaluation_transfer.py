@@ -16,6 +16,7 @@ from rltune.cluster.workload import Workload, build_workload
 from rltune.config import Cell
 from rltune.config.context import Run
 from rltune.errors import ConfigError
+from rltune.evaluation.compare import where
 from rltune.evaluation.contenders import contender_of, windows_of
 from rltune.evaluation.studies.transfer import KEPT, SIGMAS, across_bases, across_traces, shortest_windows, under_noise
 from rltune.simulator.config import SchedulerConfig
@@ -63,9 +64,7 @@ def agents(run: Run) -> dict[Cell, TrainedPolicy]:
 
 
 def waits(frame: pd.DataFrame, **values: object) -> list[float]:
-    for column, value in values.items():
-        frame = frame[frame[column] == value]
-    return frame.sort_values("window")["wait_s"].tolist()
+    return where(frame, **values).sort_values("window")["wait_s"].tolist()
 
 
 def simulated(run: Run, workloads: Workloads, policy: str, cluster: str = "small") -> list[float]:

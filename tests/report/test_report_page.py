@@ -21,9 +21,9 @@ from rltune.files import write_text
 from rltune.report import artefacts
 from rltune.report.artefact import Saved
 from rltune.report.common import best_measured
-from rltune.report.deviations import load_deviations
 from rltune.report.page import build, contents, marks, opponents, provenance
-from rltune.report.page.claims import claims, untested
+from rltune.report.page.summary import claims, untested
+from rltune.report.paper import load_deviations
 from rltune.report.verdict import ABSENT
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "rect", "circle"}

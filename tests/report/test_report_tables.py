@@ -102,16 +102,6 @@ def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
     assert (solved > 0).all()
 
 
-def test_cells_judged_in_their_own_placement_only_are_left_out(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    also = windows["role"].isin(["rltune_also", "base_also"])
-    first = cells["cell"].iloc[0]
-    _, frame = tables.placements(cells, windows[~also | (windows["cell"] == first)], JUDGE, 1, 1)
-    assert set(frame["cell"]) == {first}
-    artefact, frame = tables.placements(cells, windows[~also], JUDGE, 1, 1)
-    assert frame.empty and artefact.columns == {}
-
-
 def test_solver_outcomes_add_up(made: Made) -> None:
     frame = made.there["costs"].frame
     outcomes = ["milp_optimal", "milp_infeasible", "milp_limit", "milp_failure"]

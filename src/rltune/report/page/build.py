@@ -15,11 +15,9 @@ from rltune.config.context import Run
 from rltune.files import write_text
 from rltune.report import artefacts
 from rltune.report.artefact import load_artefacts
-from rltune.report.deviations import load_deviations
 from rltune.report.page import contents, inline, marks, opponents, provenance, summary, tables
-from rltune.report.page.claims import claims, untested
 from rltune.report.page.methods import methods
-from rltune.report.paper import load_paper
+from rltune.report.paper import load_deviations, load_paper
 from rltune.report.templates import environment
 from rltune.report.verdict import RULE
 
@@ -46,7 +44,7 @@ def build(
     there = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
     paper = load_paper(root)
     rows = summary.comparisons(there)
-    claimed = claims(there)
+    claimed = summary.claims(there)
     labels: dict[str, list[str]] = {}
     for trace in run.traces.values():
         labels.setdefault(trace.data, []).append(trace.title)
@@ -66,7 +64,7 @@ def build(
             meanings=marks.meanings(labels),
             s=summary.facts(run, there, rows, claimed),
             claims=claimed,
-            untested=untested(there),
+            untested=summary.untested(there),
             scores=summary.scores(rows),
             outcomes=list(summary.OUTCOMES),
             groups=opponents.groups(rows),

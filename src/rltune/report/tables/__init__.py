@@ -3,7 +3,7 @@
 
 from rltune.report.tables.ablation import ablation
 from rltune.report.tables.claims import claims
-from rltune.report.tables.comparison import comparison
+from rltune.report.tables.comparison import comparison, heuristics
 from rltune.report.tables.costs import break_even, costs, latency
 from rltune.report.tables.deployment import (
     deployment_fidelity,
@@ -15,7 +15,6 @@ from rltune.report.tables.deployment import (
 from rltune.report.tables.design import table1, table3, table5
 from rltune.report.tables.example_schedules import example_schedules
 from rltune.report.tables.gpu_types import gpu_types
-from rltune.report.tables.heuristics import heuristics
 from rltune.report.tables.peers import fig17_numbers, table8, table9, table9_numbers
 from rltune.report.tables.placements import placements, solvers
 from rltune.report.tables.scheduling_rules import fairness, loads_compared, losers, scheduling_rules
