@@ -9,7 +9,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import distinct_names, schedulers, where
-from rltune.report.figures.training import HOW_TO_READ, curves, draw
+from rltune.report.figures.training import curves, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.ablation import PARTS, paper_ref, variant_title, with_variants
@@ -60,7 +60,6 @@ def ablation_training(cells: pd.DataFrame, histories: pd.DataFrame, paper: Paper
         frame,
         cells=chosen,
         paper_ref=paper_ref(chosen, paper),
-        how_to_read=HOW_TO_READ,
         last="; ".join(f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()),
     )
     return artefact, frame, figure

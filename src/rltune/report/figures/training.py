@@ -24,13 +24,6 @@ SMALLEST = {"utilisation": 1e-3}
 """Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
 METRIC_SHORT = {name: metric.short for name, metric in METRICS.items()}
 """Metrics as titles of panels have them."""
-HOW_TO_READ = (
-    "(base − RLTune) over the larger of the two means, so above the line RLTune is better. Faint: each epoch; strong: "
-    "mean of the last five. Markers: validation windows, the agent acting greedily; what is kept is the best of these, "
-    "or what it started from where none is better. Dashed: a random order on the same validation windows; an agent at "
-    "its height has learned nothing."
-)
-"""Of a caption: what is drawn of each agent."""
 DASHED = (0, (2, 2))
 
 
@@ -127,7 +120,6 @@ def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, 
         paper,
         cells=chosen,
         metrics=metrics,
-        how_to_read=HOW_TO_READ,
         in_paper=entry_of(name).paper,
         utilisation="utilisation" in set(chosen["metric"]),
         left=left,

@@ -170,15 +170,6 @@ def _levels(paper: PaperResults) -> str:
     return f"{levels}, {paper.ref('table9')}"
 
 
-RULES = {
-    "none": ("Nothing", ""),
-    "greedy": ("What fits", ""),
-    "easy": ("EASY", "EASY backfilling keeps the first job’s reservation."),
-    "conservative": ("Conservative", "Conservative backfilling keeps every job’s reservation."),
-}
-"""Backfill rules: the table's heading, and an explanation."""
-
-
 def heuristics(cells: pd.DataFrame, windows: pd.DataFrame) -> Table:
     """One row per trace × window length × policy, a column per backfill rule: mean wait in s.
 
@@ -196,14 +187,8 @@ def heuristics(cells: pd.DataFrame, windows: pd.DataFrame) -> Table:
                 {**dict(zip(keys, values, strict=True)), "sequence_jobs": n, **row} for row in _heuristic_rows(own, n)
             ]
     frame = pd.DataFrame(rows)
-    rules = {b: rule for b, rule in RULES.items() if b in frame}
-    return describe(
-        "heuristics",
-        frame,
-        settings={c: v for c, v in setting_columns(cells).items() if c in ("estimate", "locality")},
-        backfills={b: heading for b, (heading, _) in rules.items()},
-        rules=" ".join(text for _, text in rules.values() if text),
-    ), frame
+    settings = {c: v for c, v in setting_columns(cells).items() if c in ("estimate", "locality")}
+    return describe("heuristics", frame, settings=settings), frame
 
 
 def _heuristic_rows(windows: pd.DataFrame, n: int) -> list[dict[str, object]]:

@@ -68,7 +68,6 @@ def _rule_facts(part: pd.DataFrame) -> dict[str, Any]:
 
 
 NAMED = {"base": "Base: {}", "strong": "Best heuristic: {}", "rltune": "RLTune"}
-INDICES = {"jain_bsld": "Jain’s index of slowdowns", "gini_wait": "Gini coefficient of waits"}
 
 
 def scheduler_names(frame: pd.DataFrame) -> pd.Series:
@@ -89,8 +88,7 @@ def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: f
     `title` (the scheduler).
     """
     frame = unequal.assign(title=scheduler_names(unequal))
-    facts = {"confidence": confidence, "unknown": _unknown(without), "indices": INDICES}
-    return describe("fairness-numbers", frame, **facts), frame
+    return describe("fairness-numbers", frame, confidence=confidence, unknown=_unknown(without)), frame
 
 
 def losers(found: pd.DataFrame, without: dict[str, list[str]]) -> Table:

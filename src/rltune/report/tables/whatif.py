@@ -27,28 +27,6 @@ WAITS = {
     "wait_max_h": pd.Series.max,
 }
 GROUP_TITLE = {"user": "users", "size": "GPUs of a job"}
-ORDERS = {
-    "fifo": "first come, first served",
-    "sjf": "shortest first",
-    "saf": "smallest area first",
-    "smallest": "fewest GPUs first",
-    "multifactor": "Slurm’s priority with equal weights, but for shorter jobs first",
-    "multifactor_size": "Slurm’s priority with equal weights",
-}
-BACKFILLS = {
-    "easy": "backfilling with a planned start for the first job",
-    "conservative": "backfilling with a planned start for every job",
-    "greedy": "any job that fits starts",
-    "none": "no job starts before the first",
-}
-SLURM = {
-    "fifo": "PriorityType=priority/basic",
-    "multifactor_size": "PriorityType=priority/multifactor and PriorityWeightAge, …Fairshare, …JobSize, …Partition, …QOS=1000",
-    "none": "SchedulerType=sched/builtin",
-    "easy": "SchedulerType=sched/backfill and SchedulerParameters=bf_job_part_count_reserve=1,bf_window=MINUTES",
-    "conservative": "SchedulerType=sched/backfill and SchedulerParameters=bf_continue,bf_max_job_test=JOBS,bf_window=MINUTES",
-}
-"""Order or backfilling → the lines of slurm.conf that set it (its manual page); the others have none."""
 MULTIFACTOR = {"multifactor": "multifactor as in the paper", "multifactor_size": "Slurm multifactor, equal weights"}
 Facts = Mapping[str, Any]
 
@@ -132,9 +110,6 @@ def sentences(
         chose=" or ".join(
             dict.fromkeys(f"{full_title(r.policy, r.backfill)}, {r.placement}, {r.estimate}" for r in agents)
         ),
-        orders=ORDERS,
-        backfills=BACKFILLS,
-        slurm=SLURM,
         max_wait=max_wait(),
         groups=[
             {**row, "name": group_name(row), "current_s": current[row["grouping"], row["group"]]}

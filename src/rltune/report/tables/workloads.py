@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from rltune.report.artefact import Column, Table
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.paper import PaperResults
 
-TABLE2 = {
-    "jobs": ("Jobs (per 30 days)", "int"),
-    "avg_wait_s": ("Mean wait (s)", "seconds"),
-    "avg_run_s": ("Mean run time (s)", "seconds"),
-    "arrival_per_s": ("Arrivals (jobs/s)", "number"),
-    "alloc": ("Allocated GPUs, for CPU traces CPUs (per 30 days)", "int"),
-}
-"""Column → heading and format."""
+TABLE2 = ("jobs", "avg_wait_s", "avg_run_s", "arrival_per_s", "alloc")
 TABLE4 = ("days", "jobs", "gpus", "nodes", "gpu_types", "users", "run_avg_s", "run_max_days", "scheduler", "network")
 
 
@@ -28,14 +21,11 @@ def table2(statistics: pd.DataFrame, paper: PaperResults) -> Table:
     """
     rows = statistics.sort_values("type", kind="stable").reset_index(drop=True)
     frame = rows[["trace", "type", "data"]].copy()
-    columns: dict[str, Column] = {}
-    for name, (group, form) in TABLE2.items():
+    for name in TABLE2:
         frame[name] = rows["jobs_per_month"] if name == "jobs" else rows[name]
         frame[f"{name}_paper"] = [paper.number("table2", paper.trace(title), name) for title in rows["trace"]]
-        columns[name] = Column("ours", "", form, group)
-        columns[f"{name}_paper"] = Column("paper", "", form, group)
     frame["wait_is"] = rows["wait_is"]
-    return describe("table2", frame, paper, columns=columns), frame
+    return describe("table2", frame, paper), frame
 
 
 def table4(statistics: pd.DataFrame, paper: PaperResults) -> Table:
