@@ -138,15 +138,8 @@ def sensitivity(
     ]
     frame["panel"] = common.distinct_names(frame, titles, without=("features", "seed"))
     used = cells[cells["cell"].isin([name for names in groups for name in names])]
-    entry = paper.find("sensitivity", "statement")
     artefact = describe(
-        "sensitivity",
-        frame,
-        paper,
-        cells=used,
-        without=["features", "seed"],
-        n=frame["sequence_jobs"].max(),
-        statement={"where": paper.where("sensitivity", "statement"), "text": entry.text} if entry else None,
+        "sensitivity", frame, paper, cells=used, without=["features", "seed"], n=frame["sequence_jobs"].max()
     )
     return (
         artefact,

@@ -25,7 +25,6 @@ SAME = [a for a in AXES if a not in (*PARTS, "seed")]
 TITLES = {"naive": common.NAIVE, "naive, whole nodes": common.NAIVE_PAPER, "pro": common.PRO}
 OURS, OTHER = {"who": "ours"}, {"who": "other"}
 METRIC_TITLE = {study.metric: study.noun for study in STUDIES}
-PRINTED = ("Philly", "slurm-multifactor", "bsld", "pro_over_naive")
 
 
 def variant_title(features: str, placement: str) -> str:
@@ -60,12 +59,11 @@ def ablation(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by
     return describe(
         "fig10-numbers",
         frame,
+        paper,
         cells=used,
         without=("seed",),
         by=by,
         paper_ref=paper_ref(frame, paper),
-        printed=show(paper.value("fig10", *PRINTED), "percent"),
-        where=paper.where("fig10", *PRINTED),
         study=study,
         unit=study.unit if study else "",
         form=study.format if study else "number",

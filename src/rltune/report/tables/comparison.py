@@ -17,7 +17,7 @@ from rltune.report.artefacts import describe
 from rltune.report.common import lengths, policy_title, setting_columns, where
 from rltune.report.format import NBSP, from_to, show
 from rltune.report.paper import PaperEntry, PaperResults
-from rltune.report.studies import PAPER_POLICY, UTILISATION, Study, cells_of
+from rltune.report.studies import PAPER_POLICY, Study, cells_of
 from rltune.report.style import scheduler_title
 from rltune.report.verdict import direction, verdict
 
@@ -54,12 +54,12 @@ def comparison(
     return describe(
         study.numbers,
         frame,
+        paper,
         cells=chosen,
         without=["seed"],
         by=by,
         paper_ref=paper.ref(study.paper) if study.paper else "",
         study=study,
-        levels=_levels(paper) if study == UTILISATION else "",
         heuristics=heuristics,
         holm=common.holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
         left=left,
@@ -160,14 +160,6 @@ def _printed(cell: pd.Series, study: Study, paper: PaperResults) -> PaperEntry |
         return None
     policy = PAPER_POLICY.get(cell["policy"], cell["policy"])
     return paper.find(study.paper, cell["paper_trace"], policy, study.metric)
-
-
-def _levels(paper: PaperResults) -> str:
-    """The paper's utilisation under FIFO, in words."""
-    traces = ("Philly", "Helios", "Alibaba")
-    values = [show(paper.value("table9", trace, "fifo", "utilisation_pct"), "printed") for trace in traces]
-    levels = ", ".join(f"{trace} {value} %" for trace, value in zip(traces, values))
-    return f"{levels}, {paper.ref('table9')}"
 
 
 def heuristics(cells: pd.DataFrame, windows: pd.DataFrame) -> Table:

@@ -12,18 +12,11 @@ from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import NAN, about, best_measured, where
-from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import scheduler_title
 
 ANSWERS = ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")
 TROUBLES = ("milp_infeasible", "milp_limit", "milp_failure")
-PRINTED = {
-    "least": "training_hours.least",
-    "most": "training_hours.most",
-    "decision": "inference_ms",
-    "solver": "solver_ms",
-}
 
 
 def costs(cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults) -> Table:
@@ -58,13 +51,7 @@ def costs(cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, p
         )
     frame = pd.DataFrame(rows)
     return describe(
-        "costs",
-        frame,
-        paper,
-        cells=cells,
-        limited=int(frame["milp_limit"].sum()) if len(frame) else 0,
-        where=paper.artefacts["costs"].where,
-        printed={name: show(paper.value("costs", key), "printed") for name, key in PRINTED.items()},
+        "costs", frame, paper, cells=cells, limited=int(frame["milp_limit"].sum()) if len(frame) else 0
     ), frame
 
 
@@ -95,15 +82,7 @@ def latency(cells: pd.DataFrame, cell: str, decisions: pd.DataFrame, paper: Pape
             row[column] / half[row["queue"] // 2][column] if row["queue"] // 2 in half else NAN for row in rows
         ]
     used = where(cells, cell=cell)
-    return describe(
-        "latency",
-        frame,
-        paper,
-        rows=used,
-        cell=used.iloc[0],
-        printed={k: show(paper.value("costs", k), "printed") for k in ("inference_ms", "solver_ms")},
-        parts=PARTS,
-    ), frame
+    return describe("latency", frame, paper, rows=used, cell=used.iloc[0], parts=PARTS), frame
 
 
 AGENT = {"role": "rltune"}

@@ -128,8 +128,6 @@ def deployment_numbers(
         long_cycle_s=LONG_CYCLE_S,
         too_slow=TOO_SLOW,
         busy=float((machinery["cycle_s"] / machinery["gap_s"]).mean()),
-        printed_min={name: show(paper.value("fig18", f"{name}.makespan_min"), "int") for name in ("slurm", "rltune")},
-        paper_jobs=paper.value("fig18", "jobs"),
         holm=holm_note(frame, TESTED, "over the others", confidence),
     ), frame
 

@@ -15,7 +15,6 @@ from rltune.report import common
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
-from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import scheduler_title
 from rltune.report.transferred import SAME_AGENT
@@ -146,9 +145,7 @@ def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperRe
         )
     frame = pd.DataFrame(rows).drop(columns=["paper_theirs", "paper_ours"])
     used = cells[cells["cell"].isin(frame["cell"])]
-    return describe(
-        "fig17-numbers", frame, paper, cells=used, by=by, asked=show(paper.value("fig17", "jobs"), "int")
-    ), frame
+    return describe("fig17-numbers", frame, paper, cells=used, by=by), frame
 
 
 def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:

@@ -140,7 +140,6 @@ def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: I
         rows=frame,
         without=["seed", "cluster_title"],
         by=by,
-        says=paper.without_figures["cpu-transfer"],
         from_cpu=_from_cpu(where(frame, trained_machine="CPU", tested_machine="GPU")),
         windows=int(frame["windows"].max()),
         n=frame["sequence_jobs"].max(),
