@@ -158,7 +158,7 @@ def describe(
 
     ``rows``: whose `data` says what data is shown, where ``frame`` does not; ``data``: that label itself; ``cells``: the
     same, and their settings become columns where they differ and a sentence where they do not, but for those
-    ``without``; ``by``: gives the confidence. Columns that the frame lacks are not shown. Every text also has ``paper``, ``filled``, the
+    ``without``; ``by``: gives the confidence. Columns that the frame lacks are not shown. Every text also has ``paper``, ``frame``, ``filled``, the
     columns of the frame with any value, ``several`` (whether a row has several seeds) and ``seeds``, a sentence on them.
     """
     entry = entry_of(name)
@@ -169,8 +169,8 @@ def describe(
     if "drawn" in entry.alt:
         facts["drawn"] = frame.to_dict("records")
     filled = {c for c in frame if (frame[c].notna() & (frame[c] != "")).any()}
-    several = "seeds" in frame and frame["seeds"].max() > 1
-    facts = {"rule": RULE, "paper": paper, "filled": filled, "several": several, "seeds": seeds_note(frame)} | facts
+    known = {"rule": RULE, "paper": paper, "frame": frame, "filled": filled, "seeds": seeds_note(frame)}
+    facts = known | {"several": "seeds" in frame and frame["seeds"].max() > 1} | facts
     facts |= {"confidence": by.confidence} if by else {}
     notes = []
     for note in entry.notes:

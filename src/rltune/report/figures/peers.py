@@ -138,9 +138,7 @@ def sensitivity(
     ]
     frame["panel"] = common.distinct_names(frame, titles, without=("features", "seed"))
     used = cells[cells["cell"].isin([name for names in groups for name in names])]
-    artefact = describe(
-        "sensitivity", frame, paper, cells=used, without=["features", "seed"], n=frame["sequence_jobs"].max()
-    )
+    artefact = describe("sensitivity", frame, paper, cells=used, without=["features", "seed"])
     return (
         artefact,
         frame,

@@ -64,8 +64,6 @@ def robustness(cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals) -> Drawin
         confidence=by.confidence,
         factor=math.exp(largest),
         trained=", ".join(dict.fromkeys(cells["estimate"])),
-        windows=int(frame["windows"].max()),
-        n=frame["sequence_jobs"].max(),
         highest=HIGHEST,
         off=bool((frame[["share", "more"]] > HIGHEST).any().any()),
         largest=largest,

@@ -141,8 +141,6 @@ def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: I
         without=["seed", "cluster_title"],
         by=by,
         from_cpu=_from_cpu(where(frame, trained_machine="CPU", tested_machine="GPU")),
-        windows=int(frame["windows"].max()),
-        n=frame["sequence_jobs"].max(),
         holm=common.holm_note(frame, TESTED, "over base policies and other orders", by.confidence, by.bootstrap),
     ), frame
 
