@@ -99,8 +99,6 @@ def test_nothing_is_fetched(page: Page, made: Made) -> None:
     assert all(not a["href"].startswith("http") for _, a, _ in page.all("a", href="*"))
 
 
-
-
 def test_downloads_hold_the_artefacts_csv(page: Page, made: Made) -> None:
     links = {a["download"]: a["href"] for _, a, _ in page.all("a", download="*")}
     assert set(links) == {f"{name}.csv" for name in made.there}
@@ -134,8 +132,6 @@ def test_every_number_in_the_tables_is_in_a_csv(made: Made) -> None:
         csv = {str(v) for v in saved.frame.astype(object).to_numpy().ravel()}
         for _, attrs, text in found:
             assert attrs["data-value"] in csv or attrs["data-value"] == "", (name, text)
-
-
 
 
 def test_dark_mode_reaches_the_pictures(made: Made) -> None:

@@ -138,12 +138,8 @@ def sensitivity(
     ]
     frame["panel"] = common.distinct_names(frame, titles, without=("features", "seed"))
     used = cells[cells["cell"].isin([name for names in groups for name in names])]
-    artefact = describe("sensitivity", frame, paper, cells=used, without=["features", "seed"])
-    return (
-        artefact,
-        frame,
-        _draw_sensitivity(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]})),
-    )
+    figure = _draw_sensitivity(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]}))
+    return describe("sensitivity", frame, paper, cells=used, without=["features", "seed"]), frame, figure
 
 
 def _label(row: pd.Series) -> str:
