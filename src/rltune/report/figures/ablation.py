@@ -28,14 +28,7 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
         raise ValueError("no ablation: the run has no setting in which pro can be compared with another variant")
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
     own = paper_ref(frame, paper)
-    artefact = describe(
-        "fig10",
-        frame,
-        paper_ref=own,
-        own=own,
-        measures=", ".join(dict.fromkeys(frame["measure_title"])),
-        cut=(frame["improvement"] < style.LEFT_MOST).any(),
-    )
+    artefact = describe("fig10", frame, paper_ref=own, own=own, cut=(frame["improvement"] < style.LEFT_MOST).any())
     return artefact, frame, _draw(frame)
 
 

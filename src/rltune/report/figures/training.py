@@ -112,7 +112,6 @@ def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, 
     panels = dict(zip(_places(list(placed["metric"])), placed["panel"]))
     figure = draw(frame, panels, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"]))))
     last = frame.groupby("cell", sort=False)["training"].last()
-    titles = list(dict.fromkeys(chosen["trace_title"]))
     metrics = ", ".join(dict.fromkeys(METRIC_NOUN.get(m, m) for m in chosen["metric"]))
     artefact = describe(
         name,
@@ -121,12 +120,9 @@ def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, 
         cells=chosen,
         metrics=metrics,
         in_paper=entry_of(name).paper,
-        utilisation="utilisation" in set(chosen["metric"]),
         left=left,
         panels="; ".join(panels.values()),
-        traces=", ".join(titles),
         better=int((last > 0).sum()),
-        curves=len(last),
     )
     return artefact, frame, figure
 

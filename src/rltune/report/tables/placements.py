@@ -94,5 +94,4 @@ def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> Table:
     found = counts.join(of[["glpk_ms", "cvxpy_ms"]].median())
     rows = [common.about(cell) | found.loc[cell["cell"]].to_dict() for _, cell in asked.iterrows()]
     frame = pd.DataFrame(rows).astype({"questions": int, "agree": int})
-    total = {"questions": len(answers), "agree": int(answers["agree"].sum())}
-    return describe("solvers", frame, cells=asked, **total), frame
+    return describe("solvers", frame, cells=asked), frame
