@@ -50,9 +50,7 @@ def costs(cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, p
             }
         )
     frame = pd.DataFrame(rows)
-    return describe(
-        "costs", frame, paper, cells=cells, limited=int(frame["milp_limit"].sum()) if len(frame) else 0
-    ), frame
+    return describe("costs", frame, paper, cells=cells), frame
 
 
 def _ratio(amount: float, per: float) -> float:
