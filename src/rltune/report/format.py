@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
@@ -51,6 +51,12 @@ def show(value: Any, format: str = "text") -> str:
     if format == "text" or not text.startswith("-"):
         return text
     return text.replace("-", MINUS, 1) if any(digit in "123456789" for digit in text) else text[1:]
+
+
+def listed(things: Iterable[object]) -> str:
+    """`a`, `a and b`, `a, b and c`; "" of none."""
+    words = list(map(str, things))
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
 def from_to(numbers: pd.Series) -> str:

@@ -23,7 +23,6 @@ def schedule(
     name, nodes = facts["figure"], PLACEMENT_TITLE[facts["placement"]]
     queue = order_title(facts["raised"], facts["above"])
     title = f"{queue[0].upper()}{queue[1:]}, {nodes} ({MADE_BY[how['by']]})"
-    raised = f" Only the rank of job {facts['raised']} differs; it was selected in the simulator because it helps."
     artefact = describe(
         name,
         bars,
@@ -32,8 +31,7 @@ def schedule(
         makespan=show(facts["makespan_s"] / MINUTE_S, "number"),
         total=show(facts["total_wait_s"] / MINUTE_S, "number"),
         order=facts["order"],
-        moved="" if pd.isna(facts["raised"]) else raised,
-        single=" A single run." if how["by"] == "slurm" else "",
+        raised=None if pd.isna(facts["raised"]) else facts["raised"],
         slurm=how["by"] == "slurm",
         made_by=how_made(how),
         jobs=bars["job"].nunique(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -11,7 +11,7 @@ from rltune.config.deployment import LONG_CYCLE_S
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, policy_title, with_holm
-from rltune.report.format import NBSP, show
+from rltune.report.format import NBSP, listed, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.templates import fill
@@ -45,12 +45,6 @@ def who(scheduler: str) -> str:
 def short(scheduler: str) -> str:
     """`Slurm`, `RLTune`, `SAF`."""
     return who(scheduler).partition(",")[0]
-
-
-def listed(things: Iterable[object]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *rest, last = map(str, things)
-    return f"{', '.join(rest)} and {last}" if rest else last
 
 
 def sizes_in(runs: pd.DataFrame) -> dict[int, str]:
