@@ -69,7 +69,6 @@ def test_within_and_outside(run: Path) -> None:
     assert [one.inside for one in found] == [False, False, True]
     assert re.search(r"waits +mean wait of FIFO +100 ± 10\.0 s +110 s +OUTSIDE", as_table(found))
     assert re.search(r"a verdict +holds +undecided +OUTSIDE", as_table(found))
-
     save(run, Artefact("waits", "table", "Waits", "…"), FRAME.assign(policy=["saf", "sjf"]))
     assert re.search(r"mean wait of FIFO .* 0 rows, expected 1 +OUTSIDE", as_table(checked(run)))
 
