@@ -173,6 +173,8 @@ def test_strong_baseline_is_the_best_mean():
     windows = _windows(baseline_sjf_none=[3.0, 1.0], baseline_saf_easy=[1.0, 2.5], baseline_f1_greedy=[1.0, 2.0])
     best = {"role": "baseline", "policy": "f1", "backfill": "greedy", "placement": "best_fit"}
     assert strong_baseline(windows, "wait", 64) == best
+    used = windows.rename(columns={"wait_s": "utilisation"})
+    assert strong_baseline(used, "utilisation", 64) == best | {"policy": "sjf", "backfill": "none"}, "more is better"
 
 
 def test_the_picked_baseline_is_the_best_on_validation_judged_on_test():
