@@ -79,12 +79,6 @@ def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work: Workloa
         run(work, agent, FIRST[:1], np.array([LENGTH]))
 
 
-def test_an_agent_runs_on_a_cluster_it_has_never_seen() -> None:
-    other = whole_workload(900, seed=8, load=2.0)
-    rows, _ = windows_of(other, contender(agent=SMALLEST, placement="lookahead"), np.array([810, 855]), 45)
-    assert len(rows) == 2 and (rows["wait_s"] >= 0).all()
-
-
 def test_a_random_order_is_the_mean_of_several_and_depends_on_the_seed_alone(work: Workload) -> None:
     one, again, other = (
         windows_of(work, replace(contender(), random=seed), FIRST, LENGTH)[0].drop(columns="seconds")

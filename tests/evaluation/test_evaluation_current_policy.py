@@ -125,19 +125,15 @@ def test_what_the_user_gives_comes_first(
     assert current.rule.id == rule and current.why.startswith(why)
 
 
-def test_the_table_marks_the_nearest_and_names_rules_that_hardly_differ() -> None:
-    found = fake(fifo_none=1.1, fifo_easy=1.11, multifactor_easy=1.5)
-    text = describe(found, CurrentPolicy.choose(found, "multifactor"))
-    lines = text.splitlines()
-    assert lines[2].split()[:2] == ["fifo", "none"] and lines[2].endswith("nearest")
-    assert next(line for line in lines if line.split()[0] == "multifactor").endswith("chosen")
-    assert "recorded mean wait is 6,300 s" in lines[0] and "from the nearest: fifo easy" in text
-    assert "NO RULE IS NEAR" not in text
-
-
-def test_if_no_rule_is_near_or_nothing_is_recorded_that_is_said() -> None:
-    found = fake(fifo_none=3.0, fifo_easy=0.2)
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (fake(fifo_none=1.1, fifo_easy=1.11, multifactor_easy=1.5), ["wait is 6,300 s", "nearest: fifo easy"]),
+        (fake(fifo_none=3.0, fifo_easy=0.2), ["NO RULE IS NEAR", "against acting on them", "FAR OFF"]),
+        ({}, ["cannot be found", "multifactor_size easy", "--current-policy"]),
+    ],
+)
+def test_what_is_found_is_described(found: Found, said: list[str]) -> None:
     text = describe(found, CurrentPolicy.choose(found))
-    assert "NO RULE IS NEAR" in text and "against acting on them" in text and "FAR OFF" in text
-    text = describe({}, CurrentPolicy.choose({}))
-    assert "cannot be found" in text and "multifactor_size easy" in text and "--current-policy" in text
+    assert all(part in text for part in said) and ("NO RULE" in text) == ("FAR OFF" in said)
+    assert [line for line in text.splitlines() if line.endswith("chosen")] or not found

@@ -44,13 +44,6 @@ def test_jobs_that_did_not_complete_are_counted_and_those_that_never_ran_left_ou
     assert (row["jobs"], row["others"], row["untimed"], row["wait_s"]) == (3, 2, 1, 0.0)
 
 
-def test_a_completed_job_without_a_start_is_counted_as_such() -> None:
-    jobs = run("saf", 1, [0.0, 0.0, 60.0])
-    jobs.loc[2, "start_s"] = np.nan
-    (row,) = per_run(jobs, GPUS).to_dict("records")
-    assert (row["jobs"], row["others"], row["untimed"], row["wait_max_s"]) == (3, 0, 1, 0.0)
-
-
 def test_who_waits_longest_and_by_how_many_gpus_and_who_ends_last() -> None:
     jobs = run("slurm", 1, [0.0, 10.0, 20.0, 300.0])
     jobs["asked_gpus"] = [1, 1, 2, 4]
@@ -125,18 +118,6 @@ def test_what_the_machinery_took() -> None:
     assert row["longer_s"] == 7.0 and row["turn_s"] == pytest.approx(161 - 158), "158: the second job's end"
     (alone,) = machinery(jobs.assign(scheduler="slurm"), cycles, facts.assign(scheduler="slurm")).to_dict("records")
     assert alone["cycles"] == 0 and np.isnan(alone["cycle_s"])
-
-
-def test_tries_that_some_runs_do_not_tell_are_unknown_and_not_one() -> None:
-    jobs = pd.concat([run("slurm", k, [0.0, 5.0]) for k in (1, 2)])
-    said = {"tries": 2, "retries": ["slurmd ended"], "code": "ab", "resumed": ["k80-1", "k80-1"]}
-    facts = pd.DataFrame([{"repetition": 1}, {"repetition": 2, **said}]).assign(
-        scheduler="slurm", speed=100.0, true_s=9.0
-    )
-    first, second = machinery(jobs, pd.DataFrame(), facts).to_dict("records")
-    assert np.isnan(first["tries"]) and first["retries"] == [] and not isinstance(first["code"], str)
-    assert (second["tries"], second["retries"], second["code"]) == (2, ["slurmd ended"], "ab")
-    assert first["resumed"] == [] and second["resumed"] == ["k80-1", "k80-1"]
 
 
 def test_the_simulator_against_slurm() -> None:

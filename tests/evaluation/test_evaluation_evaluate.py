@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 from agent_fakes import run_config, whole_workload
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, SimulationConfig
 from rltune.errors import ConfigError, DataError
-from rltune.evaluation.compare import compare, strong_baseline
+from rltune.evaluation.compare import where
 from rltune.evaluation.evaluate import SAMPLE, Evaluation, evaluate, evaluate_baselines, with_baselines
 from rltune.simulator import batch
-from rltune.simulator.config import SchedulerConfig
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "unsampled", "exact", "quick", 1)
 # the logit is minus the job size: smallest area first
@@ -38,9 +34,7 @@ def results(work: Workload) -> Evaluation:
 
 
 def of(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
-    for column, value in values.items():
-        frame = frame[frame[column] == value]
-    return frame.reset_index(drop=True)
+    return where(frame, **values).reset_index(drop=True)
 
 
 def test_all_schedulers_see_the_same_windows_of_the_test_part(results, work):
@@ -122,19 +116,6 @@ def test_baselines_of_other_windows_are_refused(results):
         with_baselines(results.windows[results.windows["role"] == "rltune"], other, "strict")
 
 
-def baselines(work: Workload, policies: list[str], localities: tuple[str, ...] = ("strict",)):
-    blocks = {"sequence_jobs": [64], "baseline_policies": policies, "baseline_backfills": ["none", "easy"]}
-    return evaluate_baselines(work, run_config(**blocks), localities)
-
-
-def test_baselines_are_run_in_every_locality_asked_for(work):
-    frame = baselines(work, ["fifo", "saf"], localities=("strict", "any"))
-    alone = baselines(work, ["fifo", "saf"])
-    assert set(frame["locality"]) == {"strict", "any"} and len(frame) == 2 * len(alone)
-    strict = frame[frame["locality"] == "strict"].drop(columns="seconds").reset_index(drop=True)
-    pd.testing.assert_frame_equal(strict, alone.drop(columns="seconds"))
-
-
 def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
     """The simulator was given them, and all rows say by which they were made, but for the maximum waits."""
     seen = []
@@ -159,33 +140,4 @@ def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
 
 def test_an_unknown_baseline_lists_what_exists(work):
     with pytest.raises(ConfigError, match="found nope; allowed: fifo, sjf, saf"):
-        baselines(work, ["fifo", "nope"])
-
-
-def test_more_utilisation_is_better(results):
-    windows = results.windows
-    agent, base = ({"role": role} for role in ("rltune", "base"))
-    found = compare(windows, "utilisation", 64, agent, base, bootstrap=200)
-    assert found.improvement == pytest.approx(found.ours_mean / found.theirs_mean - 1)
-    assert found.low <= found.improvement <= found.high
-    rows = windows[(windows["role"] == "baseline") & (windows["sequence_jobs"] == 64)]
-    means = rows.groupby(["policy", "backfill", "placement"])["utilisation"].mean()
-    best = strong_baseline(windows, "utilisation", 64)
-    assert means[best["policy"], best["backfill"], best["placement"]] == means.max() > means.min()
-
-
-def test_calibrated_estimates_of_the_agent_change_nobody_else(work):
-    calibrated = replace(work, table=work.table.assign(calibrated_s=work.jobs.run_s))
-    config, cell = run_config(sequence_jobs=[64]), CELL.but(backfill="easy", placement="best_fit")
-
-    def evaluated(uses_calibrated: bool, of: Workload) -> pd.DataFrame:
-        chosen = AgentScheduler(SchedulerConfig(cell.policy, cell.backfill), uses_calibrated).facts()
-        return evaluate(cell, replace(SMALLEST, facts={**SMALLEST.facts, "scheduler": chosen}), of, config).windows
-
-    plain, exact = evaluated(False, calibrated), evaluated(True, calibrated)
-    for role in ("base", "random"):
-        assert of(plain, role=role)["wait_s"].tolist() == of(exact, role=role)["wait_s"].tolist()
-    waits = [of(frame, role="rltune")["wait_s"].mean() for frame in (plain, exact)]
-    assert waits[1] < waits[0], "exact estimates help"
-    with pytest.raises(DataError, match="found a workload without any"):
-        evaluated(True, work)
+        evaluate_baselines(work, run_config(sequence_jobs=[64], baseline_policies=["fifo", "nope"]))

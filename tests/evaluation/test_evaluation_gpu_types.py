@@ -115,11 +115,6 @@ def test_a_summary_adds_up(found: pd.DataFrame) -> None:
     assert others["less"].to_numpy() == pytest.approx(1 - others["excess_s"] / reference["excess_s"].item())
 
 
-def test_the_earliest_completion_is_better_than_any_type(found: pd.DataFrame) -> None:
-    mean = found.groupby(["policy", "backfill", "types", "gpu_price"])["jct_s"].mean()
-    assert mean["saf", "conservative", "least", 0.0] < mean["saf", "conservative", "any", 0.0]
-
-
 def test_wrong_speeds_cost_a_rule_that_plans_by_them(work: Workload, found: pd.DataFrame) -> None:
     def excess(frame: pd.DataFrame) -> pd.Series:
         return frame.groupby(["types", "policy", "backfill", "gpu_price"])["excess_s"].mean()

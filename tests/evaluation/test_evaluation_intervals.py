@@ -18,6 +18,8 @@ from rltune.evaluation.compare import (
 )
 from rltune.evaluation.intervals import Intervals, block_length, holm, improved
 
+QUICK = Intervals(500)
+
 
 def _windows(**schedulers: list[float]) -> pd.DataFrame:
     """Windows of 64 jobs of schedulers, named `role_policy_backfill`, with these waits."""
@@ -136,7 +138,7 @@ def test_holm_keeps_the_share_of_families_with_a_false_alarm():
 
 def test_compare_known_answer():
     windows = _windows(rltune_fifo_none=[1.0, 2.0, 3.0], base_fifo_none=[2.0, 4.0, 14.0])
-    result = compare(windows, "wait", 64, {"role": "rltune"}, {"role": "base"}, 500, 0.95, 1)
+    result = compare(windows, "wait", 64, {"role": "rltune"}, {"role": "base"}, QUICK)
     assert result.improvement == pytest.approx(1 - 6 / 20)
     assert (result.ours_mean, result.theirs_mean) == pytest.approx((2.0, 20 / 3))
     assert (result.ours_median, result.theirs_median) == (2.0, 4.0)
@@ -148,22 +150,22 @@ def test_several_seeds_are_one_comparison():
     seeds = [
         _windows(rltune_fifo_none=ours, base_fifo_none=[2.0, 4.0, 14.0]) for ours in ([1.0, 2.0, 3.0], [2.0, 2.0, 10.0])
     ]
-    result = compare(seeds, "wait", 64, {"role": "rltune"}, {"role": "base"}, 500, 0.95, 1)
+    result = compare(seeds, "wait", 64, {"role": "rltune"}, {"role": "base"}, QUICK)
     assert (result.seeds, result.windows) == (2, 3)
     assert result.improvement == pytest.approx(1 - 20 / 40)
     assert (result.seed_low, result.seed_high) == pytest.approx((1 - 14 / 20, 1 - 6 / 20))
     seeds[1]["first_job"] += 1
     with pytest.raises(ValueError, match="different windows"):
-        compare(seeds, "wait", 64, {"role": "rltune"}, {"role": "base"})
+        compare(seeds, "wait", 64, {"role": "rltune"}, {"role": "base"}, QUICK)
 
 
 def test_of_utilisation_more_is_better():
     windows = _windows(rltune_fifo_none=[0.6] * 5, base_fifo_none=[0.5] * 5).rename(columns={"wait_s": "utilisation"})
     windows["utilisation_span"] = [0.9, 0.9, np.nan, 0.9, 0.9] + [0.6, np.nan, 0.6, 0.6, 0.6]
     which = {"role": "rltune"}, {"role": "base"}
-    result = compare(windows, "utilisation", 64, *which, 500, 0.95, 1)
+    result = compare(windows, "utilisation", 64, *which, QUICK)
     assert (result.improvement, result.low, result.high) == pytest.approx((0.2, 0.2, 0.2))
-    span = compare(windows, "utilisation_span", 64, *which, 500, 0.95, 1)
+    span = compare(windows, "utilisation_span", 64, *which, QUICK)
     assert (span.improvement, span.windows) == (pytest.approx(0.5), 3), "windows without a span are left out"
 
 
@@ -171,6 +173,8 @@ def test_strong_baseline_is_the_best_mean():
     windows = _windows(baseline_sjf_none=[3.0, 1.0], baseline_saf_easy=[1.0, 2.5], baseline_f1_greedy=[1.0, 2.0])
     best = {"role": "baseline", "policy": "f1", "backfill": "greedy", "placement": "best_fit"}
     assert strong_baseline(windows, "wait", 64) == best
+    used = windows.rename(columns={"wait_s": "utilisation"})
+    assert strong_baseline(used, "utilisation", 64) == best | {"policy": "sjf", "backfill": "none"}, "more is better"
 
 
 def test_the_picked_baseline_is_the_best_on_validation_judged_on_test():
@@ -186,23 +190,23 @@ def test_an_agent_is_compared_with_all_its_opponents():
     ours = {"rltune_fifo_none": [1.0, 3.0], "base_fifo_none": [4.0, 4.0], "random_fifo_none": [2.0, 3.0]}
     windows = _windows(**ours, **rules)
     held = _windows(baseline_sjf_none=[5.0], baseline_saf_easy=[4.0]).assign(role="baseline_validation")
-    gains = against_all(pd.concat([windows, held]), ["wait"], Intervals(500))
+    gains = against_all(pd.concat([windows, held]), ["wait"], QUICK)
     assert list(gains["against"]) == [BASE, RANDOM, STRONG, PICKED]
     assert list(gains["policy"] + " " + gains["backfill"]) == ["fifo none", "fifo none", "sjf none", "saf easy"]
     assert gains["improvement"].to_list() == pytest.approx([0.5, 0.2, 0.0, 1 - 4 / 18])
-    assert PICKED not in set(against_all(windows, ["wait"], Intervals(500))["against"]), "no validation windows"
+    assert PICKED not in set(against_all(windows, ["wait"], QUICK)["against"]), "no validation windows"
 
 
 def test_what_cannot_be_compared_is_refused():
     baselines = {"baseline_saf_none": [1.0, 1.0], "baseline_sjf_none": [1.0, 1.0]}
     windows = _windows(rltune_fifo_none=[1.0, 2.0], base_fifo_none=[2.0, 4.0], **baselines)
     with pytest.raises(ValueError, match="more than one"):
-        compare(windows, "wait", 64, {"role": "rltune"}, {"role": "baseline"})
+        compare(windows, "wait", 64, {"role": "rltune"}, {"role": "baseline"}, QUICK)
     with pytest.raises(ValueError, match="no windows"):
-        compare(windows, "wait", 256, {"role": "rltune"}, {"role": "base"})
+        compare(windows, "wait", 256, {"role": "rltune"}, {"role": "base"}, QUICK)
     windows.loc[windows["role"] == "base", "first_job"] += 1
     with pytest.raises(ValueError, match="different windows"):
-        compare(windows, "wait", 64, {"role": "rltune"}, {"role": "base"})
+        compare(windows, "wait", 64, {"role": "rltune"}, {"role": "base"}, QUICK)
 
 
 def test_parts_are_drawn_within_themselves() -> None:

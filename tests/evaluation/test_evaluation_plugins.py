@@ -66,13 +66,6 @@ def test_it_is_a_baseline_with_the_results_of_the_built_in_one(plug: Plug) -> No
     np.testing.assert_array_equal(waits["my_sjf"], waits["sjf"])
 
 
-def test_check_names_it(plug: Plug, cli: Cli, project: Any) -> None:
-    plug(OWN_SJF)
-    outcome = cli("config", "check", *RUN)
-    assert outcome.status == 0 and f"policy my_sjf from {project.root / 'mine.py'}" in outcome.out
-    assert not list(project.root.glob("__pycache__"))
-
-
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -122,9 +115,3 @@ def test_the_example_file_does_what_it_says() -> None:
     wait = np.array([0.0, 7 * 3600.0, 100.0, 9 * 3600.0])
     queue = Queue(10 * 3600.0 - wait, np.full(4, 60.0), np.array([4, 64, 1, 128]), wait, np.zeros(4, int), np.arange(4))
     assert np.argsort(OWN["patient_smallest"](queue, 10 * 3600.0)).tolist() == [3, 1, 2, 0]
-
-
-def test_the_example_file_runs_as_it_is(plug: Plug, cli: Cli, project: Any) -> None:
-    plug((ROOT / "config" / "own_policies.example.py").read_text(), "smallest, patient_smallest")
-    outcome = cli("simulate", "--trace", "tiny", "--cluster", "small", "--policy", "patient_smallest", "--config", *RUN)
-    assert outcome.status == 0 and "patient_smallest, backfill none" in outcome.out, outcome

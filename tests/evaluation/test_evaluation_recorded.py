@@ -10,14 +10,6 @@ from rltune.evaluation.recorded import MOST, nearness
 HOUR = 3600.0
 
 
-def test_the_same_waits_are_as_near_as_can_be() -> None:
-    wait = np.array([0.0, 90.0, HOUR, 5 * HOUR])
-    found = nearness(wait, wait)
-    assert (
-        (found.jobs, found.ratio, found.factor) == (4, 1.0, 1.0) and found.rank == pytest.approx(1.0) and found.near(60)
-    )
-
-
 def test_the_factor_is_a_geometric_mean_of_waits_a_minute_longer() -> None:
     found = nearness(np.array([60.0, 0.0]), np.array([0.0, 120.0]))
     assert found.factor == pytest.approx((2 * 3) ** 0.5), "120 s over 60 s one way, 180 s over 60 s the other"

@@ -20,7 +20,6 @@ from rltune.evaluation.groups import by_group, losers, size_class, unequal
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import summaries
 from rltune.evaluation.studies.scheduling_rules import (
-    STEPS,
     Study,
     agents,
     balanced,
@@ -148,46 +147,6 @@ def rows(names: str, *values: tuple, windows: int = 10, **shared: object) -> pd.
     return pd.concat([one.assign(window=w, first_job=64 * w) for w in range(windows)], ignore_index=True)
 
 
-def stepped(agent: float = 20.0) -> pd.DataFrame:
-    """Equal windows: fifo waits 100, 80, 60, 40, 30, 25 s by step, saf half of it; the agent as given."""
-    levels = zip(STEPS.items(), (100, 80, 60, 40, 30, 25), strict=True)
-    orders = [
-        ("order", policy, "", "", step, rules.backfill, wait * factor)
-        for (step, rules), wait in levels
-        for policy, factor in (("fifo", 1.0), ("saf", 0.5))
-    ]
-    agents = ("agent", "fifo", "none", "", "", "none", agent)
-    return rows("who policy base_backfill other step backfill wait_s", *orders, agents, pools=2)
-
-
-def test_steps_and_shares_of_a_gain() -> None:
-    frame = summaries.rule_steps(stepped(), QUICK)
-    fifo = frame[(frame["policy"] == "fifo") & (frame["who"] == "order")].set_index("step")
-    assert fifo.loc["own_pool", ["before_s", "wait_s", "less"]].tolist() == pytest.approx([100, 80, 0.2])
-    assert np.isnan(fifo.loc["released", "less"]) and fifo.loc["released", "share"] == pytest.approx(0)
-    shares = fifo.loc["reranked", ["share", "share_low", "share_high"]].tolist()
-    assert shares == pytest.approx([0.5] * 3), "(100−60)/80"
-    assert fifo.loc["easy", ["less", "less_low", "less_high"]].tolist() == pytest.approx([0.25] * 3)
-    agent = frame[frame["who"] == "agent"].iloc[0]
-    assert [agent["less"], agent["share"], agent["before_s"]] == pytest.approx([0.8, 1.0, 100])
-    best = frame[frame["best"]]
-    assert best[["policy", "step"]].values.tolist() == [["saf", "conservative"]]
-    assert best["share"].item() == pytest.approx(87.5 / 80), "over 1: more than the agent gains"
-
-
-def test_agents_of_one_base_policy_and_rule_stay_apart() -> None:
-    frame = stepped()
-    other = frame[frame["who"] == "agent"].assign(other="tuned", wait_s=60.0)
-    found = summaries.rule_steps(pd.concat([frame, other], ignore_index=True), QUICK)
-    mine = found[found["who"] == "agent"].set_index("other")
-    assert mine["wait_s"].to_dict() == {"": 20, "tuned": 60}
-    assert mine["share"].tolist() == pytest.approx([1, 0.5]), "of what the first gains"
-
-
-def test_where_the_agent_gains_nothing_there_is_no_share() -> None:
-    assert summaries.rule_steps(stepped(agent=100.0), QUICK)["share"].isna().all()
-
-
 def test_headroom_with_exact_estimates_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     work, first = whole_workload(200, seed=4), np.array([0, 60, 120])
     monkeypatch.setattr("rltune.evaluation.studies.scheduling_rules.agents", lambda study: study.agents)
@@ -204,28 +163,6 @@ def test_headroom_with_exact_estimates_and_bound(monkeypatch: pytest.MonkeyPatch
     exact = with_exact_estimates(work)
     assert np.array_equal(exact.jobs.estimate_s, work.jobs.run_s)
     assert not np.array_equal(work.jobs.estimate_s, work.jobs.run_s)
-
-
-def test_what_is_picked_from_the_headroom() -> None:
-    values = [
-        ("given", "fifo", "none", 100.0),
-        ("given", "sjf", "easy", 40.0),
-        ("given", "saf", "easy", 50.0),
-        ("exact", "fifo", "none", 100.0),
-        ("exact", "sjf", "easy", 36.0),
-        ("exact", "saf", "easy", 30.0),
-        ("agent", "fifo", "none", 44.0),
-        ("bound", "", "", 10.0),
-    ]
-    results = rows("kind policy backfill wait_s", *values, base_backfill="none", other="")
-    frame = summaries.headroom(results, QUICK).set_index("what")
-    assert frame["wait_s"].to_dict() == pytest.approx(
-        {"basic": 100, "strong": 40, "agent": 44, "same_exact": 36, "strong_exact": 30, "bound": 10}
-    )
-    assert frame.loc["same_exact", ["policy", "less"]].tolist() == ["sjf", pytest.approx(0.1)]
-    assert frame.loc["agent", ["less", "over_bound", "windows"]].tolist() == pytest.approx([-0.1, 4.4, 10])
-    without = summaries.headroom(results.query("not (policy == 'fifo' and kind in ('given', 'exact'))"), QUICK)
-    assert "basic" not in set(without["what"]), "a run without it"
 
 
 def paying() -> pd.DataFrame:
@@ -271,16 +208,6 @@ def test_losers_are_those_that_wait_longer_and_have_a_name() -> None:
     assert lost["group"].tolist() == ["b"] and lost["more_h"].item() == pytest.approx(10 * 80 / 3600)
     assert losers(jobs, "base", "strong").empty
     assert losers(jobs.assign(group="unknown"), "base", "rltune").empty
-
-
-def test_who_pays_by_every_grouping_there_is() -> None:
-    found = summaries.fairness(paying(), QUICK)
-    assert found.without == {"user": [], "virtual cluster": ["W"], "job size": []}
-    assert found.unequal[["grouping", "scheduler"]].values.tolist() == [
-        [g, s] for g in ("user", "job size") for s in ("base", "strong", "rltune")
-    ]
-    assert found.sizes["group"].drop_duplicates().tolist() == ["1", "over 8"]
-    assert set(found.losers["grouping"]) == {"user", "job size"}
 
 
 def test_slices_next_to_balanced_clusters() -> None:

@@ -16,16 +16,9 @@ from rltune.cluster.workload import Workload, build_workload
 from rltune.config import Cell
 from rltune.config.context import Run
 from rltune.errors import ConfigError
+from rltune.evaluation.compare import where
 from rltune.evaluation.contenders import contender_of, windows_of
-from rltune.evaluation.studies.transfer import (
-    KEPT,
-    SIGMAS,
-    across_bases,
-    across_traces,
-    noisy,
-    shortest_windows,
-    under_noise,
-)
+from rltune.evaluation.studies.transfer import KEPT, SIGMAS, across_bases, across_traces, shortest_windows, under_noise
 from rltune.simulator.config import SchedulerConfig
 from rltune.traces.split import split_points
 
@@ -71,9 +64,7 @@ def agents(run: Run) -> dict[Cell, TrainedPolicy]:
 
 
 def waits(frame: pd.DataFrame, **values: object) -> list[float]:
-    for column, value in values.items():
-        frame = frame[frame[column] == value]
-    return frame.sort_values("window")["wait_s"].tolist()
+    return where(frame, **values).sort_values("window")["wait_s"].tolist()
 
 
 def simulated(run: Run, workloads: Workloads, policy: str, cluster: str = "small") -> list[float]:
@@ -155,7 +146,3 @@ def test_only_the_estimates_change_from_one_spread_to_the_next(
     exact, blurred = (waits(found, cell=cells[1].name, sigma=sigma) for sigma in (0.0, 2.0))
     assert exact == pytest.approx(waits(found, policy="saf", backfill="none", sigma=0.0)), "exact ones are calibrated"
     assert len(blurred) == len(exact)
-
-
-def test_only_exact_and_lognormal_estimates_have_a_spread() -> None:
-    assert [noisy(e) for e in ("exact", "lognormal-0.5", "requested", "history-rolling")] == [True, True, False, False]

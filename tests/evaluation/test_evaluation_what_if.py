@@ -13,9 +13,7 @@ from operator_cases import META, agent, log, run_of, workload_of
 
 from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.config import whatif
-from rltune.evaluation.contenders import Contender, run
 from rltune.evaluation.intervals import Intervals
-from rltune.evaluation.studies import what_if
 from rltune.evaluation.studies.hours_waited import by_block, totals
 from rltune.evaluation.studies.what_if import WhatIfStudy
 from rltune.reference import twin
@@ -112,19 +110,6 @@ def test_a_configuration_that_a_rule_has_is_not_run_twice(study: WhatIfStudy) ->
     study = replace(study, policies=[agent(scheduler=AgentScheduler(scheduler).facts())])
     assert study.configuration == "sjf-easy"
     assert [entry.scheduler for entry in study.entries()] == ["current", "sjf-easy", "qssf", "rltune", "bounded"]
-
-
-def test_maximum_waits_of_next_to_nothing_make_the_agent_first_come_first_served(
-    study: WhatIfStudy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(what_if, "MAX_WAIT_H", {1: 1e-6})
-    bounded = next(entry for entry in study.entries() if entry.kind == "bounded")
-    fifo = Contender(
-        replace(bounded.contender.scheduler, policy="fifo", max_wait_h={}), lookahead=study.run.config.lookahead
-    )
-    first, n = np.array([0]), np.array([240])
-    starts = [run(study.workload, one, first, n)[0].start.tolist() for one in (bounded.contender, fifo)]
-    assert starts[0] == starts[1]
 
 
 def test_groups_cover_all_jobs_once(study: WhatIfStudy) -> None:

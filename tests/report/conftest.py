@@ -9,12 +9,15 @@ from report_fakes import PAGES, Made, Project, artefacts, project, results
 from report_runs import METRICS
 
 from rltune.files import write_text
+from rltune.report import artefact
 from rltune.report.artefact import load_artefacts
 
 
 def _made(made: Project, of_traces: bool) -> Made:
     results(made)
-    artefacts(made, of_traces)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(artefact, "PNG_DPI", 30)  # nobody looks at these
+        artefacts(made, of_traces)
     for page in PAGES:
         write_text(made.results / "report" / "notebooks" / f"{page}.html", "<!doctype html><title>notebook</title>")
     return Made(made, load_artefacts(made.artefacts), made.build())

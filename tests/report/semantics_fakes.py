@@ -31,23 +31,26 @@ def _results(names: str, values: list[tuple], seed: int, workloads: tuple[str, .
 
 
 def ladders() -> pd.DataFrame:
-    """FIFO waits 10,000 s under (a) in a mean window, each step 4/5 of the one before, SAF half; RLTune 2,000."""
+    """FIFO waits 10,000 s under (a) in a mean window, each step 4/5 of the one before, SAF half; RLTune 2,000, tuned 6,000."""
     values = [
         ("order", policy, "", "", step, rules.backfill, level * 0.8**i)
         for policy, level in (("fifo", 1e4), ("saf", 5e3))
         for i, (step, rules) in enumerate(STEPS.items())
     ]
-    values += [("agent", policy, "none", "", "", "none", wait) for policy, wait in (("fifo", 2e3), ("saf", 2.5e3))]
+    agents = (("fifo", "", 2e3), ("saf", "", 2.5e3), ("fifo", "tuned", 6e3))
+    values += [("agent", policy, "none", other, "", "none", wait) for policy, other, wait in agents]
     return _results("who policy base_backfill other step backfill wait_s", values, 1).assign(pools=1)
 
 
 def rooms() -> pd.DataFrame:
-    """FIFO 10,000 s, SAF with EASY 1,000, with exact run times 900, RLTune 1,200, the bound 400."""
+    """FIFO 10,000 s, SAF with EASY 1,000, with exact run times 900 and SJF 800, RLTune 1,200, the bound 400."""
     values = [
         ("given", "fifo", "none", 1e4),
         ("given", "saf", "easy", 1e3),
+        ("given", "sjf", "easy", 1500.0),
         ("exact", "fifo", "none", 1e4),
         ("exact", "saf", "easy", 900.0),
+        ("exact", "sjf", "easy", 800.0),
         ("agent", "fifo", "none", 1200.0),
         ("bound", "", "", 400.0),
     ]

@@ -13,7 +13,7 @@ from rltune.evaluation.intervals import Intervals
 from rltune.report import tables
 from rltune.report.paper import load_paper
 from rltune.report.tables import policies_of
-from rltune.report.transferred import less, transferred, waits
+from rltune.report.transferred import less, transferred
 
 PAPER = load_paper(fakes.SOURCE)
 JUDGE = Intervals(200)
@@ -22,13 +22,6 @@ JUDGE = Intervals(200)
 @pytest.fixture(scope="module")
 def matrix(made: Made) -> pd.DataFrame:
     return transferred(made.cells)
-
-
-def test_waits_have_a_column_a_seed_in_order_of_time() -> None:
-    rows = pd.DataFrame({"cell": ["b", "b", "a", "a"], "first_job": [64, 0, 64, 0], "wait_s": [1.0, 2.0, 3.0, 6.0]})
-    assert waits(rows).to_dict("list") == {"a": [6.0, 3.0], "b": [2.0, 1.0]} and list(waits(rows).index) == [0, 64]
-    alone = waits(rows[rows["cell"] == "b"].drop(columns="cell"))
-    assert alone.to_numpy().tolist() == [[2.0], [1.0]]
 
 
 def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows() -> None:

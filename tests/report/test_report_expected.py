@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -70,9 +69,6 @@ def test_within_and_outside(run: Path) -> None:
     assert [one.inside for one in found] == [False, False, True]
     assert re.search(r"waits +mean wait of FIFO +100 ± 10\.0 s +110 s +OUTSIDE", as_table(found))
     assert re.search(r"a verdict +holds +undecided +OUTSIDE", as_table(found))
-
-
-def test_a_number_that_is_not_there_is_outside_and_says_why(run: Path) -> None:
     save(run, Artefact("waits", "table", "Waits", "…"), FRAME.assign(policy=["saf", "sjf"]))
     assert re.search(r"mean wait of FIFO .* 0 rows, expected 1 +OUTSIDE", as_table(checked(run)))
 
@@ -103,13 +99,9 @@ def test_mistakes_in_the_file_are_explained(run: Path, old: str, new: str, says:
 
 
 def test_tolerances_in_words() -> None:
-    def text(**how: Any) -> str:
-        return expected_text(Number(says="x", artefact="a", **how))
-
-    assert text(value=0.747, unit="fraction", absolute=0.2) == "74.7 ± 20.0\u00a0%"
-    assert (
-        text(value=1500, unit="jobs") == "1,500 jobs" and text(value=2.5, unit="ratio", relative=0.1) == "2.50 ± 0.250"
-    )
+    share = Number(says="x", artefact="a", value=0.747, unit="fraction", absolute=0.2)
+    ratio = Number(says="x", artefact="a", value=2.5, unit="ratio", relative=0.1)
+    assert [expected_text(share), expected_text(ratio)] == ["74.7 ± 20.0\u00a0%", "2.50 ± 0.250"]
 
 
 def test_the_projects_file_covers_the_paper_and_names_what_the_default_run_makes() -> None:

@@ -28,26 +28,6 @@ def test_every_table_and_figure_of_the_paper_is_named_once() -> None:
     assert len(refs) == len(set(refs))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        (("fig12", "Philly", "fifo", "wait"), 0.875),
-        (("table7", "Helios", "wfp3", "sjf", "wait"), -0.0401),
-        (("table9", "Alibaba", "rlscheduler", "utilisation_pct"), 0.06),
-        (("table2", "Helios", "arrival_per_s"), 0.032919),
-        (("costs", "decision_s", 512), 14.3),
-    ],
-)
-def test_known_figures(key: tuple[object, ...], value: float) -> None:
-    assert PAPER.value(str(key[0]), *key[1:]) == value
-
-
-def test_own_contradictions_are_listed() -> None:
-    assert len(PAPER.contradictions) == 5
-    jct, wait = PAPER.value("table9", "Philly", "rltune", "jct_s"), PAPER.value("table9", "Philly", "rltune", "wait_s")
-    assert f"{jct - wait:,.0f} s for RLTune" in PAPER.contradictions[0].text
-
-
 def test_unknown_names_raise_and_suggest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'Philly.fifo.wait'"):
         PAPER.value("fig12", "Philly", "fif", "wait")

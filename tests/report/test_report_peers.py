@@ -12,7 +12,7 @@ from rltune.evaluation.intervals import FEWEST, Intervals
 from rltune.evaluation.studies.learners import compare_long
 from rltune.report import figures, tables
 from rltune.report.paper import load_paper
-from rltune.report.tables.peers import IN_PAPER, improvement
+from rltune.report.tables.peers import IN_PAPER
 
 PAPER = load_paper(SOURCE)
 
@@ -167,50 +167,3 @@ def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: 
     assert any("8 features consistently" in note for note in artefact.notes)
     with pytest.raises(ValueError, match="differ in their feature set only"):
         figures.sensitivity(cells, windows, [], widths, PAPER, fakes.JUDGE)
-
-
-def test_seeds_of_a_feature_set_are_one_row_and_panels_are_called_by_what_differs(
-    made: Made, cells: pd.DataFrame
-) -> None:
-    cells, windows = cells.assign(placement="lookahead"), made.windows
-    pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
-    parts, groups = [(cells, windows)], [[*pair["cell"]]]
-    for ending, changed, wait in (
-        ("-2", {"seed": 2}, 0.5),
-        ("-t", {"preset": "tuned"}, 1.0),
-        ("-e", {"backfill": "easy"}, 1.0),
-    ):
-        again = windows[windows["cell"].isin(pair["cell"])]
-        again = again.assign(
-            cell=again["cell"] + ending, wait_s=again["wait_s"].where(again["role"] != "rltune", wait * again["wait_s"])
-        )
-        parts.append((pair.assign(cell=pair["cell"] + ending, **changed), again))
-        (groups[0].extend if ending == "-2" else groups.append)(parts[-1][0]["cell"].tolist())
-    several, results = (pd.concat(p, ignore_index=True) for p in zip(*parts))
-    artefact, frame, drawn = figures.sensitivity(
-        several, results, groups, {"raw": 7, "engineered": 8}, PAPER, fakes.JUDGE
-    )
-    assert frame["seeds"].tolist() == [2, 2, 1, 1, 1, 1] and frame["seed"].tolist()[:3] == ["1, 2", "1, 2", "1"]
-    one, two = frame["improvement"][2], frame["improvement"][0]
-    assert two == pytest.approx(1 - 0.75 * (1 - one)), "of a seed as before and one that waits half of it"
-    assert frame["eight_over"][0] == pytest.approx(frame["eight_over"][2]), "seed by seed"
-    panels = [
-        f"Philly, {name}, wait{more}" for name, more in (("FIFO", ", quick"), ("FIFO", ", tuned"), ("FIFO + EASY", ""))
-    ]
-    assert list(dict.fromkeys(frame["panel"])) == panels
-    assert [axis.get_title(loc="left").replace("\n", " ") for axis in drawn.axes] == panels
-    assert all(f"{panel}, 8 · engineered: " in artefact.alt for panel in panels)
-    assert any("several seeds" in note for note in artefact.notes)
-
-
-@pytest.mark.parametrize(
-    ("metric", "ours", "theirs", "better"),
-    [
-        ("wait", 50.0, 100.0, 0.5),
-        ("utilisation", 0.6, 0.5, 0.2),
-        ("jct", 1.0, 0.0, np.nan),
-        ("bsld", np.nan, 1.0, np.nan),
-    ],
-)
-def test_improvement(metric: str, ours: float, theirs: float, better: float) -> None:
-    assert improvement(metric, ours, theirs) == pytest.approx(better, nan_ok=True)

@@ -102,28 +102,6 @@ def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
     assert (solved > 0).all()
 
 
-def test_the_table_says_what_a_split_and_company_cost(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    for slowdown, interference, said in (
-        (1.0, 1.0, "cost nothing"),
-        (1.0, 1.3, "share a node run 1.3 times as long"),
-        (1.5, 1.3, "needs runs 1.5 times as long; multi-GPU jobs that share a node run 1.3 times"),
-    ):
-        artefact, _ = tables.placements(cells, windows, JUDGE, slowdown, interference)
-        assert sum(said in n for n in artefact.notes) == 1, artefact.notes
-        assert not any("placement lookahead" in n for n in artefact.notes), "it differs between the rows"
-
-
-def test_cells_judged_in_their_own_placement_only_are_left_out(made: Made) -> None:
-    cells, windows = made.cells, made.windows
-    also = windows["role"].isin(["rltune_also", "base_also"])
-    first = cells["cell"].iloc[0]
-    _, frame = tables.placements(cells, windows[~also | (windows["cell"] == first)], JUDGE, 1, 1)
-    assert set(frame["cell"]) == {first}
-    artefact, frame = tables.placements(cells, windows[~also], JUDGE, 1, 1)
-    assert frame.empty and artefact.columns == {}
-
-
 def test_solver_outcomes_add_up(made: Made) -> None:
     frame = made.there["costs"].frame
     outcomes = ["milp_optimal", "milp_infeasible", "milp_limit", "milp_failure"]

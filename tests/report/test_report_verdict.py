@@ -28,11 +28,11 @@ NAN = math.nan
         (-0.013, 0.10, 0.20, "does not hold"),
         (0.0, -0.10, 0.10, "undecided"),
         (0.0, 0.10, 0.20, "does not hold"),
-        (None, 0.10, 0.20, ""),
+        (NAN, 0.10, 0.20, ""),
         (0.5, NAN, NAN, ""),
     ],
 )
-def test_verdict(paper: float | None, low: float, high: float, expected: str) -> None:
+def test_verdict(paper: float, low: float, high: float, expected: str) -> None:
     assert verdict(paper, low, high, FEWEST) == expected
     assert verdict(paper, low, high, FEWEST - 1) == (TOO_FEW if expected else "")
 

@@ -17,7 +17,7 @@ from rltune.report import artefacts, figures, tables
 from rltune.report.artefact import load_artefacts, save
 from rltune.report.page import contents
 from rltune.report.page.summary import _whatif
-from rltune.report.tables.whatif import names, sentences
+from rltune.report.tables.whatif import sentences
 
 JUDGE = Intervals(bootstrap=300)
 KINDS = {"current": "current", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "configuration": "configuration"}
@@ -75,6 +75,16 @@ def groups(worse: bool = False) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+NOTHING = pd.DataFrame({"job_id": [], "wait_s": []})
+
+
+def told(frame: pd.DataFrame, ran: pd.DataFrame, log: pd.DataFrame, facts: dict, worse: bool = False) -> dict[str, str]:
+    """Topic → what is said of these jobs."""
+    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
+    advice, real = recommend(found, compared, 0.05, facts["used"]), against_recorded(frame, log)
+    return dict(sentences(asdict(advice), found, compared, ran, groups(worse), real, facts, 0.05, 60.0))
+
+
 def advised(
     factors: dict[str, float],
     ran: pd.DataFrame = RAN,
@@ -84,14 +94,10 @@ def advised(
     shuffled: bool = False,
     **how: object,
 ) -> dict[str, str]:
-    facts = FACTS | (facts or {})
     frame = jobs(factors, **how)  # type: ignore[arg-type]
-    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
-    advice = recommend(found, compared, 0.05, facts["used"])
     log = frame[frame["scheduler"] == CURRENT][["job_id", "wait_s"]]
     log = log.assign(wait_s=np.roll(log["wait_s"], 7 if shuffled else 0) * recorded)
-    real = against_recorded(frame, log)
-    return dict(sentences(asdict(advice), found, compared, ran, groups(worse), real, facts, 0.05, 60.0))
+    return told(frame, ran, log, FACTS | (facts or {}), worse)
 
 
 @pytest.mark.parametrize(
@@ -125,23 +131,18 @@ def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str
     assert ("not recommended" in said["RLTune"]) == (not recommended.startswith("Use RLTune"))
 
 
-def test_a_log_that_cannot_have_run_on_the_nodes_gets_no_verdict() -> None:
-    said = advised({"saf-easy": 0.5, "rltune": 0.3}, facts={"used": 1.5})
-    assert "used 96 GPUs at once, but the node list has only 64" in said["Recommendation"]
-    assert (
-        said["Recommendation"].startswith("No verdict") and "RLTune" not in said and "Who would wait longer" not in said
-    )
-
-
-def test_too_few_days_and_no_waits_say_nothing_of_rltune() -> None:
-    few, none = advised({"rltune": 0.1}, blocks=4), advised({"rltune": 0.1}, wait_s=10.0)
-    assert (
-        few["Recommendation"].startswith("Too few days for a verdict: the last part has 4 days of arrivals")
-        and "RLTune" not in few
-    )
-    assert "This log is 41 days long; about 90 days would be enough" in few["Recommendation"]
-    assert "1 block of 6.00 h of" in advised({}, blocks=1, facts={"block_h": 6.0})["Recommendation"]
-    assert "below the 60.0 s" in none["Recommendation"] and "RLTune" not in none
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"facts": {"used": 1.5}}, "No verdict"),
+        ({"blocks": 4}, "Too few days for a verdict: the last part has 4 days of arrivals"),
+        ({"blocks": 1, "facts": {"block_h": 6.0}}, "1 block of 6.00 h of"),
+        ({"wait_s": 10.0}, "below the 60.0 s"),
+    ],
+)
+def test_without_a_verdict_nothing_is_said_of_rltune(how: dict, said: str) -> None:
+    found = advised({"saf-easy": 0.5, "rltune": 0.1}, **how)
+    assert said in found["Recommendation"] and "RLTune" not in found and "Who would wait longer" not in found
 
 
 def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
@@ -150,43 +151,30 @@ def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
     for name, factor in (("saf-easy", 1.0), ("rltune", 0.74)):
         mine = frame["scheduler"] == name
         frame.loc[mine, "wait_s"] *= factor * wild[frame.loc[mine, "block"]]
-    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
-    advice = recommend(found, compared, 0.05)
-    real = against_recorded(frame, pd.DataFrame({"job_id": [], "wait_s": []}))
-    said = dict(sentences(asdict(advice), found, compared, RAN, groups(), real, FACTS, 0.05, 60.0))
+    said = told(frame, RAN, NOTHING, FACTS)
     assert said["Recommendation"].startswith("Undecided: ") and "the interval includes zero" in said["Recommendation"]
     assert "SAF + EASY" in said["RLTune"] and "assumed" not in said["RLTune"], said
 
 
-def test_backfilling_is_switched_on_where_there_is_none() -> None:
-    ran = RAN.assign(backfill=RAN["backfill"].where(RAN["scheduler"] != CURRENT, "none"))
-    assert advised({"saf-easy": 0.7}, ran)["Recommendation"].startswith("Enable EASY backfilling, with the order SAF: ")
-    assert names(ran)["current"] == "Assumed: Slurm multifactor, equal weights without backfilling"
-
-
-def test_it_says_how_slurm_is_set_or_that_it_cannot_be() -> None:
-    saf = advised({"saf-easy": 0.7})
-    assert saf["In Slurm"].startswith("slurm.conf has no setting for this order") and "job_submit" in saf["In Slurm"]
-    assert "the longest wait would have been " in saf["Recommendation"]
-    fifo = RAN.assign(policy=RAN["policy"].where(RAN["scheduler"] != "saf-easy", "fifo"))
-    said = advised({"saf-easy": 0.7}, fifo)["In Slurm"]
-    assert said == (
-        "In slurm.conf, a line each: PriorityType=priority/basic; SchedulerType=sched/backfill and "
-        "SchedulerParameters=bf_job_part_count_reserve=1,bf_window=MINUTES (MINUTES: the longest time limit; added to the "
-        "SchedulerParameters there are); then restart slurmctld."
-    )
-    other = RAN.assign(policy=RAN["policy"].where(RAN["scheduler"] != "saf-easy", "multifactor_size"))
-    for backfill, line in (
-        ("none", "sched/builtin"),
-        ("conservative", "bf_continue,bf_max_job_test=JOBS,bf_window=MINUTES"),
-    ):
-        other = other.assign(backfill=other["backfill"].where(other["scheduler"] != "saf-easy", backfill))
-        said = advised({"saf-easy": 0.7}, other)["In Slurm"]
-        assert "PriorityWeightAge, …Fairshare, …JobSize" in said and line in said, said
-    greedy = other.assign(backfill="greedy")
-    assert advised({"saf-easy": 0.7}, greedy)["In Slurm"] == "slurm.conf has no setting for this backfilling."
-    assert "In Slurm" not in advised({})
-    assert "ranks the live queue" in advised({"saf-easy": 0.7, "qssf": 0.8, "rltune": 0.5})["In Slurm"]
+@pytest.mark.parametrize(
+    ("policy", "backfill", "said"),
+    [
+        ("saf", "easy", "slurm.conf has no setting for this order"),
+        (
+            "fifo",
+            "easy",
+            "PriorityType=priority/basic; SchedulerType=sched/backfill and SchedulerParameters=bf_job_part",
+        ),
+        ("multifactor_size", "none", "sched/builtin"),
+        ("multifactor_size", "conservative", "bf_continue,bf_max_job_test=JOBS,bf_window=MINUTES"),
+        ("multifactor_size", "greedy", "slurm.conf has no setting for this backfilling."),
+    ],
+)
+def test_it_says_how_slurm_is_set_or_that_it_cannot_be(policy: str, backfill: str, said: str) -> None:
+    ran = RAN.copy()
+    ran.loc[ran["scheduler"] == "saf-easy", ["policy", "backfill"]] = policy, backfill
+    assert said in advised({"saf-easy": 0.7}, ran)["In Slurm"]
+    assert "In Slurm" not in advised({}, ran)
 
 
 def test_maximum_waits_are_shown_and_never_recommended() -> None:
@@ -197,11 +185,9 @@ def test_maximum_waits_are_shown_and_never_recommended() -> None:
     frame = pd.concat([frame, more.assign(wait_s=more["wait_s"] * 0.5)], ignore_index=True)
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
     assert "bounded" not in {*compared["ours"], *compared["theirs"]}
-    advice = recommend(found, compared, 0.05)
-    assert advice.chosen == "rltune"
-    real = against_recorded(frame, pd.DataFrame({"job_id": [], "wait_s": []}))
     ran = pd.concat([RAN, bounded], ignore_index=True)
-    said = dict(sentences(asdict(advice), found, compared, ran, groups(), real, FACTS, 0.05, 60.0))
+    said = told(frame, ran, NOTHING, FACTS)
+    assert said["Recommendation"].startswith("Use RLTune: ")
     assert "24 h up to 1 GPU, 72 h up to 8 GPUs, 168 h for larger jobs" in said["Maximum waits"]
     _, table = tables.whatif_numbers(found, ran, frame.iloc[:0].assign(wait_s=np.nan), 0.6, FACTS, 0.95)
     row = table.set_index("scheduler").loc["bounded"]
@@ -211,9 +197,7 @@ def test_maximum_waits_are_shown_and_never_recommended() -> None:
 def test_it_says_who_would_wait_longer() -> None:
     assert advised({"saf-easy": 0.7})["Who would wait longer"].startswith("No group")
     said = advised({"saf-easy": 0.7}, worse=True)["Who would wait longer"]
-    assert said.startswith(
-        "Significantly longer than under the assumed policy: jobs of over 8 GPUs, 1.00 h instead of 0 h"
-    ), said
+    assert "jobs of over 8 GPUs, 1.00 h instead of 0 h" in said
 
 
 def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
@@ -224,8 +208,6 @@ def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
     )
     assert "adds nothing measurable over RLTune’s configuration, no network" in said["What it learned"]
     assert "not recommended" in said["RLTune"] and "kept nothing" not in said["What it learned"]
-    worth = advised({"configuration": 0.9, "rltune": 0.5}, facts={"idle": 1})["What it learned"]
-    assert worth.startswith("The network helps") and "In 1 of 2 trainings the agent kept nothing" in worth
     rules = RAN[RAN["kind"] != "configuration"]
     same = advised({"saf-easy": 0.7, "rltune": 0.9}, rules, facts={"configuration": "saf-easy"})["What it learned"]
     assert (
@@ -240,23 +222,8 @@ def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
     assert "different jobs wait (rank correlation" in orders["Recommendation"] and warning in orders["Recommendation"]
     assert "far off" in orders["Simulated and recorded"], "hours alone are as recorded"
     assert "it has 3.33 times the hours" in hours["Recommendation"] and warning in hours["Recommendation"]
-    full = advised({"saf-easy": 0.7}, facts={"offered": 1.3})
-    assert "asked for 1.30 times the capacity" in full["Recommendation"]
-
-
-@pytest.mark.parametrize(
-    ("recorded", "word"),
-    [
-        (1.0, "close enough"),
-        (0.6, "close enough"),
-        (0.3, "far off"),
-        (3.0, "far off"),
-        (np.nan, "has no waits"),
-        (0.0, "has no waiting at all"),
-    ],
-)
-def test_it_says_how_far_the_simulation_is_from_the_log(recorded: float, word: str) -> None:
-    assert word in advised({}, recorded=recorded)["Simulated and recorded"]
+    nothing, idle = (advised({}, recorded=recorded)["Simulated and recorded"] for recorded in (np.nan, 0.0))
+    assert "has no waits" in nothing and "has no waiting at all" in idle
 
 
 def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> None:

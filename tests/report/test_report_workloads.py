@@ -9,7 +9,7 @@ import report_fakes as fakes
 import report_fakes_traces as seen
 
 from rltune.report import figures
-from rltune.report.figures.fig5 import LEAST_WAIT_S
+from rltune.report.figures.workloads import LEAST_WAIT_S
 from rltune.report.paper import load_paper
 from rltune.report.style import styled
 

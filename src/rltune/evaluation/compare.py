@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,14 +45,19 @@ class Comparison:
     """Share of theirs' total that the worst tenth of windows carries (at least one window)."""
 
 
-def select(windows: pd.DataFrame, sequence_jobs: int, which: dict[str, str]) -> pd.DataFrame:
+def where(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
+    """Rows whose columns have these values."""
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame
+
+
+def select(windows: pd.DataFrame, sequence_jobs: int, which: Mapping[str, Any]) -> pd.DataFrame:
     """The rows of one scheduler at one sequence length, in order of time.
 
     Raises ValueError when the filter meets none, or more than one scheduler.
     """
-    rows = windows[windows["sequence_jobs"] == sequence_jobs]
-    for column, value in which.items():
-        rows = rows[rows[column] == value]
+    rows = where(windows, sequence_jobs=sequence_jobs, **which)
     if not len(rows):
         raise ValueError(f"no windows of {sequence_jobs} jobs for {which}")
     if rows["window"].duplicated().any():
@@ -63,16 +69,14 @@ def compare(
     windows: pd.DataFrame | Sequence[pd.DataFrame],
     metric: str,
     sequence_jobs: int,
-    ours: dict[str, str],
-    theirs: dict[str, str],
-    bootstrap: int = 5000,
-    confidence: float = 0.95,
-    seed: int = 1,
+    ours: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    by: Intervals,
 ) -> Comparison:
     """Compare two schedulers, given as column filters of windows.csv, window by window.
 
     ``windows``: the table, or one table a training seed of the same setting. ``metric``: one of COLUMN; windows in
-    which either side has no value of it are left out. Raises ValueError where the windows differ.
+    which either side has no value of it are left out. ``by``: Intervals, or a run's ``evaluation``. Raises ValueError where the windows differ.
     """
     tables = [windows] if isinstance(windows, pd.DataFrame) else list(windows)
     sides = [[select(table, sequence_jobs, which) for table in tables] for which in (ours, theirs)]
@@ -82,7 +86,7 @@ def compare(
     known = ~np.isnan(x + y).any(axis=0)
     x, y = x[:, known], y[:, known]
     sign, total = SIGN[metric], y.sum()
-    found = improved(x, y, bootstrap, confidence, seed)
+    found = improved(x, y, by.bootstrap, by.confidence, by.seed)
     low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
     each = [_improvement(sign, *pair) for pair in zip(x, y, strict=True)]
     rival = y.mean(axis=0)
@@ -118,7 +122,7 @@ def against_all(windows: pd.DataFrame, metrics: Iterable[str], by: Intervals) ->
             if theirs is None:
                 continue
             labels = select(windows, n, theirs)[["policy", "backfill"]].iloc[0]
-            found = compare(windows, metric, n, {"role": "rltune"}, theirs, by.bootstrap, by.confidence, by.seed)
+            found = compare(windows, metric, n, {"role": "rltune"}, theirs, by)
             rows.append({"against": against, **labels, **asdict(found)})
     return pd.DataFrame(rows)
 
@@ -138,13 +142,13 @@ def strong_baseline(windows: pd.DataFrame, metric: str, sequence_jobs: int) -> d
 
 def picked_baseline(windows: pd.DataFrame, metric: str, sequence_jobs: int) -> dict[str, str] | None:
     """Filter of the baseline that was best on validation windows; None where the validation part has no window."""
-    if not ((windows["role"] == "baseline_validation") & (windows["sequence_jobs"] == sequence_jobs)).any():
+    if where(windows, role="baseline_validation", sequence_jobs=sequence_jobs).empty:
         return None
     return {"role": "baseline", **_best(windows, metric, sequence_jobs, "baseline_validation")}
 
 
 def _best(windows: pd.DataFrame, metric: str, sequence_jobs: int, role: str) -> dict[str, str]:
-    rows = windows[(windows["role"] == role) & (windows["sequence_jobs"] == sequence_jobs)]
+    rows = where(windows, role=role, sequence_jobs=sequence_jobs)
     if not len(rows):
         raise ValueError(f"no {role} rows among the windows of {sequence_jobs} jobs")
     labels = ["policy", "backfill", "placement"]

@@ -25,6 +25,10 @@ from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.state import State
 
+Workloads = Mapping[tuple[str, str, str], Workload]
+"""By trace, cluster and estimate."""
+Policies = Mapping[Cell, TrainedPolicy]
+
 RAN = ("policy", "backfill", "placement", "locality")
 """Fields of a scheduler configuration that say what a contender ran with."""
 
@@ -49,6 +53,11 @@ def contender_of(config: RunConfig, cell: Cell, agent: TrainedPolicy | None = No
     """
     scheduler = SchedulerConfig.of(cell, config.simulation, **changes)
     return Contender(scheduler, agent, lookahead=config.lookahead)
+
+
+def workload_of(cell: Cell, workloads: Workloads) -> Workload:
+    """A cell's workload."""
+    return workloads[cell.trace, cell.cluster, cell.estimate]
 
 
 def heuristics(config: RunConfig, workload: Workload, locality: str = "strict") -> dict[str, Contender]:

@@ -29,28 +29,35 @@ def size_class(gpus: np.ndarray) -> np.ndarray:
     return np.array([*SIZES, LARGE], object)[np.searchsorted(list(SIZES.values()), gpus)]
 
 
-def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame:
-    """One row per group × scheduler: group, scheduler, jobs, wait_s, bsld (means over its jobs), and of each how much
-    less than under ``base``: ``less_wait``, ``less_bsld``, fractions with intervals (…_low, …_high; NaN for the base).
+def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals, longer: bool = False) -> pd.DataFrame:
+    """One row per group × scheduler: group, scheduler, jobs, wait_s, bsld (means over its jobs and seeds), and of each how
+    much less than under ``base``: ``less_wait``, ``less_bsld``, fractions with intervals (…_low, …_high; NaN for the base or
+    if it has none).
 
-    ``jobs``: a row per job × scheduler with scheduler, window, group, wait_s, bsld; every scheduler has the same jobs.
+    ``jobs``: a row per job × scheduler, and × seed where there are several, with scheduler, seed, window, group, wait_s,
+    bsld; every scheduler has the same jobs. ``longer``: also ``more_s``, the seconds by which jobs wait longer in the mean
+    (…_low, …_high, …_p), which exists also if nobody waited under ``base``.
     """
-    rows = []
-    groups, schedulers = list(dict.fromkeys(jobs["group"])), list(dict.fromkeys(jobs["scheduler"]))
-    sums = {
-        c: jobs.pivot_table(index="window", columns=["scheduler", "group"], values=c, aggfunc="sum", fill_value=0.0)
-        for c in ("wait_s", "bsld")
-    }
-    counts = jobs.groupby(["scheduler", "group"]).size()
-    for group in groups:
-        for scheduler in schedulers:
-            row = {"group": group, "scheduler": scheduler, "jobs": int(counts[scheduler, group])}
+    jobs = jobs if "seed" in jobs else jobs.assign(seed=0)
+    windows, rows = np.sort(jobs["window"].unique()), []
+    for group, mine in jobs.groupby("group", sort=False):
+        per = mine.groupby(["scheduler", "seed", "window"], sort=False)[["wait_s", "bsld"]].sum()
+        number = mine[mine["scheduler"] == base].groupby("window").size().reindex(windows, fill_value=0).to_numpy(float)
+
+        def sums(scheduler: str, column: str, per: pd.DataFrame = per) -> np.ndarray:
+            return per.loc[scheduler, column].unstack("window").reindex(columns=windows).fillna(0.0).to_numpy(float)
+
+        for scheduler in dict.fromkeys(mine["scheduler"]):
+            row, more = {"group": group, "scheduler": scheduler, "jobs": int(number.sum())}, Improvement()
             for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):
-                ours, theirs = (sums[column][who, group].to_numpy() for who in (scheduler, base))
-                row[column] = float(ours.sum() / counts[scheduler, group])
-                less = intervals.less(ours, theirs) if scheduler != base else Improvement()
-                row |= less.columns(name)
-            rows.append(row)
+                ours, found = sums(scheduler, column), Improvement()
+                theirs = np.repeat(sums(base, column), len(ours), axis=0)
+                if scheduler != base:
+                    found = intervals.less(ours, theirs)
+                    if longer and column == "wait_s":
+                        more = intervals.longer(ours, theirs, np.repeat(number[None], len(ours), axis=0))
+                row |= {column: float(ours.sum() / len(ours) / number.sum()), **found.columns(name)}
+            rows.append(row | (more.columns("more_s", p=True) if longer else {}))
     return pd.DataFrame(rows)
 
 

@@ -121,7 +121,7 @@ class Result:
         span = np.where(end > begin, end - begin, np.nan)
         used = np.bincount(window, during("start_s", "end_s") * table["gpus"]) / span / self.workload.layout.gpus
         queued = np.bincount(window, during("submit_s", "start_s")) / span
-        found |= {"utilisation": _mean_of_known(used), "mean_queue": _mean_of_known(queued)}
+        found |= {"utilisation": float(pd.Series(used).mean()), "mean_queue": float(pd.Series(queued).mean())}
         return {**found, "jobs_per_s": len(table) / self.seconds}
 
     def _measured(self, table: pd.DataFrame) -> np.ndarray:
@@ -159,7 +159,7 @@ class Result:
         begin, end = self._span(self.jobs())
         windows = timeline.groupby("window")
         means = [time_average(one[one["time_s"] >= begin[w]], "fragmentation", float(end[w])) for w, one in windows]
-        return _mean_of_known(np.array(means))
+        return float(pd.Series(means).mean())
 
     def bound(self) -> tuple[float, float]:
         """(Lower bound on the mean wait of all jobs under any policy, their mean wait here), seconds."""
@@ -224,11 +224,6 @@ def run(
     seconds = max(time.perf_counter() - began, 1e-9)
     counts = placer.counts if placer else None
     return Result(workload, state, seconds, request, counts, int(end - first[-1] - n[-1]))
-
-
-def _mean_of_known(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
 
 
 def _group(workload: Workload, by: str, rows: np.ndarray) -> np.ndarray:

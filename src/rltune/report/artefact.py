@@ -83,6 +83,12 @@ class Artefact:
         return self
 
 
+Table = tuple[Artefact, pd.DataFrame]
+"""What makes a table returns."""
+Drawing = tuple[Artefact, pd.DataFrame, Figure | str]
+"""What makes a figure returns; a str is an SVG."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Saved:
     """An artefact read back."""

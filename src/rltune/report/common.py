@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.cells import AXES
-from rltune.evaluation.compare import Comparison, compare
-from rltune.evaluation.intervals import FEWEST, Intervals, holm
+from rltune.evaluation.compare import where as where
+from rltune.evaluation.intervals import FEWEST, holm
 from rltune.report.artefact import Column
 from rltune.report.style import POLICY_TITLE, scheduler_title
 
@@ -52,18 +52,6 @@ def schedulers(rows: pd.DataFrame) -> list[str]:
 def policy_title(policy: object) -> str:
     """A policy's title; its name where it is the user's own."""
     return POLICY_TITLE.get(str(policy), str(policy))
-
-
-def compared(
-    by: Intervals,
-    tables: pd.DataFrame | Sequence[pd.DataFrame],
-    metric: str,
-    n: int,
-    ours: Mapping[str, Any],
-    theirs: Mapping[str, Any],
-) -> Comparison:
-    """`rltune.evaluation.compare` with the run's resampling."""
-    return compare(tables, metric, n, dict(ours), dict(theirs), by.bootstrap, by.confidence, by.seed)
 
 
 def gain(name: str, found: Any, value: str = "improvement", prefix: str = "") -> dict[str, float]:
@@ -115,18 +103,11 @@ def holm_note(
 
 def seeds_note(frame: pd.DataFrame) -> str:
     """Whether the intervals cover training seeds."""
-    if not len(frame) or frame["seeds"].max() == 1:
+    if not len(frame) or "seeds" not in frame or frame["seeds"].max() == 1:
         return "One training seed per row: the intervals cover windows only; another training seed would change the values."
     single = int((frame["seeds"] == 1).sum())
     note = "For settings trained with several seeds, means are over seeds and the interval resamples seeds and windows."
     return note + (f" {single} of {len(frame)} rows have one seed: windows only." if single else "")
-
-
-def where(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
-    """Rows whose columns have these values."""
-    for column, value in values.items():
-        frame = frame[frame[column] == value]
-    return frame
 
 
 def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from rltune.config.base import Block
 from rltune.config.load import read_block
 from rltune.errors import ConfigError, DataError
+from rltune.evaluation.compare import where
 from rltune.report.artefact import load_artefact
 from rltune.report.format import MISSING, NBSP, show
 
@@ -159,9 +160,7 @@ def _found(number: Number, frame: pd.DataFrame) -> Checked:
         raise DataError(
             f"{number.artefact}.csv: found no column {', '.join(unknown)}; there are {', '.join(frame.columns)}"
         )
-    rows = frame
-    for column, value in number.where.items():
-        rows = rows[rows[column] == value]
+    rows = where(frame, **number.where)
     if not number.column:
         return Checked(number, len(rows))
     if len(rows) != 1:

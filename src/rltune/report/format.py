@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
@@ -27,16 +27,12 @@ def three_digits(value: float) -> str:
     return f"{value:.{min(digits, 9)}e}" if abs(value) < 1e-6 else f"{value:,.{digits}f}"
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}{NBSP}%"
-
-
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
     "int": lambda v: f"{round(float(v)):,}",
     "number": lambda v: three_digits(float(v)),
     "seconds": lambda v: f"{float(v):,.0f}" if abs(float(v)) >= 100 else three_digits(float(v)),
-    "percent": lambda v: _percent(float(v)),
+    "percent": lambda v: f"{100 * float(v):.1f}{NBSP}%",
     "printed": lambda v: f"{float(v):g}",
     "p": lambda v: "< 0.001" if float(v) < 0.001 else f"{float(v):.3f}",
     "plain-int": lambda v: str(round(float(v))),
@@ -55,6 +51,12 @@ def show(value: Any, format: str = "text") -> str:
     if format == "text" or not text.startswith("-"):
         return text
     return text.replace("-", MINUS, 1) if any(digit in "123456789" for digit in text) else text[1:]
+
+
+def listed(things: Iterable[object]) -> str:
+    """`a`, `a and b`, `a, b and c`; "" of none."""
+    words = list(map(str, things))
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
 def from_to(numbers: pd.Series) -> str:

@@ -1,9 +1,10 @@
-"""The paper's own numbers, read from ``config/paper_results.yaml``, so that none is typed into code or prose."""
+"""The paper’s own numbers, and where the software departs from the paper and its released code: two files of the configuration."""
 
 from __future__ import annotations
 
 import difflib
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -126,6 +127,11 @@ class PaperResults(Block):
             raise ConfigError(f"{FILE}: {artefact}.{name} is not a number but {entry.text!r}")
         return entry.value
 
+    def number(self, artefact: str, *key: object) -> float:
+        """The printed number, NaN where the paper has none. Raises ConfigError as `find` does."""
+        entry = self.find(artefact, *key)
+        return float("nan") if entry is None or entry.value is None else entry.value
+
     def where(self, artefact: str, *key: object) -> str:
         """Section or table a figure is printed in. Raises ConfigError as `value` does."""
         entry = self.find(artefact, *key)
@@ -159,3 +165,49 @@ def _nearest(found: str, known: object) -> str:
     names = list(known)
     close = difflib.get_close_matches(found, names, n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else f"; there are {', '.join(names[:12])}"
+
+
+DEVIATIONS = "config/deviations.yaml"
+"""Where they lie, relative to the project's root."""
+
+
+class Deviation(Block):
+    """One departure."""
+
+    title: str
+    """What it is about."""
+    of: Literal["paper", "release", "both"]
+    """What it departs from."""
+    theirs: str
+    """What the paper or the released code does."""
+    ours: str
+    """What this software does."""
+    why: str
+    """The reason."""
+    evidence: list[str] = Field(min_length=1)
+    """`#id` of an artefact of the report, a document, or `tests/….py::test_name`."""
+
+    @property
+    def artefacts(self) -> list[str]:
+        """Ids of the artefacts that show it."""
+        return [item[1:] for item in self.evidence if item.startswith("#")]
+
+    @property
+    def files(self) -> list[str]:
+        """Documents, and tests with their names, from the project's root."""
+        return [item for item in self.evidence if not item.startswith("#")]
+
+
+class Deviations(Block):
+    """All of them."""
+
+    deviations: list[Deviation] = Field(min_length=1)
+    """In the order of the page."""
+
+
+def load_deviations(root: Path) -> list[Deviation]:
+    """Read those of the project at ``root``.
+
+    Raises ConfigError naming file, line and key for every mistake in the file.
+    """
+    return read_block(root / DEVIATIONS, Deviations, root).deviations

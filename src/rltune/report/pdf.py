@@ -12,6 +12,10 @@ from rltune.files import atomic_write
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 """What the program may be called."""
+OPTIONS = (
+    "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --no-pdf-header-footer "
+    "--generate-pdf-document-outline"
+).split()
 PATIENCE_S = 300
 
 
@@ -34,19 +38,7 @@ def print_page(page: Path, target: Path) -> Path:
             "with: apt-get install chromium; or open the page in any browser and print it from there"
         )
     with tempfile.TemporaryDirectory() as folder, atomic_write(target) as path:
-        command = [
-            program,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-            f"--user-data-dir={folder}",
-            "--no-pdf-header-footer",
-            "--generate-pdf-document-outline",
-            f"--print-to-pdf={path}",
-            page.resolve().as_uri(),
-        ]
+        command = [program, *OPTIONS, f"--user-data-dir={folder}", f"--print-to-pdf={path}", page.resolve().as_uri()]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:

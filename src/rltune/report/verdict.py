@@ -22,13 +22,13 @@ RULE = (
 )
 
 
-def verdict(paper: float | None, low: float, high: float, windows: int) -> str:
-    """Ours against the paper's figure (both relative improvements); "" where either is unknown.
+def verdict(paper: float, low: float, high: float, windows: int) -> str:
+    """Ours against the paper's figure (both relative improvements); "" where either is unknown (NaN).
 
     Fewer windows than FEWEST give no verdict. A wide interval that covers zero as well as the figure is evidence for
     neither, hence `undecided`.
     """
-    if paper is None or any(math.isnan(v) for v in (paper, low, high)):
+    if any(map(math.isnan, (paper, low, high))):
         return ""
     if windows < FEWEST:
         return TOO_FEW

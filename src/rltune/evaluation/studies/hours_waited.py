@@ -124,36 +124,6 @@ def best_rule(jobs: pd.DataFrame) -> str:
     return str(rules.groupby("scheduler", sort=False)["wait_s"].sum().idxmin())
 
 
-def in_groups(jobs: pd.DataFrame, grouping: str, intervals: Intervals) -> pd.DataFrame:
-    """One row per group × scheduler: group (of the column ``grouping``), scheduler, jobs, wait_s and bsld (means over jobs and
-    seeds), their reductions from the current rule ``less_wait`` and ``less_bsld`` (fractions; …_low, …_high; NaN for the
-    current rule or if it has none), and ``more_s``, the seconds by which jobs wait longer in the mean (…_low, …_high, …_p),
-    which exists also if nobody waited under the current rule.
-    """
-    blocks, rows = np.sort(jobs["block"].unique()), []
-    for group in dict.fromkeys(jobs[grouping]):
-        mine = jobs[jobs[grouping] == group]
-        per = mine.groupby(["scheduler", "seed", "block"], sort=False)[["wait_s", "bsld"]].sum()
-        current = mine[mine["scheduler"] == CURRENT]
-        number = current.groupby("block").size().reindex(blocks, fill_value=0).to_numpy(float)
-
-        def sums(scheduler: str, column: str, per: pd.DataFrame = per) -> np.ndarray:
-            return per.loc[scheduler, column].unstack("block").reindex(columns=blocks).fillna(0.0).to_numpy(float)
-
-        for scheduler in dict.fromkeys(mine["scheduler"]):
-            row, more = {"group": group, "scheduler": scheduler, "jobs": int(number.sum())}, Improvement()
-            for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):
-                ours, found = sums(scheduler, column), Improvement()
-                theirs = np.repeat(sums(CURRENT, column), len(ours), axis=0)
-                if scheduler != CURRENT:
-                    found = intervals.less(ours, theirs)
-                    if column == "wait_s":
-                        more = intervals.longer(ours, theirs, np.repeat(number[None], len(ours), axis=0))
-                row |= {column: float(ours.sum() / len(ours) / number.sum()), **found.columns(name)}
-            rows.append(row | more.columns("more_s", p=True))
-    return pd.DataFrame(rows)
-
-
 def with_longer(groups: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """The rows of all groupings with ``more_s_holm`` (the groups of one scheduler are one family) and ``shows``: longer |
     shorter, if the interval excludes zero and Holm's p is below 1 − confidence; else open."""

@@ -7,11 +7,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
 from rltune.config.comparisons import YARDSTICK, Comparison, against_qssf, agent_of, for_metric
-from rltune.evaluation.contenders import Contender, by_window, contender_of, heuristics, run
+from rltune.evaluation.contenders import (
+    Contender,
+    Policies,
+    Workloads,
+    by_window,
+    contender_of,
+    heuristics,
+    run,
+    workload_of,
+)
 from rltune.evaluation.evaluate import test_windows
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.decision_time import QUEUES, decision_times
@@ -24,15 +32,6 @@ LONGEST = 10_000
 """Jobs of the long sequence, at most (paper, Figure 17)."""
 BLOCK_JOBS = 256
 """Jobs of the long sequence that are resampled together, at least, where there are as many."""
-
-Workloads = Mapping[tuple[str, str, str], Workload]
-"""By trace, cluster and estimate."""
-Policies = Mapping[Cell, TrainedPolicy]
-
-
-def workload_of(cell: Cell, workloads: Workloads) -> Workload:
-    """A cell's workload."""
-    return workloads[cell.trace, cell.cluster, cell.estimate]
 
 
 def qssf_windows(config: RunConfig, workloads: Workloads, windows: pd.DataFrame) -> pd.DataFrame:

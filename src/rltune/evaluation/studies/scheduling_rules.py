@@ -3,7 +3,7 @@ jobs, and on clusters that keep up with their load."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.load import offered_load
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
@@ -19,7 +18,17 @@ from rltune.config.cells import AXES
 from rltune.config.context import Run
 from rltune.errors import ConfigError
 from rltune.evaluation.compare import strong_baseline
-from rltune.evaluation.contenders import Contender, by_window, contender_of, heuristics, run, windows_of
+from rltune.evaluation.contenders import (
+    Contender,
+    Policies,
+    Workloads,
+    by_window,
+    contender_of,
+    heuristics,
+    run,
+    windows_of,
+    workload_of,
+)
 from rltune.evaluation.evaluate import bound_s, evaluate, test_windows
 from rltune.evaluation.groups import size_class
 from rltune.evaluation.intervals import FEWEST
@@ -36,8 +45,6 @@ BALANCED = "-balanced"
 """Ending of the name of a cluster that is another one with arrivals thinned to what it can keep up with."""
 GIVEN, EXACT, BOUND, AGENT = "given", "exact", "bound", "agent"
 WINDOW = ["policy", "backfill", "window", "first_job", "wait_s"]
-Workloads = Mapping[tuple[str, str, str], Workload]
-"""By trace, cluster and estimate."""
 
 
 class Step(NamedTuple):
@@ -291,7 +298,7 @@ def jobs_of(these: Sequence[Study], test_jobs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def balanced(these: Sequence[Study], workloads: Workloads, policies: Mapping[Cell, TrainedPolicy]) -> pd.DataFrame:
+def balanced(these: Sequence[Study], workloads: Workloads, policies: Policies) -> pd.DataFrame:
     """Heuristics and the first agent on the slice it was trained for, and on the cluster of the same name with BALANCED
     behind it, where the workloads have it; the agent is used there as it is.
 
@@ -340,8 +347,7 @@ def balanced_cells(run: Run, cells: Sequence[Cell]) -> list[Cell]:
 def _thinned(study: Study, workloads: Workloads) -> Study | None:
     """The study's first cell on the balanced cluster, where the run's workloads have it."""
     for thin in balanced_cells(study.run, study.cells[:1]):
-        workload = workloads[thin.trace, thin.cluster, thin.estimate]
-        return replace(study, cells=(thin,), workload=workload)
+        return replace(study, cells=(thin,), workload=workload_of(thin, workloads))
     return None
 
 

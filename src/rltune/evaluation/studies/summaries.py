@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rltune.evaluation.compare import where
 from rltune.evaluation.groups import LARGE, SIZES, by_group, losers, unequal
 from rltune.evaluation.intervals import NAN, Improvement, Intervals
 from rltune.evaluation.studies.scheduling_rules import AGENT, BOUND, EXACT, GIVEN, STEPS
@@ -178,9 +179,7 @@ def _workloads(results: pd.DataFrame, *more: str) -> Iterator[tuple[pd.DataFrame
 
 def _waits(frame: pd.DataFrame, **values: str) -> np.ndarray:
     """Mean waits of the windows in order of time [W]."""
-    for column, value in values.items():
-        frame = frame[frame[column] == value]
-    return frame.sort_values("window")["wait_s"].to_numpy(float)
+    return where(frame, **values).sort_values("window")["wait_s"].to_numpy(float)
 
 
 def _least(frame: pd.DataFrame) -> tuple[str, str]:

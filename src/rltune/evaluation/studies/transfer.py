@@ -7,16 +7,15 @@ mean wait. ``cells``: the agents to evaluate; none is trained.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 
-from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.workload import Workload, add_calibrated
 from rltune.config import Cell, RunConfig, parse_estimate
-from rltune.evaluation.contenders import Contender, contender_of, windows_of
+from rltune.evaluation.contenders import Contender, Policies, Workloads, contender_of, windows_of, workload_of
 from rltune.traces.estimates import estimates
 from rltune.traces.split import Split, disjoint_windows, spread
 
@@ -31,10 +30,6 @@ SIGMAS = (0.0, 0.5, 1.0, 1.5, 2.0)
 HEURISTICS = (("fifo", "none"), ("sjf", "none"), ("saf", "none"), ("fifo", "easy"), ("saf", "easy"))
 """(Policy, backfill) that are drawn next to the agents; the first uses no estimate at all."""
 KEPT = ["sequence_jobs", "window", "first_job", "wait_s"]
-
-Workloads = Mapping[tuple[str, str, str], Workload]
-"""By trace, cluster and estimate."""
-Policies = Mapping[Cell, TrainedPolicy]
 
 
 def across_bases(
@@ -52,7 +47,7 @@ def across_bases(
         there = {c.policy: base.loc[base["cell"] == c.name, KEPT] for c in group}
         first = next(iter(there.values()))["first_job"].to_numpy(np.int64)
         frames += [rows.assign(**where, policy=policy, simulated=False) for policy, rows in there.items()]
-        workload = workloads[where["trace"], where["cluster"], where["estimate"]]
+        workload = workload_of(group[0], workloads)
         for policy in (policy for policy in policies if policy not in there):
             rows = _windows(workload, contender_of(config, group[0], policy=policy), first, length)
             frames.append(rows.assign(**where, policy=policy, simulated=True))
@@ -105,7 +100,7 @@ def under_noise(
     """
     frames = []
     for where, group in _grouped([c for c in cells if noisy(c.estimate)], (*HOME, "locality")):
-        workload = workloads[where["trace"], where["cluster"], group[0].estimate]
+        workload = workload_of(group[0], workloads)
         length, first = shortest_windows(workload.split, config.evaluation.sequence_jobs)
         calibrate = any(policies[c].facts.get("scheduler", {}).get("uses_calibrated") for c in group)
         runs = []

@@ -18,7 +18,7 @@ from rltune.config.max_wait import DEFAULT as MAX_WAIT_H
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import Contender, contender_of, run, scheduler_used
-from rltune.evaluation.groups import LARGE, SIZES, size_class
+from rltune.evaluation.groups import LARGE, SIZES, by_group, size_class
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import (
     BOUNDED,
@@ -28,7 +28,6 @@ from rltune.evaluation.studies.hours_waited import (
     RLTUNE,
     USERS,
     days_needed,
-    in_groups,
     user_groups,
     with_longer,
 )
@@ -118,14 +117,13 @@ class WhatIfStudy:
             yield Entry(scheduler, "current" if scheduler == CURRENT else "rule", 0, contender, self.workload, given)
         qssf = self._rule(Rule(policy="saf", backfill="easy"))
         yield Entry(QSSF, "qssf", 0, qssf, self.predicted, settings.QSSF_ESTIMATE)
+        names = [given if jobs is self.workload.jobs else f"{given}, as calibrated" for _, jobs in self._chosen]
         if self.configuration == CONFIGURATION:
-            for cell, (scheduler, jobs) in zip(self.cells, self._chosen, strict=True):
-                name = given if jobs is self.workload.jobs else f"{given}, as calibrated"
+            for cell, (scheduler, jobs), name in zip(self.cells, self._chosen, names, strict=True):
                 workload = replace(self.workload, jobs=jobs)
                 contender = Contender(scheduler, lookahead=self.run.config.lookahead)
                 yield Entry(CONFIGURATION, "configuration", cell.seed, contender, workload, name)
-        for cell, agent, (_, jobs) in zip(self.cells, self.agents, self._chosen, strict=True):
-            name = given if jobs is self.workload.jobs else f"{given}, as calibrated"
+        for cell, agent, name in zip(self.cells, self.agents, names, strict=True):
             yield Entry(RLTUNE, "rltune", cell.seed, agent, self.workload, name)
             if agent.scheduler.max_wait_h != MAX_WAIT_H:
                 bounded = replace(agent, scheduler=replace(agent.scheduler, max_wait_h=MAX_WAIT_H))
@@ -262,14 +260,15 @@ class WhatIfStudy:
         return found.assign(at=found["block"].map(begins.groupby(level=0).first()))
 
     def groups(self, jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
-        """By user group and by size: grouping, and the columns of in_groups and with_longer, over all seeds.
+        """By user group and by size: grouping, and the columns of by_group and with_longer, over all seeds.
 
         A grouping is left out if no job's group is known.
         """
         frames, jobs = [], jobs[jobs["scheduler"] != BOUNDED]
         for grouping, order in GROUPINGS.items():
             if len(known := jobs[jobs[grouping].notna()]):
-                found = in_groups(known, grouping, intervals).assign(grouping=grouping)
+                known = known.assign(window=known["block"], group=known[grouping])
+                found = by_group(known, CURRENT, intervals, longer=True).assign(grouping=grouping)
                 rank = {name: i for i, name in enumerate(order)}
                 frames.append(found.sort_values("group", key=lambda g, rank=rank: g.map(rank), kind="stable"))
         return with_longer(pd.concat(frames, ignore_index=True), intervals)

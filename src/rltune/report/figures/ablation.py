@@ -6,10 +6,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import distinct_names, schedulers, where
-from rltune.report.figures.curves import HOW_TO_READ, curves, draw
+from rltune.report.figures.training import curves, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.ablation import PARTS, paper_ref, variant_title, with_variants
@@ -18,7 +18,7 @@ COLOUR = {"naive": style.ORANGE, "naive, whole nodes": style.VERMILION, "pro": s
 BETWEEN = (style.SKY, style.PURPLE, style.MUTED)
 
 
-def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
+def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Improvement over base with intervals: a panel a window length, a row a setting and variant.
 
     ``variants`` is the frame of `tables.ablation`, which is also this figure's, with `setting`, what a group is called.
@@ -28,20 +28,11 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.
         raise ValueError("no ablation: the run has no setting in which pro can be compared with another variant")
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
     own = paper_ref(frame, paper)
-    artefact = describe(
-        "fig10",
-        frame,
-        paper_ref=own,
-        own=own,
-        measures=", ".join(dict.fromkeys(frame["measure_title"])),
-        cut=(frame["improvement"] < style.LEFT_MOST).any(),
-    )
+    artefact = describe("fig10", frame, paper_ref=own, own=own, cut=(frame["improvement"] < style.LEFT_MOST).any())
     return artefact, frame, _draw(frame)
 
 
-def ablation_training(
-    cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def ablation_training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Training curves of the variants that `tables.ablation` compares: a panel a setting, a line a variant.
 
     The frame has one row an epoch, as `figures.training`'s. Raises ValueError when no setting has two variants.
@@ -62,7 +53,6 @@ def ablation_training(
         frame,
         cells=chosen,
         paper_ref=paper_ref(chosen, paper),
-        how_to_read=HOW_TO_READ,
         last="; ".join(f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()),
     )
     return artefact, frame, figure

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import SETTINGS, distinct_names, lengths, policy_title, proper, schedulers
 from rltune.report.format import show
@@ -26,7 +26,7 @@ NAME = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "j
 
 def boxes(
     cells: pd.DataFrame, jobs: pd.DataFrame, paper: PaperResults, study: Study, sequence_jobs: int | None = None
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+) -> Drawing:
     """Distribution of a metric over test jobs, base policy beside RLTune: a panel a trace, a pair of boxes a setting.
 
     ``jobs``: cell, role (rltune | base), sequence_jobs, and the study's column. Without ``sequence_jobs`` the longest

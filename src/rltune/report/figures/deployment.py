@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
@@ -21,9 +20,7 @@ PANELS = {"makespan_s": "Makespan", "wait_s": "Mean wait", "wait_max_s": "Longes
 Facts = Mapping[str, Any]
 
 
-def fig18(
-    runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig18(runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults) -> Drawing:
     """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
     rltune.evaluation.studies.deployment.per_run and paired_runs give them."""
     import seaborn as sns  # a second that other figures need not wait for
@@ -51,7 +48,7 @@ def fig18(
     return describe("fig18", frame, paper, facts=facts, summary=summary), frame, figure
 
 
-def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
+def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> Drawing:
     """GPUs in use and jobs waiting over time, two panels a repetition. ``usage``: rltune.evaluation.studies.deployment.in_use."""
     frame = usage.assign(title=usage["scheduler"].map(who), data=facts["data"])
     with style.styled():

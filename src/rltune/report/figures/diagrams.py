@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
@@ -19,23 +19,23 @@ from rltune.report.templates import fill
 DIAGRAMS = files("rltune.report").joinpath("page", "diagrams")
 
 
-def fig7(paper: PaperResults) -> tuple[Artefact, pd.DataFrame, str]:
+def fig7(paper: PaperResults) -> Drawing:
     """The system with the life of a job: a committed drawing; the frame has its words."""
     return _committed("fig7", paper)
 
 
-def fig8(paper: PaperResults) -> tuple[Artefact, pd.DataFrame, str]:
+def fig8(paper: PaperResults) -> Drawing:
     """One epoch of training: a committed drawing; the frame has its words."""
     return _committed("fig8", paper)
 
 
-def _committed(name: str, paper: PaperResults) -> tuple[Artefact, pd.DataFrame, str]:
+def _committed(name: str, paper: PaperResults) -> Drawing:
     svg = DIAGRAMS.joinpath(f"{name}.svg").read_text(encoding="utf-8")
     frame = pd.DataFrame({"text": re.findall(r">([^<]+)</text>", svg)})
     return describe(name, frame, paper), frame, svg
 
 
-def fig9(network: Mapping[str, Any], paper: PaperResults) -> tuple[Artefact, pd.DataFrame, str]:
+def fig9(network: Mapping[str, Any], paper: PaperResults) -> Drawing:
     """The networks of an agent: a box per layer, with its shape and its number of weights; the frame has a row for each.
 
     ``network``: as rltune.evaluation.studies.system.network gives it.

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.figures.gantt import gantt
 from rltune.report.format import show
@@ -18,13 +17,12 @@ from rltune.report.tables.example_schedules import MADE_BY, MINUTE_S, PLACEMENT_
 
 def schedule(
     bars: pd.DataFrame, facts: pd.Series, node_gpus: Sequence[int], how: Mapping[str, object], paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+) -> Drawing:
     """One of the four. ``bars`` as rltune.report.figures.gantt draws them; ``facts``: a row of
     rltune.report.tables.example_schedules's, whose ``figure`` is the id; ``how``: as its how_made."""
     name, nodes = facts["figure"], PLACEMENT_TITLE[facts["placement"]]
     queue = order_title(facts["raised"], facts["above"])
     title = f"{queue[0].upper()}{queue[1:]}, {nodes} ({MADE_BY[how['by']]})"
-    raised = f" Only the rank of job {facts['raised']} differs; it was selected in the simulator because it helps."
     artefact = describe(
         name,
         bars,
@@ -33,8 +31,7 @@ def schedule(
         makespan=show(facts["makespan_s"] / MINUTE_S, "number"),
         total=show(facts["total_wait_s"] / MINUTE_S, "number"),
         order=facts["order"],
-        moved="" if pd.isna(facts["raised"]) else raised,
-        single=" A single run." if how["by"] == "slurm" else "",
+        raised=None if pd.isna(facts["raised"]) else facts["raised"],
         slurm=how["by"] == "slurm",
         made_by=how_made(how),
         jobs=bars["job"].nunique(),

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.tables.gpu_types import TITLES, best_of_each
@@ -19,7 +19,7 @@ PARTS = {
 """Parts of a mean completion time: name and colour."""
 
 
-def gpu_types(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
+def gpu_types(numbers: pd.DataFrame) -> Drawing:
     """A panel a workload, a bar a rule for the GPU type; ``numbers``: the frame of `tables.gpu_types`."""
     frame = best_of_each(numbers).reset_index(drop=True)
     frame["rule"] = frame["choice"].map(TITLES)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from rltune.metrics import METRICS
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import best_measured, distinct_names, schedulers
 from rltune.report.format import show
@@ -21,7 +21,7 @@ SIDES = {
 }
 
 
-def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> tuple[Artefact, pd.DataFrame, Figure]:
+def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> Drawing:
     """Dots with intervals, a row a comparison at the length with the most windows; the paper's figure as a cross.
 
     ``comparisons``: the frames of `tables.comparison`, one a study, whose best measured rows are this figure's frame,

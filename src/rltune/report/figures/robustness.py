@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import policy_title, varying, where
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
@@ -26,14 +26,15 @@ HIGHEST = 2.0
 """Panels end here: a share of FIFO's wait, or more wait as a fraction, beyond this is off the drawing."""
 
 
-def robustness(
-    cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals, reference: tuple[str, str] = ("fifo", "none")
-) -> tuple[Artefact, pd.DataFrame, Figure]:
+REFERENCE = ("fifo", "none")
+"""(Policy, backfill) that goes by no estimate."""
+
+
+def robustness(cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals) -> Drawing:
     """Lines over the spread of the estimates, a column of panels a trace; bands are intervals.
 
     ``cells`` as `report.read` gives them, ``runs`` as `evaluation.studies.transfer.under_noise` does. The frame has a row a
-    trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of ``reference`` (policy, backfill), which goes by no
-    estimate, with ``share_low`` and ``share_high``; ``more``, the wait beyond the same scheduler's with exact
+    trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of REFERENCE, with ``share_low`` and ``share_high``; ``more``, the wait beyond the same scheduler's with exact
     estimates, a fraction of that, with its interval. Agents that differ by seed are one scheduler.
     """
     titles = cells.drop_duplicates(HOME).set_index(HOME)["trace_title"]
@@ -46,7 +47,7 @@ def robustness(
             exact = waits(where(mine, sigma=0.0))
             for sigma, at in mine.groupby("sigma"):
                 ours = waits(at)
-                plain = where(found, sigma=sigma, cell="", policy=reference[0], backfill=reference[1])
+                plain = where(found, sigma=sigma, cell="", policy=REFERENCE[0], backfill=REFERENCE[1])
                 share = less(ours, waits(plain), by)
                 more = less(ours, exact, by) if sigma else Improvement(0.0, 0.0, 0.0)
                 row = {**about, "kind": kind, "scheduler": name, "sigma": sigma}
@@ -59,12 +60,10 @@ def robustness(
     artefact = describe(
         "robustness",
         frame,
-        reference=style.scheduler_title(*reference),
+        reference=style.scheduler_title(*REFERENCE),
         confidence=by.confidence,
         factor=math.exp(largest),
         trained=", ".join(dict.fromkeys(cells["estimate"])),
-        windows=int(frame["windows"].max()),
-        n=frame["sequence_jobs"].max(),
         highest=HIGHEST,
         off=bool((frame[["share", "more"]] > HIGHEST).any().any()),
         largest=largest,

@@ -1,4 +1,4 @@
-"""How the wait falls from one rule to the next without any learning, and where the agent stands."""
+"""What is behind the gains: scheduling rules, the headroom, groups of jobs, and clusters that keep up with their load."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
-from rltune.report.common import policy_title, where
+from rltune.report.common import policy_title, schedulers, where
 from rltune.report.format import show
-from rltune.report.tables.scheduling_rules import AGENT, STEPS, TITLES
+from rltune.report.tables.scheduling_rules import AGENT, LOADS, RLTUNE, STEPS, TITLES, scheduler_names
 
 BARS = {
     "base policy, (a)": style.MUTED,
@@ -28,7 +28,7 @@ OTHERS = (style.PURPLE, style.SKY, style.GREEN, style.INK)
 DRAWN = "workload data sequence_jobs windows who policy reference step wait_s before_s less less_low less_high".split()
 
 
-def scheduling_rules(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Figure]:
+def scheduling_rules(numbers: pd.DataFrame) -> Drawing:
     """A panel a workload: the reference order's mean wait by step as a waterfall, the first agent, and other orders as
     marks.
 
@@ -43,18 +43,18 @@ def scheduling_rules(numbers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame, Fig
         falls = ", ".join(f"{STEPS[r['step']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in mine.iterrows())
         agent = show(where(part, who=AGENT)["wait_s"].iloc[0], "seconds")
         steps.append(f"{workload}, {policy_title(part['reference'].iloc[0])}: {falls}; RLTune {agent} s")
-    return describe("scheduling-rules", frame, steps="; ".join(steps)), frame, _draw(frame)
+    return describe("scheduling-rules", frame, steps="; ".join(steps)), frame, _draw_rules(frame)
 
 
 @style.styled()
-def _draw(frame: pd.DataFrame) -> Figure:
+def _draw_rules(frame: pd.DataFrame) -> Figure:
     others = [p for p in dict.fromkeys(frame["policy"]) if not (frame["reference"] == p).all()]
     looks = {p: (style.MARKERS[i % len(style.MARKERS)], OTHERS[i % len(OTHERS)]) for i, p in enumerate(others)}
     rows_of = dict(list(frame.groupby("workload", sort=False)))
     titles = [f"{workload},\n{policy_title(rows['reference'].iloc[0])}" for workload, rows in rows_of.items()]
     figure, axes = style.panels(titles, 3, 2.5, 0.7, sharey=True)
     for axis, rows in zip(axes, rows_of.values()):
-        _panel(axis, rows, looks)
+        _draw_rules_of(axis, rows, looks)
     style.name_rows(axes[0], [*TITLES.values(), "RLTune"])
     handles: list[Any] = [Patch(color=colour, label=name) for name, colour in BARS.items()]
     handles += [style.handle(policy_title(p), colour, marker) for p, (marker, colour) in looks.items()]
@@ -62,7 +62,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def _panel(axis: Axes, part: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
+def _draw_rules_of(axis: Axes, part: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
     part = part.assign(wait_s=part["wait_s"] / 3600, before_s=part["before_s"] / 3600)  # drawn in hours
     orders, reference, places = where(part, who="order"), part["reference"].iloc[0], list(STEPS)
     shown = pd.concat([where(orders, policy=reference), where(part, who=AGENT).head(1)])
@@ -82,3 +82,139 @@ def _panel(axis: Axes, part: pd.DataFrame, looks: dict[str, tuple[str, str]]) ->
     axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
     axis.xaxis.set_major_formatter(style.PLAIN)
     axis.set_xlabel("Mean wait (h)")
+
+
+HEADROOM = {
+    "basic": ("FIFO, no backfilling", "o", style.SCHEDULER["base"]),
+    "strong": ("best heuristic", "s", style.SCHEDULER["baseline"]),
+    "agent": ("RLTune", "D", style.SCHEDULER["rltune"]),
+    "same_exact": ("the same heuristic,\nexact run times", "^", style.GREEN),
+    "strong_exact": ("best heuristic,\nexact run times", "v", style.SKY),
+    "bound": ("lower bound", "|", style.INK),
+}
+"""What is looked at: its name, mark and colour."""
+
+
+def headroom(numbers: pd.DataFrame, confidence: float) -> Drawing:
+    """A panel per workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries gives
+    it, which is also the frame, with `title` (the heuristic)."""
+    frame = numbers.assign(title=pd.Series(schedulers(numbers), numbers.index).where(numbers["policy"] != "", ""))
+    workloads = [
+        {row["what"]: row | {"name": HEADROOM[row["what"]][0].replace("\n", " ")} for row in part.to_dict("records")}
+        for _, part in frame.groupby("workload", sort=False)
+    ]
+    return describe("headroom", frame, workloads=workloads, confidence=confidence), frame, _draw_headroom(frame)
+
+
+@style.styled()
+def _draw_headroom(frame: pd.DataFrame) -> Figure:
+    shown = [what for what in HEADROOM if what in set(frame["what"])]
+    figure, axes = style.panels(list(dict.fromkeys(frame["workload"])), 3, 2.3, 0.4, sharey=True)
+    for axis, (_, part) in zip(axes, frame.groupby("workload", sort=False)):
+        part = part[part["wait_s"] > 0]  # a bound of nothing has no place on a logarithmic axis
+        left = part["wait_s"].min() / 1.6
+        for _, row in part.iterrows():
+            _, marker, colour = HEADROOM[row["what"]]
+            wait, y = row["wait_s"], shown.index(row["what"])
+            axis.plot([left, wait], [y, y], color=style.GRID, linewidth=1.2, zorder=1)
+            style.marks(axis, [wait], [y], marker, colour, 7, mew=2.2 if marker == "|" else 0, zorder=3)
+            style.label(axis, show(wait, "seconds"), (wait, y), (6, 0), 7.5, va="center")
+            if row["what"] == "strong":
+                style.label(axis, row["title"], (wait, y), (0, 5), 6.5, va="bottom", color=style.MUTED)
+        axis.set(xscale="log", xlabel="Mean wait (s)")
+        if len(part):
+            axis.set_xlim(left, part["wait_s"].max() * 3.2)
+        axis.xaxis.set_major_formatter(style.PLAIN)
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    style.name_rows(axes[0], [HEADROOM[what][0] for what in shown])
+    return figure
+
+
+PAYERS = {
+    "base": ("base policy", "o", style.SCHEDULER["base"]),
+    "strong": ("best heuristic", "s", style.SCHEDULER["baseline"]),
+    "rltune": ("RLTune", "D", style.SCHEDULER["rltune"]),
+}
+MEASURES = {"wait_s": "Mean wait (s)", "bsld": "Mean slowdown"}
+LINEAR_BELOW_S = 10.0
+"""Where some hardly wait, the axis of waits is logarithmic above this and linear below."""
+
+
+def fairness(sizes: pd.DataFrame) -> Drawing:
+    """Mean wait on the left and mean bounded slowdown on the right by class of job size: a row of panels a workload.
+
+    ``sizes``: workload, data, sequence_jobs, policy, backfill and the columns of rltune.evaluation.groups.by_group by
+    size; the frame is the same with `title` (the scheduler).
+    """
+    frame = sizes.assign(title=scheduler_names(sizes))
+    who = [f"{w}: {', '.join(p['title'].drop_duplicates())}." for w, p in frame.groupby("workload", sort=False)]
+    names = {scheduler: name for scheduler, (name, *_) in PAYERS.items()}
+    sizes_there = list(dict.fromkeys(frame["group"]))
+    return describe("fairness", frame, heuristics=who, who=names, sizes=sizes_there), frame, _draw_fairness(frame)
+
+
+@style.styled()
+def _draw_fairness(frame: pd.DataFrame) -> Figure:
+    import seaborn as sns  # a second that other figures need not wait for
+
+    panels = [(workload, measure) for workload in dict.fromkeys(frame["workload"]) for measure in MEASURES]
+    figure, axes = style.panels([workload for workload, _ in panels], 2, 2.2)
+    for axis, (workload, measure) in zip(axes, panels):
+        part = where(frame, workload=workload)
+        colours, markers = ({who: look[k] for who, look in PAYERS.items()} for k in (2, 1))
+        look = {"hue": "scheduler", "palette": colours, "linestyle": "none"}
+        look |= {"hue_order": list(PAYERS), "markers": list(markers.values())}
+        sns.pointplot(part, x="group", y=measure, dodge=0.4, markersize=5, errorbar=None, legend=False, ax=axis, **look)
+        if measure == "wait_s" and part[measure].min() < 2 * LINEAR_BELOW_S:
+            axis.set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.5)
+            axis.set_ylim(-1, max(3 * part[measure].max(), 2 * LINEAR_BELOW_S))
+        else:
+            axis.set_yscale("log")
+        axis.set(xlabel="GPUs of a job", ylabel=MEASURES[measure])
+        axis.yaxis.set_major_formatter(style.PLAIN)
+        style.rows_only(axis)
+    style.legend(figure, [style.handle(name, colour, marker) for name, marker, colour in PAYERS.values()])
+    return figure
+
+
+SHOWN = ("fifo", "sjf", "saf")
+"""Orders that are drawn; the table has all."""
+LOAD_LOOKS = {"slice": ("s", style.ORANGE, 6, "left"), "balanced": ("o", style.BLUE, -6, "right")}
+"""Mark and colour of a load, and where the number stands beside the mark."""
+
+
+def loads_compared(numbers: pd.DataFrame) -> Drawing:
+    """A panel a workload: mean wait of each scheduler on the slice and on the balanced cluster.
+
+    ``numbers``: the frame of `tables.loads_compared`; the frame has its rows that are drawn: orders of SHOWN, the best
+    heuristics, and the agent.
+    """
+    best = numbers["slice_best"] | numbers["balanced_best"]
+    frame = numbers[numbers["policy"].isin(SHOWN) | (numbers["role"] == RLTUNE) | best].reset_index(drop=True)
+    return describe("loads-compared", frame, linear_below=LINEAR_BELOW_S), frame, _draw_loads(frame)
+
+
+@style.styled()
+def _draw_loads(frame: pd.DataFrame) -> Figure:
+    rows_of = dict(list(frame.groupby("workload", sort=False)))
+    tall = [len(rows) + 2 for rows in rows_of.values()]
+    titles = []
+    for workload, rows in rows_of.items():
+        offered = [f"{LOADS[load].lower()} {show(rows[f'{load}_offered'].iloc[0], 'number')}" for load in LOADS]
+        titles.append(f"{workload}: offered load, {', '.join(offered)}")
+    figure, axes = style.panels(titles, 1, 0.23 * sum(tall) / len(tall), 0.9, sharex=True, height_ratios=tall)
+    top = float(frame[[f"{load}_wait_s" for load in LOADS]].max().max())
+    axes[0].set_xscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.5)
+    for axis, rows in zip(axes, rows_of.values()):
+        axis.hlines(range(len(rows)), rows["slice_wait_s"], rows["balanced_wait_s"], color=style.MUTED, linewidth=0.9)
+        for load, (marker, colour, offset, side) in LOAD_LOOKS.items():
+            waits = rows[f"{load}_wait_s"]
+            style.marks(axis, waits, range(len(rows)), marker, colour, label=LOADS[load], clip_on=False, zorder=3)
+            for y, wait in enumerate(waits):
+                style.label(axis, show(wait, "seconds"), (wait, y), (offset, 0), 7, ha=side, va="center")
+        style.name_rows(axis, list(rows["title"]))
+    axes[-1].set_xlim(-0.35 * LINEAR_BELOW_S, max(4 * top, 5 * LINEAR_BELOW_S))
+    style.fixed_ticks(axes[-1].xaxis, [0, *(10.0**k for k in range(1, 9) if 10.0**k <= 4 * top)])
+    axes[-1].set_xlabel("Mean wait (s)")
+    style.legend_of(axes[0])
+    return figure

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rltune.report import style
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.tables.whatif import GROUP_TITLE, names
@@ -28,7 +28,7 @@ RULES = (style.SKY, style.VERMILION, style.INK, style.GREEN)
 Facts = Mapping[str, Any]
 
 
-def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> Drawing:
     """Hours waited, a bar a scheduler; the whisker is the interval of the difference from today.
 
     ``numbers``: the frame of the table `whatif-numbers`.
@@ -63,7 +63,7 @@ def _colours(frame: pd.DataFrame) -> dict[str, str]:
     return {s: LOOKS[s] if s in LOOKS else RULES[rules.index(s) % len(RULES)] for s in schedulers}
 
 
-def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Drawing:
     """Hours waited by the jobs of each block of arrivals: recorded, today and some others.
 
     ``days``: scheduler, block, at (text), wait_h.
@@ -90,7 +90,7 @@ def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> tuple[Ar
     return describe("whatif-days", frame, worst=worst.to_dict("records")), frame, figure
 
 
-def whatif_groups(groups: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame, Figure]:
+def whatif_groups(groups: pd.DataFrame, facts: Facts) -> Drawing:
     """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
     frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
     with style.styled():

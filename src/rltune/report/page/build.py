@@ -14,12 +14,10 @@ from rltune.config import project_root
 from rltune.config.context import Run
 from rltune.files import write_text
 from rltune.report import artefacts
-from rltune.report.artefact import Saved, load_artefacts
-from rltune.report.deviations import load_deviations
+from rltune.report.artefact import load_artefacts
 from rltune.report.page import contents, inline, marks, opponents, provenance, summary, tables
-from rltune.report.page.claims import claims, untested
 from rltune.report.page.methods import methods
-from rltune.report.paper import load_paper
+from rltune.report.paper import load_deviations, load_paper
 from rltune.report.templates import environment
 from rltune.report.verdict import RULE
 
@@ -41,24 +39,12 @@ def build(
     left in the folder is not shown. Raises DataError where an artefact is broken, ConfigError where the configuration or
     the paper's numbers are.
     """
+    root = root or project_root()
     wanted = artefacts.expected(run.config)
     there = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
-    write_text(out, render(run, there, sorted(notebooks), benchmarks, made, root or project_root()))
-    return out
-
-
-def render(
-    run: Run,
-    there: dict[str, Saved],
-    notebooks: list[str],
-    benchmarks: Path | None,
-    made: Sequence[Mapping[str, str]],
-    root: Path,
-) -> str:
-    """The page's HTML."""
     paper = load_paper(root)
     rows = summary.comparisons(there)
-    claimed = claims(there)
+    claimed = summary.claims(there)
     labels: dict[str, list[str]] = {}
     for trace in run.traces.values():
         labels.setdefault(trace.data, []).append(trace.title)
@@ -78,7 +64,7 @@ def render(
             meanings=marks.meanings(labels),
             s=summary.facts(run, there, rows, claimed),
             claims=claimed,
-            untested=untested(there),
+            untested=summary.untested(there),
             scores=summary.scores(rows),
             outcomes=list(summary.OUTCOMES),
             groups=opponents.groups(rows),
@@ -96,11 +82,12 @@ def render(
             names={name: entry.title for name, entry in artefacts.entries().items()},
             paper=paper,
             rule=RULE,
-            notebooks=notebooks,
+            notebooks=sorted(notebooks),
             provenance=provenance.gather(run, root, benchmarks, made),
         )
     )
-    return re.sub(r"\n\s*\n+", "\n", html)
+    write_text(out, re.sub(r"\n\s*\n+", "\n", html))
+    return out
 
 
 @lru_cache

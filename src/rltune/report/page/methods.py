@@ -7,37 +7,23 @@ from typing import Any
 from rltune.config.context import Run
 from rltune.evaluation.intervals import FEWEST
 from rltune.report.common import policy_title
-from rltune.report.format import show
+from rltune.report.format import listed, show
 from rltune.traces.split import VALIDATION_SHARE
 
 
 def methods(run: Run) -> dict[str, Any]:
-    """Everything the chapter says that a configuration can change; words, where a list would be too long."""
-    config = run.config
-    evaluation, cells, most = config.evaluation, config.cells(), config.evaluation.max_windows
-    windows = "all that fit" if most is None else f"at most {show(most, 'int')} of each length, evenly spread"
+    """What the chapter says besides what the configuration has; words, where a list would be too long."""
+    config, cells = run.config, run.config.cells()
     return {
-        "train": show(config.train_share, "percent"),
         "validation": show(VALIDATION_SHARE, "percent"),
-        "test": show(1 - config.train_share, "percent"),
-        "lengths": _listed([show(n, "int") for n in sorted(evaluation.sequence_jobs)]),
-        "windows": windows,
-        "policies": _listed([policy_title(p) for p in evaluation.baseline_policies]),
-        "backfills": _listed(list(evaluation.baseline_backfills)),
+        "policies": listed(map(policy_title, config.evaluation.baseline_policies)),
         "mixed": any(run.clusters[cell.cluster].speeds is not None for cell in cells),
-        "bootstrap": show(evaluation.bootstrap, "int"),
-        "confidence": f"{100 * evaluation.confidence:.0f}\u00a0%",
         "fewest": FEWEST,
-        "estimates": _listed(sorted({c.estimate for c in cells})),
-        "seeds": _listed([str(s) for s in sorted({c.seed for c in cells})]),
-        "rules": config.simulation,
+        "estimates": listed(sorted({c.estimate for c in cells})),
+        "seeds": listed(sorted({c.seed for c in cells})),
         "sources": [
             {**{k: getattr(trace, k) for k in ("title", "data", "format", "licence", "citation")}, "clusters": clusters}
             for name, trace in run.traces.items()
             for clusters in [[run.clusters[w.cluster].title for w in config.all_workloads() if w.trace == name]]
         ],
     }
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.cells import AXES
+from rltune.evaluation.compare import compare
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.format import NBSP, show
@@ -24,7 +25,6 @@ SAME = [a for a in AXES if a not in (*PARTS, "seed")]
 TITLES = {"naive": common.NAIVE, "naive, whole nodes": common.NAIVE_PAPER, "pro": common.PRO}
 OURS, OTHER = {"who": "ours"}, {"who": "other"}
 METRIC_TITLE = {study.metric: study.noun for study in STUDIES}
-PRINTED = ("Philly", "slurm-multifactor", "bsld", "pro_over_naive")
 
 
 def variant_title(features: str, placement: str) -> str:
@@ -33,9 +33,7 @@ def variant_title(features: str, placement: str) -> str:
     return titles.get((features, placement), f"{features} + {placement.replace('_', '-')}")
 
 
-def ablation(
-    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> tuple[Artefact, pd.DataFrame]:
+def ablation(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
     """One row per variant × window length, for every setting that has pro and at least one other variant.
 
     Agents are compared in the metric they were trained for (`measure`; of a mix, its heaviest part). Each row has the
@@ -61,22 +59,17 @@ def ablation(
     return describe(
         "fig10-numbers",
         frame,
+        paper,
         cells=used,
         without=("seed",),
         by=by,
         paper_ref=paper_ref(frame, paper),
-        printed=show(paper.value("fig10", *PRINTED), "percent"),
-        where=paper.where("fig10", *PRINTED),
         study=study,
         unit=study.unit if study else "",
         form=study.format if study else "number",
         less=less,
         over=f"Pro’s {less[0].lower()}{less[1:]}",
-        settings=common.setting_columns(used, without=(*PARTS, "seed", "metric")) if len(used) else {},
-        has_choice=len(frame) and frame["choice"].any(),
-        has_paper=len(frame) and (frame["paper_says"] != "").any(),
-        has_verdict=len(frame) and (frame["verdict"] != "").any(),
-        seeds=common.seeds_note(frame),
+        settings=common.setting_columns(used, without=(*PARTS, "seed", "metric")),
         holm=common.holm_note(frame, TESTED, "of pro over another variant", by.confidence, by.bootstrap),
     ), frame
 
@@ -101,7 +94,7 @@ def _row(
     cell = variant.iloc[0]
     metric = main_part(cell["metric"])
     each = [where(windows, cell=name) for name in variant["cell"]]
-    base = common.compared(by, each, metric, n, {"role": "rltune"}, {"role": "base"})
+    base = compare(each, metric, n, {"role": "rltune"}, {"role": "base"}, by)
     row: dict[str, Any] = {
         **common.about(variant),
         "measure": metric,
@@ -119,7 +112,7 @@ def _row(
     pairs = of_the_same_seed(pro, variant)
     if cell["cell"] in set(pro["cell"]) or pairs.empty:
         return row
-    over = common.compared(by, side_by_side(windows, pairs), metric, n, OURS, OTHER)
+    over = compare(side_by_side(windows, pairs), metric, n, OURS, OTHER, by)
     row |= common.gain("pro_over", over, prefix="pro_over_")
     entry = paper.find("fig10", *figure_key(cell)) if {k: cell[k] for k in PARTS} == common.NAIVE_PAPER else None
     if entry is not None and cell["backfill"] == "none":

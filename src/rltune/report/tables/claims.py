@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from rltune.report.artefact import Artefact, Column
+from rltune.report.artefact import Column, Table
 from rltune.report.artefacts import describe
 from rltune.report.common import best_measured, policy_title
 from rltune.report.paper import PaperResults
@@ -25,9 +25,7 @@ COPIED = ("trace_title", *SHOWN, "sequence_jobs", "windows", "data")
 """Columns of a comparison that its claim has too."""
 
 
-def claims(
-    tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame]:
+def claims(tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: PaperResults) -> Table:
     """One row per relative improvement of the paper × setting of ours × window length; one without ours if none fits.
 
     ``tables``: id → frame, of the studies' tables and of `table7`, `fig17-numbers` and `deployment-numbers`, as far as
@@ -66,7 +64,6 @@ def claims(
         unlearned=int(held["learned"].str.startswith("no").sum()),
         chose=int((held["choice"] != "").sum()),
         settings={c: Column(title) for c, title in SHOWN.items() if there[c].nunique() > 1},
-        has_choice=there["choice"].any(),
     ), frame
 
 

@@ -1,4 +1,4 @@
-"""RLTune against its base policy, a random order and the strongest heuristic, next to the paper's figures."""
+"""RLTune against its base policy, a random order and the strongest heuristic, next to the paper’s figures; every heuristic."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 
 from rltune.config.cells import AXES
-from rltune.evaluation.compare import SPAN, Comparison, picked_baseline, strong_baseline
+from rltune.evaluation.compare import SPAN, Comparison, compare, picked_baseline, strong_baseline
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
-from rltune.report.common import where
+from rltune.report.common import lengths, policy_title, setting_columns, where
 from rltune.report.format import NBSP, from_to, show
 from rltune.report.paper import PaperEntry, PaperResults
-from rltune.report.studies import PAPER_POLICY, UTILISATION, Study, cells_of
+from rltune.report.studies import PAPER_POLICY, Study, cells_of
 from rltune.report.style import scheduler_title
 from rltune.report.verdict import direction, verdict
 
@@ -33,7 +33,7 @@ def comparison(
     paper: PaperResults,
     study: Study,
     by: Intervals,
-) -> tuple[Artefact, pd.DataFrame]:
+) -> Table:
     """One row per setting × window length of a study: base, agent, improvement with interval, paper, verdict, opponents.
 
     ``cells`` and ``windows`` as `report.read` gives them; used are the cells of the study (`report.studies`), of these
@@ -54,16 +54,13 @@ def comparison(
     return describe(
         study.numbers,
         frame,
+        paper,
         cells=chosen,
         without=["seed"],
         by=by,
         paper_ref=paper.ref(study.paper) if study.paper else "",
         study=study,
-        levels=_levels(paper) if study == UTILISATION else "",
         heuristics=heuristics,
-        several=len(frame) and frame["seeds"].max() > 1,
-        has_choice=len(frame) and frame["choice"].any(),
-        seeds=common.seeds_note(frame),
         holm=common.holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
         left=left,
     ), frame
@@ -76,10 +73,11 @@ def _row(
     roles = set(where(each[0], sequence_jobs=n)["role"])
 
     def against(theirs: Mapping[str, Any], metric: str = metric) -> Comparison:
-        return common.compared(by, each, metric, n, AGENT, theirs)
+        return compare(each, metric, n, AGENT, theirs, by)
 
     base = against({"role": "base"})
     entry = _printed(cell, study, paper)
+    printed = common.NAN if entry is None or entry.value is None else entry.value
     row: dict[str, Any] = {
         **common.about(group),
         "measure": metric,
@@ -92,9 +90,9 @@ def _row(
         **{k: getattr(base, k) for k in ("seed_low", "seed_high", "worst_tenth_share")},
         "shows": direction(base.low, base.high, base.windows),
         "choice": choices(group, each, n),
-        "paper": common.NAN if entry is None or entry.value is None else entry.value,
+        "paper": printed,
         "paper_says": "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " "),
-        "verdict": verdict(None if entry is None else entry.value, base.low, base.high, base.windows),
+        "verdict": verdict(printed, base.low, base.high, base.windows),
     }
     if metric == "utilisation":
         row |= _side("span", over := against({"role": "base"}, SPAN)) | {"span_rltune": over.ours_mean}
@@ -164,9 +162,41 @@ def _printed(cell: pd.Series, study: Study, paper: PaperResults) -> PaperEntry |
     return paper.find(study.paper, cell["paper_trace"], policy, study.metric)
 
 
-def _levels(paper: PaperResults) -> str:
-    """The paper's utilisation under FIFO, in words."""
-    traces = ("Philly", "Helios", "Alibaba")
-    values = [show(paper.value("table9", trace, "fifo", "utilisation_pct"), "printed") for trace in traces]
-    levels = ", ".join(f"{trace} {value} %" for trace, value in zip(traces, values))
-    return f"{levels}, {paper.ref('table9')}"
+def heuristics(cells: pd.DataFrame, windows: pd.DataFrame) -> Table:
+    """One row per trace × window length × policy, a column per backfill rule: mean wait in s.
+
+    ``cells`` and ``windows`` as `report.read` gives them; baselines are the same for all cells of a trace, cluster,
+    estimate and locality. The frame has `policy`, `title`, `windows`, the backfill rules, `best` (the least of the
+    row), `bound` (a lower bound on the mean wait of any schedule) and `over_bound`, best / bound, NaN where that is 0.
+    The policy with the least wait of a trace and length has a star in its title.
+    """
+    keys = ["trace_title", "data", "estimate", "locality"]
+    rows = []
+    for values, group in cells.groupby(keys, sort=False):
+        own = where(windows, cell=group["cell"].iloc[0], role="baseline", locality=values[-1])
+        for n in lengths(own):
+            rows += [
+                {**dict(zip(keys, values, strict=True)), "sequence_jobs": n, **row} for row in _heuristic_rows(own, n)
+            ]
+    frame = pd.DataFrame(rows)
+    settings = {c: v for c, v in setting_columns(cells).items() if c in ("estimate", "locality")}
+    return describe("heuristics", frame, settings=settings), frame
+
+
+def _heuristic_rows(windows: pd.DataFrame, n: int) -> list[dict[str, object]]:
+    mine = where(windows, sequence_jobs=n)
+    means = mine.pivot_table(index="policy", columns="backfill", values="wait_s", sort=False)
+    bound = float(mine.groupby("window")["bound_s"].first().mean())
+    best = means.min(axis=1)
+    return [
+        {
+            "policy": policy,
+            "title": policy_title(policy) + (" ★" if best[policy] == best.min() else ""),
+            "windows": mine["window"].nunique(),
+            **row.to_dict(),
+            "best": best[policy],
+            "bound": bound,
+            "over_bound": best[policy] / bound if bound > 0 else float("nan"),
+        }
+        for policy, row in means.iterrows()
+    ]

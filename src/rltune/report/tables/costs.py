@@ -1,28 +1,25 @@
-"""What learning and deciding cost: training time, decisions per second, solver calls and their outcomes."""
+"""What learning and deciding cost: training, decisions, solver calls, latency by queue length, and when training breaks even."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 
-from rltune.report.artefact import Artefact
+from rltune.evaluation.compare import Comparison, compare, strong_baseline
+from rltune.evaluation.intervals import Intervals
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
-from rltune.report.common import about, where
-from rltune.report.format import show
+from rltune.report.common import NAN, about, best_measured, where
 from rltune.report.paper import PaperResults
+from rltune.report.style import scheduler_title
 
 ANSWERS = ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")
 TROUBLES = ("milp_infeasible", "milp_limit", "milp_failure")
-PRINTED = {
-    "least": "training_hours.least",
-    "most": "training_hours.most",
-    "decision": "inference_ms",
-    "solver": "solver_ms",
-}
 
 
-def costs(
-    cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame]:
+def costs(cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults) -> Table:
     """One row per cell: seconds of training, decisions and decisions per second, solver calls and outcomes.
 
     Of the placement decisions (`milp_asked`) some are presolved (`milp_presolved`), some cached, the rest call the solver
@@ -53,16 +50,87 @@ def costs(
             }
         )
     frame = pd.DataFrame(rows)
-    return describe(
-        "costs",
-        frame,
-        paper,
-        cells=cells,
-        limited=int(frame["milp_limit"].sum()) if len(frame) else 0,
-        where=paper.artefacts["costs"].where,
-        printed={name: show(paper.value("costs", key), "printed") for name, key in PRINTED.items()},
-    ), frame
+    return describe("costs", frame, paper, cells=cells), frame
 
 
 def _ratio(amount: float, per: float) -> float:
     return float(amount / per) if per else float("nan")
+
+
+PARTS = {"inference": "Observation and network", "placement": "Placement model", "decision": "Whole decision"}
+
+
+def latency(cells: pd.DataFrame, cell: str, decisions: pd.DataFrame, paper: PaperResults) -> Table:
+    """One row per queue length: median and 95th percentile of each part of a decision in ms, and the paper's figure.
+
+    ``decisions``: queue, and inference_s, placement_s and decision_s of each decision (rltune.evaluation.studies.decision_time), of
+    the agent of ``cell``. ``growth``: the median over that of the row of half the queue.
+    """
+    rows: list[dict[str, Any]] = []
+    for queue, group in decisions.groupby("queue"):
+        row: dict[str, Any] = {"queue": int(str(queue)), "decisions": len(group)}
+        for part in PARTS:
+            for at, q in (("median", 0.5), ("p95", 0.95)):
+                row[f"{part}_{at}_ms"] = 1000 * group[f"{part}_s"].quantile(q)
+        rows.append({**row, "paper_s": paper.number("costs", "decision_s", row["queue"])})
+    frame = pd.DataFrame(rows)
+    half = {row["queue"]: row for row in rows}
+    for ours, column in (("growth", "decision_median_ms"), ("paper_growth", "paper_s")):
+        frame[ours] = [
+            row[column] / half[row["queue"] // 2][column] if row["queue"] // 2 in half else NAN for row in rows
+        ]
+    used = where(cells, cell=cell)
+    return describe("latency", frame, paper, rows=used, cell=used.iloc[0], parts=PARTS), frame
+
+
+AGENT = {"role": "rltune"}
+
+
+def break_even(
+    cells: pd.DataFrame,
+    windows: pd.DataFrame,
+    histories: pd.DataFrame,
+    jobs_per_day: Mapping[str, float],
+    by: Intervals,
+) -> Table:
+    """One row per cell of RLTune trained for wait (if there is none: for anything), at the window length with the most
+    windows.
+
+    ``jobs_per_day``: of the test part, by cell. ``saved_h`` and ``over_strong_h``: hours of waiting saved per day
+    against the base policy and against the strongest heuristic, negative for more waiting; ``deciding_s``: seconds of
+    simulating and deciding a day of jobs; ``break_even_min``: operation until training has paid off.
+    """
+    ours = where(cells, agent="rltune")
+    chosen = where(ours, metric="wait") if (ours["metric"] == "wait").any() else ours
+    rows: list[dict[str, Any]] = []
+    for _, cell in chosen.iterrows():
+        own, training = where(windows, cell=cell["cell"]), where(histories, cell=cell["cell"])
+        daily = jobs_per_day[cell["cell"]]
+        for n in sorted(own["sequence_jobs"].unique().tolist()):
+            mine = where(own, sequence_jobs=n)
+            base = compare(own, "wait", n, AGENT, {"role": "base"}, by)
+            row = {
+                **about(cell),
+                "sequence_jobs": n,
+                "windows": base.windows,
+                "jobs_per_day": daily,
+                "training_s": float((training["rollout_seconds"] + training["update_seconds"]).sum()),
+                "deciding_s": float(where(mine, **AGENT)["seconds"].mean()) / n * daily,
+                **_saved("saved", base, daily),
+            }
+            if (mine["role"] == "baseline").any():
+                best = strong_baseline(own, "wait", n)
+                row |= _saved("over_strong", compare(own, "wait", n, AGENT, best, by), daily)
+                row["strong"] = scheduler_title(best["policy"], best["backfill"])
+            rows.append(row)
+    frame = best_measured(pd.DataFrame(rows)).reset_index(drop=True)
+    if len(frame):
+        frame["break_even_min"] = (frame["training_s"] / 3600 / frame["saved_h"] * 24 * 60).where(frame["saved_h"] > 0)
+    return describe("break-even", frame, cells=chosen, by=by), frame
+
+
+def _saved(name: str, found: Comparison, daily: float) -> dict[str, float]:
+    """Hours a day from a comparison of mean waits, with the ends of the interval."""
+    hours = found.theirs_mean * daily / 3600 if found.theirs_mean > 0 else NAN
+    sizes = {"h": found.improvement, "low": found.low, "high": found.high}
+    return {f"{name}_{end}": hours * size for end, size in sizes.items()}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from rltune.config.deployment import LONG_CYCLE_S
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, policy_title, with_holm
-from rltune.report.format import NBSP, show
+from rltune.report.format import NBSP, listed, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.templates import fill
@@ -47,12 +47,6 @@ def short(scheduler: str) -> str:
     return who(scheduler).partition(",")[0]
 
 
-def listed(things: Iterable[object]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *rest, last = map(str, things)
-    return f"{', '.join(rest)} and {last}" if rest else last
-
-
 def sizes_in(runs: pd.DataFrame) -> dict[int, str]:
     """GPUs of a job → column with the mean wait of such jobs, of those that a frame of per_run has."""
     return {int(c.split("_")[1]): c for c in runs.columns if c.startswith("wait_") and c.endswith("_gpus_s")}
@@ -79,7 +73,7 @@ def deployment_numbers(
     block_jobs: int,
     confidence: float,
     learned: str = "",
-) -> tuple[Artefact, pd.DataFrame]:
+) -> Table:
     """The table `deployment-numbers`: one row per comparison × measure, with the paper's figure and the verdict.
 
     ``compared`` and ``paired`` as rltune.evaluation.studies.deployment.compare and paired_runs give them, ``machinery`` as
@@ -123,21 +117,16 @@ def deployment_numbers(
         changes=in_words(paired),
         repetitions=repetitions,
         often={1: "once", 2: "twice"}.get(repetitions, f"{repetitions} times"),
-        tested=frame["p_holm"].notna().any(),
         has_rule=set(compared["theirs"]) != {"slurm"},
         slow=listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in slow.items()) if late.any() else "",
         long_cycle_s=LONG_CYCLE_S,
         too_slow=TOO_SLOW,
         busy=float((machinery["cycle_s"] / machinery["gap_s"]).mean()),
-        printed_min={name: show(paper.value("fig18", f"{name}.makespan_min"), "int") for name in ("slurm", "rltune")},
-        paper_jobs=paper.value("fig18", "jobs"),
         holm=holm_note(frame, TESTED, "over the others", confidence),
     ), frame
 
 
-def deployment_runs(
-    runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, missing: str
-) -> tuple[Artefact, pd.DataFrame]:
+def deployment_runs(runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, missing: str) -> Table:
     """The table `deployment-runs`: a row per scheduler × repetition on the Slurm cluster, then the same in the simulator
     under each backfill rule.
 
@@ -170,7 +159,7 @@ def deployment_runs(
     ), frame
 
 
-def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame]:
+def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:
     """The table `deployment-machinery`: a row per run. ``machinery``: of rltune.evaluation.studies.deployment_machinery."""
     frame = machinery.drop(columns=["retries", "resumed"]).assign(
         title=machinery["scheduler"].map(short),
@@ -213,7 +202,7 @@ def _origins(runs: list[dict[str, Any]], column: str) -> dict[str, list[str]]:
     return found
 
 
-def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame]:
+def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> Table:
     """The table `deployment-fidelity`: a row per run. ``fidelity`` as rltune.evaluation.studies.deployment_simulated gives it."""
     measures = {"wait": "Mean wait", "makespan": "Makespan"}
     hours = {
@@ -223,7 +212,7 @@ def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> tuple[Artefact,
     return describe("deployment-fidelity", frame, measures=measures), frame
 
 
-def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> tuple[Artefact, pd.DataFrame]:
+def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> Table:
     """The table `deployment-predicted`: a row per comparison × measure. ``predicted`` as
     rltune.evaluation.studies.deployment_simulated gives it."""
     right = {rule: int(predicted[f"agrees_{rule}"].sum()) for rule in RULES}

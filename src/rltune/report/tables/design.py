@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.format import NBSP
 from rltune.report.paper import PaperResults, PaperScheduler
@@ -19,14 +19,14 @@ OURS = PaperScheduler(
 """This project: it needs only GPU types, run-time estimates and resources, and simulates rigid jobs."""
 
 
-def table1(paper: PaperResults) -> tuple[Artefact, pd.DataFrame]:
+def table1(paper: PaperResults) -> Table:
     """Table 1: a row per scheduler of the paper, and one of this software (`row`: paper | ours)."""
     rows = [{"row": "paper", **s.model_dump()} for s in paper.schedulers] + [{"row": "ours", **OURS.model_dump()}]
     frame = pd.DataFrame(rows)
     return describe("table1", frame, paper), frame
 
 
-def table3(features: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame]:
+def table3(features: pd.DataFrame, paper: PaperResults) -> Table:
     """Table 3: a row per feature.
 
     ``features``: category, feature, definition, low, high, raw (bool), per (what it belongs to), sets (names of the
@@ -40,7 +40,7 @@ def table3(features: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.Da
     return describe("table3", frame, paper), frame
 
 
-def table5(policies: pd.DataFrame, symbols: dict[str, str], paper: PaperResults) -> tuple[Artefact, pd.DataFrame]:
+def table5(policies: pd.DataFrame, symbols: dict[str, str], paper: PaperResults) -> Table:
     """Table 5: a row per policy.
 
     ``policies``: policy, title, formula ("" of custom ones), letters (those in the formula, separated by commas),

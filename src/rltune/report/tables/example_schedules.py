@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
@@ -28,9 +28,7 @@ def how_made(how: Mapping[str, object]) -> str:
     return fill("how_made.j2", how=how)
 
 
-def example_schedules(
-    facts: pd.DataFrame, how: Mapping[str, object], paper: PaperResults
-) -> tuple[Artefact, pd.DataFrame]:
+def example_schedules(facts: pd.DataFrame, how: Mapping[str, object], paper: PaperResults) -> Table:
     """One row per schedule, with the change from raising a job against the schedule of the same placement without, and,
     for schedules by Slurm, the simulator's result for the same.
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from rltune.cluster.types import MATCHED, PLANNED, PRICES
 from rltune.evaluation.studies.gpu_types import USED
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, where, with_holm
 from rltune.report.style import scheduler_title
@@ -30,7 +30,7 @@ SHOWN = 3
 TESTED = {"less_p": "less_holm"}
 
 
-def gpu_types(rules: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.DataFrame]:
+def gpu_types(rules: pd.DataFrame, confidence: float) -> Table:
     """The table `gpu-types-numbers`: SHOWN rows per workload × rule for the GPU type, those of the least excess.
 
     ``rules`` as rltune.evaluation.studies.gpu_types.summary gives it, of each ``workload``; the frame is the same with `title` (order

@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.comparisons import for_metric
+from rltune.evaluation.compare import compare
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
-from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.style import scheduler_title
 from rltune.report.transferred import SAME_AGENT
@@ -46,10 +46,7 @@ MEANS = {"wait_s": "wait", "bsld": "bsld", "jct_s": "jct", "utilisation": "utili
 
 def printed(paper: PaperResults, artefact: str, metric: str, *who: str) -> float:
     """The paper's figure of a metric, in our unit; NaN where it has none. ``who``: the key before the metric's."""
-    entry = paper.find(artefact, *who, PRINTED[metric])
-    return (
-        common.NAN if entry is None or entry.value is None else entry.value * (0.01 if metric == "utilisation" else 1.0)
-    )
+    return paper.number(artefact, *who, PRINTED[metric]) * (0.01 if metric == "utilisation" else 1.0)
 
 
 def improvement(metric: str, ours: float, theirs: float) -> float:
@@ -73,7 +70,7 @@ def opponent_row(
     ``windows``: a table, or one per training seed; ``ours`` and ``theirs`` are values of the column ``who``; ``paper``:
     its figures of theirs and ours, NaN for none.
     """
-    found = common.compared(by, windows, metric, n, {"who": ours}, {"who": theirs})
+    found = compare(windows, metric, n, {"who": ours}, {"who": theirs}, by)
     return {
         "measure": METRICS[metric],
         **{k: getattr(found, k) for k in ("p", "seeds", "theirs_mean", "ours_mean")},
@@ -92,23 +89,15 @@ def evaluated(
         "paper_theirs": paper_theirs,
         "paper_ours": common.NAN if pd.isna(paper_theirs) else paper_ours,
         "paper_improvement": claimed,
-        "verdict": verdict(None if pd.isna(claimed) else claimed, low, high, windows),
+        "verdict": verdict(claimed, low, high, windows),
     }
 
 
-def _facts(frame: pd.DataFrame, by: Intervals) -> dict[str, Any]:
-    """What the texts of both tables of opponents need."""
-    return {
-        "by": by,
-        "has_paper": len(frame) and frame["paper_improvement"].notna().any(),
-        "several": len(frame) and frame["seeds"].max() > 1,
-        "holm": common.holm_note(frame, TESTED, "over these opponents", by.confidence, by.bootstrap),
-    }
+def _holm(frame: pd.DataFrame, by: Intervals) -> str:
+    return common.holm_note(frame, TESTED, "over these opponents", by.confidence, by.bootstrap)
 
 
-def table8(
-    cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> tuple[Artefact, pd.DataFrame]:
+def table8(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
     """One row per trace × window length × opponent × metric. ``windows``: who, cell, backfill, and those of a window.
 
     Of each metric the agents trained for it are shown; where a run has none, those trained for wait. Agents that differ
@@ -131,13 +120,10 @@ def table8(
                     ]
                     rows.append(row | opponent_row(each, metric, n, "rltune", theirs, claimed, by))
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
-    facts = {"cells": used, "without": ["metric", "seed"], "seeds": common.seeds_note(frame)}
-    return describe("table8", frame, paper, **facts, **_facts(frame, by)), frame
+    return describe("table8", frame, paper, cells=used, without=["metric", "seed"], by=by, holm=_holm(frame, by)), frame
 
 
-def fig17_numbers(
-    cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> tuple[Artefact, pd.DataFrame]:
+def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
     """One row per cell: mean JCT of one long sequence under QSSF and RLTune.
 
     ``comparisons``: cell, and what rltune.evaluation.studies.learners.compare_long gives.
@@ -145,8 +131,7 @@ def fig17_numbers(
     rows = []
     for _, one in comparisons.iterrows():
         cell = where(cells, cell=one["cell"]).iloc[0]
-        entry = paper.find("fig17", cell["paper_trace"], "qssf", "jct")
-        claimed = common.NAN if entry is None or entry.value is None else entry.value
+        claimed = paper.number("fig17", cell["paper_trace"], "qssf", "jct")
         rows.append(
             {
                 **common.about(cell),
@@ -160,9 +145,7 @@ def fig17_numbers(
         )
     frame = pd.DataFrame(rows).drop(columns=["paper_theirs", "paper_ours"])
     used = cells[cells["cell"].isin(frame["cell"])]
-    return describe(
-        "fig17-numbers", frame, paper, cells=used, by=by, asked=show(paper.value("fig17", "jobs"), "int")
-    ), frame
+    return describe("fig17-numbers", frame, paper, cells=used, by=by), frame
 
 
 def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
@@ -181,7 +164,7 @@ def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(title=titles).rename(columns={"who": "kind"})
 
 
-def table9(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame]:
+def table9(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults) -> Table:
     """One row per trace × scheduler with its means, then the paper's rows; a scheduler that the run lacks is marked.
 
     ``batches``: who, trace, cluster, preset, policy, backfill, placement, base, cell, and the columns of a window.
@@ -221,22 +204,19 @@ def _means(windows: pd.DataFrame) -> dict[str, Any]:
 def _paper_rows(paper: PaperResults, trace: str) -> list[dict[str, Any]]:
     if pd.isna(printed(paper, "table9", "wait", trace, "fifo")):
         return []
-    times = {kind: paper.find("table9", kind, "time_s") for kind in IN_PAPER}
     return [
         {
             "row": "paper",
             "title": f"{LEARNERS[kind]}, the paper",
             **{column: printed(paper, "table9", metric, trace, kind) for column, metric in MEANS.items()},
-            "time_s": common.NAN if time is None else time.value,
+            "time_s": paper.number("table9", kind, "time_s"),
             "remark": paper.ref("table9"),
         }
-        for kind, time in times.items()
+        for kind in IN_PAPER
     ]
 
 
-def table9_numbers(
-    cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> tuple[Artefact, pd.DataFrame]:
+def table9_numbers(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
     """One row per trace × opponent × metric: how much better RLTune is, of several presets the first.
 
     Empty where no trace has an RLTune agent.
@@ -256,4 +236,4 @@ def table9_numbers(
                 row = opponent_row(group.assign(who=group["title"]), metric, n, ours, theirs, claimed, by)
                 rows.append({**same, "against": theirs, **row})
     table = common.with_holm(pd.DataFrame(rows), TESTED)
-    return describe("table9-numbers", table, paper, rows=frame, **_facts(table, by)), table
+    return describe("table9-numbers", table, paper, rows=frame, by=by, holm=_holm(table, by)), table

@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.evaluation.compare import select
+from rltune.evaluation.compare import compare, select
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
-from rltune.report.artefact import Artefact, Column
+from rltune.report.artefact import Column, Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.verdict import direction
@@ -22,7 +22,7 @@ TESTED = {f"{side}_p": f"{side}_holm" for side in ALSO}
 
 def placements(
     cells: pd.DataFrame, windows: pd.DataFrame, by: Intervals, multi_node_slowdown: float, interference_slowdown: float
-) -> tuple[Artefact, pd.DataFrame]:
+) -> Table:
     """One row per cell × window length × (placement, locality), the cell's own first, for cells evaluated in several.
 
     Of the agent (`rltune_…`) and of its base policy (`base_…`): mean wait in s, mean BSLD, utilisation of the GPUs over
@@ -40,14 +40,14 @@ def placements(
         ]
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
     used = cells[cells["cell"].isin(frame["cell"])] if len(frame) else cells[:0]
-    own = {f"own_{c}": Column(f"Own {c}") for c in CHOICE if len(used) and used[c].nunique() > 1}
+    own = {f"own_{c}": Column(f"Own {c}") for c in CHOICE if used[c].nunique() > 1}
     return describe(
         "placements",
         frame,
         cells=used,
         without=CHOICE,
         by=by,
-        settings={**(common.setting_columns(used, without=CHOICE) if len(used) else {}), **own},
+        settings=common.setting_columns(used, without=CHOICE) | own,
         sides={"rltune": "RLTune", "base": "Base policy"},
         holm=common.holm_note(frame, TESTED, "over ★", by.confidence),
         slowdown=multi_node_slowdown,
@@ -69,7 +69,7 @@ def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], 
     for own, also in ALSO.items():
         which = {"role": also, **other} if other else {"role": own}
         found = select(windows, n, which)
-        c = common.compared(by, windows, "wait", n, which, {"role": own}) if other else None
+        c = compare(windows, "wait", n, which, {"role": own}, by) if other else None
         row |= {
             "windows": len(found),
             f"{own}_mean": found["wait_s"].mean(),
@@ -83,7 +83,7 @@ def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], 
     return row
 
 
-def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
+def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> Table:
     """One row per cell with placement questions: how many, how many answers agree, times in ms (medians).
 
     ``answers``: one row per cell × question (rltune.placement.agreement.resolve_sample).
@@ -94,5 +94,4 @@ def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> tuple[Artefact, pd.Da
     found = counts.join(of[["glpk_ms", "cvxpy_ms"]].median())
     rows = [common.about(cell) | found.loc[cell["cell"]].to_dict() for _, cell in asked.iterrows()]
     frame = pd.DataFrame(rows).astype({"questions": int, "agree": int})
-    total = {"questions": len(answers), "agree": int(answers["agree"].sum())}
-    return describe("solvers", frame, cells=asked, **total), frame
+    return describe("solvers", frame, cells=asked), frame

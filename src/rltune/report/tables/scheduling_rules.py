@@ -1,12 +1,13 @@
-"""How much of a gain comes from the baseline's rules: orders under ever less wasteful rules, and the agent."""
+"""What is behind the gains: scheduling rules, groups of jobs, and clusters that keep up with their load."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, policy_title, where, with_holm
 from rltune.report.style import scheduler_title
@@ -26,7 +27,7 @@ AGENT = "agent"
 TESTED = {"less_p": "less_holm"}
 
 
-def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> tuple[Artefact, pd.DataFrame]:
+def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> Table:
     """The table `scheduling-rules-numbers`: one row per workload × order × step, and one per agent.
 
     ``rule_steps`` as the evaluation gives it. The frame is the same with `title` (the order, ★ where no other order and
@@ -45,13 +46,13 @@ def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> tuple[Artef
         "scheduling-rules-numbers",
         frame,
         confidence=confidence,
-        workloads=[_facts(part) for _, part in frame.groupby("workload", sort=False)],
+        workloads=[_rule_facts(part) for _, part in frame.groupby("workload", sort=False)],
         steps=STEPS,
         holm=holm_note(frame, TESTED, "over the step before", confidence),
     ), frame
 
 
-def _facts(part: pd.DataFrame) -> dict[str, Any]:
+def _rule_facts(part: pd.DataFrame) -> dict[str, Any]:
     """What a sentence on a workload's rows needs; ``same``: its reference order under the agent's own backfill rule, none
     where its seeds chose several."""
     agent, order = where(part, who=AGENT).iloc[0], where(part, who="order")
@@ -64,3 +65,72 @@ def _facts(part: pd.DataFrame) -> dict[str, Any]:
         "best": best.to_dict() | {"title": scheduler_title(best["policy"])},
         "same": same.to_dict("records"),
     }
+
+
+NAMED = {"base": "Base: {}", "strong": "Best heuristic: {}", "rltune": "RLTune"}
+
+
+def scheduler_names(frame: pd.DataFrame) -> pd.Series:
+    """`Base: FIFO`, `Best heuristic: SAF + EASY`, `RLTune`, of the columns scheduler, policy and backfill."""
+    rows = zip(frame["scheduler"], frame["policy"], frame["backfill"], strict=True)
+    return pd.Series([NAMED[s].format(scheduler_title(p, b)) for s, p, b in rows], index=frame.index, dtype=object)
+
+
+def _unknown(without: dict[str, list[str]]) -> list[str]:
+    return [f"{grouping} is unknown for the jobs of {', '.join(some)}." for grouping, some in without.items() if some]
+
+
+def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: float) -> Table:
+    """The table `fairness-numbers`: one row per workload × grouping × scheduler.
+
+    ``unequal``: workload, data, sequence_jobs, grouping, policy, backfill, and the columns of
+    rltune.evaluation.groups.unequal. ``without``: grouping → workloads that do not have it. The frame is the same with
+    `title` (the scheduler).
+    """
+    frame = unequal.assign(title=scheduler_names(unequal))
+    return describe("fairness-numbers", frame, confidence=confidence, unknown=_unknown(without)), frame
+
+
+def losers(found: pd.DataFrame, without: dict[str, list[str]]) -> Table:
+    """The table `fairness-losers`: one row per workload × grouping × group that waits longer in total under RLTune than
+    under the base policy, the largest first. ``found``: workload, data, grouping, policy, backfill (the base's) and the
+    columns of rltune.evaluation.groups.losers; ``without`` as for `fairness`."""
+    frame = found.assign(base=[scheduler_title(p, b) for p, b in zip(found["policy"], found["backfill"], strict=True)])
+    return describe("fairness-losers", frame, unknown=_unknown(without)), frame
+
+
+LOADS = {"slice": "Slice", "balanced": "Balanced"}
+RLTUNE = "rltune"
+LOAD_TESTED = {f"{load}_p": f"{load}_holm" for load in LOADS}
+
+
+def loads_compared(loaded: pd.DataFrame, confidence: float, too_short: Sequence[str] = ()) -> Table:
+    """The table `loads-compared-numbers`: one row per workload × scheduler, both clusters side by side.
+
+    ``loaded`` as rltune.evaluation gives it; the frame is the same with `title` (the scheduler, ★ where it is the best
+    heuristic of the slice, ☆ of the balanced cluster). ``too_short``: workloads that were left out, in words.
+    """
+    title = [
+        ("RLTune, trained on the slice" if r["role"] == RLTUNE else scheduler_title(r["policy"], r["backfill"]))
+        + (" ★" if r["slice_best"] else "")
+        + (" ☆" if r["balanced_best"] else "")
+        for _, r in loaded.iterrows()
+    ]
+    fewest = loaded[[f"{load}_windows" for load in LOADS]].min(axis=1)
+    frame = with_holm(loaded.assign(title=title, windows=fewest), LOAD_TESTED).drop(columns="windows")
+    idle = frame.groupby("workload")[[f"{load}_wait_s" for load in LOADS]].max().eq(0)
+    workloads = [
+        row
+        | {"base_title": scheduler_title(row["base"], row["base_backfill"])}
+        | {f"{load}_idle": idle.loc[row["workload"], f"{load}_wait_s"] for load in LOADS}
+        for row in frame.drop_duplicates("workload").to_dict("records")
+    ]
+    return describe(
+        "loads-compared-numbers",
+        frame,
+        confidence=confidence,
+        workloads=workloads,
+        too_short=too_short,
+        loads=LOADS,
+        holm=holm_note(frame, LOAD_TESTED, "over base policies", confidence),
+    ), frame

@@ -8,7 +8,7 @@ import pandas as pd
 
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.paper import PaperResults
@@ -26,7 +26,7 @@ def policies_of(paper: PaperResults) -> list[str]:
 
 def table7(
     cells: pd.DataFrame, windows: pd.DataFrame, bases: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> tuple[Artefact, pd.DataFrame]:
+) -> Table:
     """One row per agent (its seeds together), a group of columns per base policy B that it is evaluated against.
 
     ``cells`` and ``windows`` as `report.read` gives them, ``bases``: the windows of every base policy. Columns of B:
@@ -78,19 +78,17 @@ def _against(
     """The columns of one base policy; empty where it was not run."""
     found = less(ours, theirs, by)
     comparable = cell["metric"] == "wait" and cell["backfill"] == "none"
-    entry = paper.find("table7", cell["paper_trace"], cell["policy"], policy, "wait") if comparable else None
-    printed = entry.value if entry else None
+    key = ("table7", cell["paper_trace"], cell["policy"], policy, "wait")
+    printed = paper.number(*key) if comparable else common.NAN
     return {
         **common.gain(policy, found, "gain", f"{policy}_"),
         f"{policy}_mean": theirs.to_numpy().mean() if len(theirs) else common.NAN,
-        f"{policy}_paper": common.NAN if printed is None else printed,
+        f"{policy}_paper": printed,
         f"{policy}_verdict": verdict(printed, found.low, found.high, len(ours)),
     }
 
 
-def transfer(
-    cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> tuple[Artefact, pd.DataFrame]:
+def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
     """One row per agent (its seeds together) × workload it was not trained on.
 
     ``cells`` as `report.read` gives them, ``runs``: windows of every agent, base policy and a random order on every
@@ -142,10 +140,7 @@ def transfer(
         rows=frame,
         without=["seed", "cluster_title"],
         by=by,
-        says=paper.without_figures["cpu-transfer"],
         from_cpu=_from_cpu(where(frame, trained_machine="CPU", tested_machine="GPU")),
-        windows=int(frame["windows"].max()),
-        n=frame["sequence_jobs"].max(),
         holm=common.holm_note(frame, TESTED, "over base policies and other orders", by.confidence, by.bootstrap),
     ), frame
 

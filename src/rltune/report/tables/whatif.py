@@ -12,7 +12,7 @@ from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
 from rltune.evaluation.studies.hours_waited import BOUNDED
 from rltune.policies import TITLES
-from rltune.report.artefact import Artefact
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, with_holm
 from rltune.report.style import scheduler_title
@@ -27,28 +27,6 @@ WAITS = {
     "wait_max_h": pd.Series.max,
 }
 GROUP_TITLE = {"user": "users", "size": "GPUs of a job"}
-ORDERS = {
-    "fifo": "first come, first served",
-    "sjf": "shortest first",
-    "saf": "smallest area first",
-    "smallest": "fewest GPUs first",
-    "multifactor": "Slurm’s priority with equal weights, but for shorter jobs first",
-    "multifactor_size": "Slurm’s priority with equal weights",
-}
-BACKFILLS = {
-    "easy": "backfilling with a planned start for the first job",
-    "conservative": "backfilling with a planned start for every job",
-    "greedy": "any job that fits starts",
-    "none": "no job starts before the first",
-}
-SLURM = {
-    "fifo": "PriorityType=priority/basic",
-    "multifactor_size": "PriorityType=priority/multifactor and PriorityWeightAge, …Fairshare, …JobSize, …Partition, …QOS=1000",
-    "none": "SchedulerType=sched/builtin",
-    "easy": "SchedulerType=sched/backfill and SchedulerParameters=bf_job_part_count_reserve=1,bf_window=MINUTES",
-    "conservative": "SchedulerType=sched/backfill and SchedulerParameters=bf_continue,bf_max_job_test=JOBS,bf_window=MINUTES",
-}
-"""Order or backfilling → the lines of slurm.conf that set it (its manual page); the others have none."""
 MULTIFACTOR = {"multifactor": "multifactor as in the paper", "multifactor_size": "Slurm multifactor, equal weights"}
 Facts = Mapping[str, Any]
 
@@ -132,9 +110,6 @@ def sentences(
         chose=" or ".join(
             dict.fromkeys(f"{full_title(r.policy, r.backfill)}, {r.placement}, {r.estimate}" for r in agents)
         ),
-        orders=ORDERS,
-        backfills=BACKFILLS,
-        slurm=SLURM,
         max_wait=max_wait(),
         groups=[
             {**row, "name": group_name(row), "current_s": current[row["grouping"], row["group"]]}
@@ -151,7 +126,7 @@ def sentences(
     return [(topic, said) for topic, _, said in parted]
 
 
-def whatif_recommendation(said: list[tuple[str, str]], facts: Facts) -> tuple[Artefact, pd.DataFrame]:
+def whatif_recommendation(said: list[tuple[str, str]], facts: Facts) -> Table:
     """The table `whatif-recommendation`: a row per sentence."""
     frame = pd.DataFrame(said, columns=["topic", "text"])
     return describe("whatif-recommendation", frame, data=facts["data"], facts=facts), frame
@@ -164,7 +139,7 @@ def whatif_numbers(
     recorded_used: float,
     facts: Facts,
     confidence: float,
-) -> tuple[Artefact, pd.DataFrame]:
+) -> Table:
     """The table `whatif-numbers`: the log as recorded, then a row per scheduler.
 
     ``recorded``: the measured jobs as the log has them, ``wait_s`` missing where not recorded.
@@ -210,18 +185,14 @@ def whatif_numbers(
     ), frame
 
 
-def whatif_steps(
-    steps: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float, worth: float
-) -> tuple[Artefact, pd.DataFrame]:
+def whatif_steps(steps: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float, worth: float) -> Table:
     """The table `whatif-steps`: the comparisons that the recommendation uses."""
     titles = {f"{side}_title": steps[side].map(names(ran)) for side in ("ours", "theirs")}
     frame = steps.assign(**titles, shows=steps["shows"].replace("open", "not significant"), data=facts["data"])
     return describe("whatif-steps", frame, alpha=1 - confidence, least_gain=worth), frame
 
 
-def whatif_groups(
-    groups: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float
-) -> tuple[Artefact, pd.DataFrame]:
+def whatif_groups(groups: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float) -> Table:
     """The table `whatif-groups-numbers`: a row per group × scheduler."""
     frame = groups.assign(
         title=groups["scheduler"].map(names(ran)),

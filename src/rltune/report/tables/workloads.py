@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import pandas as pd
 
-from rltune.report.artefact import Artefact, Column
+from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN
 from rltune.report.paper import PaperResults
 
-TABLE2 = {
-    "jobs": ("Jobs (per 30 days)", "int"),
-    "avg_wait_s": ("Mean wait (s)", "seconds"),
-    "avg_run_s": ("Mean run time (s)", "seconds"),
-    "arrival_per_s": ("Arrivals (jobs/s)", "number"),
-    "alloc": ("Allocated GPUs, for CPU traces CPUs (per 30 days)", "int"),
-}
-"""Column → heading and format."""
+TABLE2 = ("jobs", "avg_wait_s", "avg_run_s", "arrival_per_s", "alloc")
 TABLE4 = ("days", "jobs", "gpus", "nodes", "gpu_types", "users", "run_avg_s", "run_max_days", "scheduler", "network")
 
 
-def table2(statistics: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame]:
+def table2(statistics: pd.DataFrame, paper: PaperResults) -> Table:
     """Table 2: each trace next to the paper's row, CPU traces first.
 
     ``statistics``: trace, data, type (GPU or CPU), jobs_per_month, avg_wait_s, wait_is (where the waits are from, ""
@@ -29,18 +21,14 @@ def table2(statistics: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.
     """
     rows = statistics.sort_values("type", kind="stable").reset_index(drop=True)
     frame = rows[["trace", "type", "data"]].copy()
-    columns: dict[str, Column] = {}
-    for name, (group, form) in TABLE2.items():
-        entries = [paper.find("table2", paper.trace(title), name) for title in rows["trace"]]
+    for name in TABLE2:
         frame[name] = rows["jobs_per_month"] if name == "jobs" else rows[name]
-        frame[f"{name}_paper"] = [NAN if e is None or e.value is None else e.value for e in entries]
-        columns[name] = Column("ours", "", form, group)
-        columns[f"{name}_paper"] = Column("paper", "", form, group)
+        frame[f"{name}_paper"] = [paper.number("table2", paper.trace(title), name) for title in rows["trace"]]
     frame["wait_is"] = rows["wait_is"]
-    return describe("table2", frame, paper, columns=columns), frame
+    return describe("table2", frame, paper), frame
 
 
-def table4(statistics: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.DataFrame]:
+def table4(statistics: pd.DataFrame, paper: PaperResults) -> Table:
     """Table 4: a row of ours and, below it, the paper's row of the same trace.
 
     ``statistics``: trace, data, and any of TABLE4. The frame has `row` (ours | paper) too.
@@ -56,11 +44,10 @@ def table4(statistics: pd.DataFrame, paper: PaperResults) -> tuple[Artefact, pd.
             values = {c: e.text if e.value is None else e.value for c, e in printed.items()}
             rows.append({"trace": title, "row": "paper", "data": "", **values})
     frame = pd.DataFrame(rows, columns=["trace", "row", "data", *TABLE4])
-    known = [c for c in TABLE4 if frame[c].notna().any()]
-    return describe("table4", frame, paper, rows=statistics, known=known), frame
+    return describe("table4", frame, paper, rows=statistics), frame
 
 
-def loads(frame: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
+def loads(frame: pd.DataFrame) -> Table:
     """Offered load of each trace on each cluster.
 
     ``frame``: trace, cluster, gpus, load_all, load_test (requested GPU-seconds per second over GPUs), data.
@@ -70,7 +57,7 @@ def loads(frame: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
     return describe("loads", frame), frame
 
 
-def estimates(frame: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
+def estimates(frame: pd.DataFrame) -> Table:
     """Accuracy of each kind of estimate on each trace.
 
     ``frame``: trace, data, estimate, jobs, modelled, and the columns of rltune.traces.estimates.accuracy.
@@ -78,7 +65,7 @@ def estimates(frame: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
     return describe("estimates", frame), frame
 
 
-def audits(counts: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
+def audits(counts: pd.DataFrame) -> Table:
     """Rows kept and left out in cleaning a trace and in fitting it to a cluster: one row per count.
 
     ``counts`` as `report.read.audits` gives it; the frame gains its share of the rows read in the same step, and

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rltune.report.format import FORMATS, is_missing, show, show_interval
+from rltune.report.format import FORMATS, is_missing, listed, show, show_interval
 
 
 def slug(text: object) -> str:
@@ -27,7 +27,13 @@ def environment(html: bool = False) -> Environment:
     )
     for name in FORMATS:
         made.filters[name.replace("-", "_")] = lambda value, name=name: show(value, name)
-    made.filters |= {"interval": show_interval, "show": show, "slug": slug, "level": lambda c: f"{100 * c:.0f}"}
+    made.filters |= {
+        "interval": show_interval,
+        "show": show,
+        "slug": slug,
+        "listed": listed,
+        "level": lambda c: f"{100 * c:.0f}",
+    }
     made.tests["missing"] = is_missing
     return made
 

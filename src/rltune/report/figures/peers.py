@@ -1,0 +1,159 @@
+"""RLTune next to QSSF on one long sequence (Figure 17), and next to itself with other features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from rltune.evaluation.compare import compare
+from rltune.evaluation.intervals import Intervals
+from rltune.report import common, style
+from rltune.report.artefact import Drawing
+from rltune.report.artefacts import describe
+from rltune.report.common import distinct_names, where
+from rltune.report.format import show
+from rltune.report.paper import PaperResults
+from rltune.report.tables.ablation import OTHER, OURS, of_the_same_seed, side_by_side
+from rltune.report.tables.peers import METRICS
+
+LOOKS: dict[str, tuple[str, str, Any]] = {
+    "qssf": ("QSSF", style.ORANGE, (0, (4, 1.5))),
+    "rltune": ("RLTune", style.BLUE, "solid"),
+}
+POINTS = 201
+"""Of each curve, evenly spaced shares of the jobs."""
+
+
+def fig17(cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults) -> Drawing:
+    """Distribution of JCT, a panel a cell, a curve a scheduler; means as lines down and in words.
+
+    ``jobs``: cell, who (rltune | qssf), jct_s. ``comparisons``: as for the table fig17-numbers. The frame has one row a
+    point of a curve: `share` of the jobs that take at most `jct_s`, and the scheduler's `mean_s`.
+    """
+    used = cells[cells["cell"].isin(jobs["cell"])]
+    titles = dict(zip(used["cell"], distinct_names(used, list(used["trace_title"]))))
+    share, curves = np.linspace(0, 1, POINTS), []
+    for (cell, who), jct_s in jobs.groupby(["cell", "who"], sort=False)["jct_s"]:
+        about = {
+            "trace_title": titles[cell],
+            "who": who,
+            "scheduler": LOOKS[who][0],
+            "jobs": len(jct_s),
+            "share": share,
+        }
+        curves.append(pd.DataFrame({**about, "jct_s": np.quantile(jct_s, share), "mean_s": jct_s.mean()}))
+    frame = pd.concat(curves, ignore_index=True)
+    means = {titles[c["cell"]]: _summary(c) for _, c in comparisons.iterrows()}
+    artefact = describe(
+        "fig17", frame, paper, cells=used, means="; ".join(f"{title}: {words}" for title, words in means.items())
+    )
+    return artefact, frame, _draw_fig17(frame, means)
+
+
+def _summary(comparison: pd.Series) -> str:
+    """One comparison in words: jobs, and how much better or worse."""
+    word = "less" if comparison["improvement"] >= 0 else "more"
+    return (
+        f"{show(comparison['jobs'], 'int')} jobs, mean {show(comparison['theirs_mean'], 'seconds')} s with QSSF, "
+        f"{show(abs(comparison['improvement']), 'percent')} {word} with RLTune"
+    )
+
+
+@style.styled()
+def _draw_fig17(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
+    titles = list(dict.fromkeys(frame["trace_title"]))
+    figure, axes = style.panels(titles, 2, 2.5, 0.6, sharey=True)
+    for axis, title in zip(axes, titles):
+        for who, (_, colour, line) in LOOKS.items():
+            curve = where(frame, trace_title=title, who=who)
+            axis.plot(np.maximum(curve["jct_s"], 1.0), curve["share"], color=colour, linestyle=line)
+            axis.axvline(curve["mean_s"].iloc[0], color=colour, linestyle=line, linewidth=0.9)
+        box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
+        place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "bbox": box}
+        axis.text(0.98, 0.04, means[title].replace(", ", "\n"), fontsize=7.5, **place)
+        axis.set(xscale="log", ylim=(0, 1))
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axis.yaxis.set_major_formatter(style.PERCENT)
+    figure.supxlabel("JCT (s)", fontsize=9)
+    figure.supylabel("Jobs completed within", fontsize=9)
+    handles = [style.handle(name, colour, line=line) for name, colour, line in LOOKS.values()]
+    style.legend(figure, [*handles, style.handle("mean", style.MUTED, line="-", linewidth=0.9)])
+    return figure
+
+
+EIGHT = "engineered"
+"""The paper's eight."""
+
+
+def sensitivity(
+    cells: pd.DataFrame,
+    windows: pd.DataFrame,
+    groups: Sequence[Sequence[str]],
+    widths: Mapping[str, int],
+    paper: PaperResults,
+    by: Intervals,
+) -> Drawing:
+    """Improvement over the base policy by feature set, with interval; a panel a group, a row a set.
+
+    ``groups``: names of cells that differ in their features and seeds only (rltune.config.comparisons.by_features);
+    ``widths``: number of features of each set. The frame has at the window length with the most windows `improvement`
+    over the base policy of the metric the cells are trained for, over all seeds, and `eight_over`, how much better the
+    paper's eight are than this set, over the seeds that both have; `panel` is what its panel is called. Raises
+    ValueError when there is no group.
+    """
+    if not groups:
+        raise ValueError("no sensitivity: the run has no cells that differ in their feature set only")
+    rows: list[dict[str, Any]] = []
+    for number, names in enumerate(groups):
+        members = cells[cells["cell"].isin(names)]
+        metric = members["metric"].iloc[0] if members["metric"].iloc[0] in METRICS else "wait"
+        eight = where(members, features=EIGHT)
+        for features, seeds in members.groupby("features", sort=False):
+            each = [where(windows, cell=name) for name in seeds["cell"]]
+            pairs = of_the_same_seed(eight, seeds)
+            for n in common.lengths(each[0]):
+                found = compare(each, metric, n, {"role": "rltune"}, {"role": "base"}, by)
+                row = {
+                    "group": number,
+                    **common.about(seeds),
+                    "count": widths[str(features)],
+                    "measure": METRICS[metric],
+                    "sequence_jobs": n,
+                    **{k: getattr(found, k) for k in ("seeds", "windows", "improvement", "low", "high")},
+                    **dict.fromkeys(("eight_over", "eight_over_low", "eight_over_high"), common.NAN),
+                }
+                if features != EIGHT and len(pairs):
+                    over = compare(side_by_side(windows, pairs), metric, n, OURS, OTHER, by)
+                    row |= common.gain("eight_over", over, prefix="eight_over_")
+                rows.append(row)
+    frame = common.best_measured(pd.DataFrame(rows)).sort_values(["group", "count", "features"], ignore_index=True)
+    titles = [
+        f"{trace}, {setting}, {measure.split(',')[0].lower()}"
+        for trace, setting, measure in zip(frame["trace_title"], common.schedulers(frame), frame["measure"])
+    ]
+    frame["panel"] = common.distinct_names(frame, titles, without=("features", "seed"))
+    used = cells[cells["cell"].isin([name for names in groups for name in names])]
+    figure = _draw_sensitivity(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]}))
+    return describe("sensitivity", frame, paper, cells=used, without=["features", "seed"]), frame, figure
+
+
+def _label(row: pd.Series) -> str:
+    return f"{row['count']} · {row['features']}"
+
+
+@style.styled()
+def _draw_sensitivity(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+    most = frame.groupby("group").size().max()
+    titles = list(frame.drop_duplicates("group")["panel"])
+    figure, axes = style.panels(titles, 2, 0.75 + 0.26 * most, 0.3, sharex=True)
+    for axis, (_, rows) in zip(axes, frame.groupby("group", sort=False)):
+        style.dots(axis, rows, ("improvement", "low", "high"), list(rows["trace_title"].map(colours)))
+        style.name_rows(axis, [_label(r) for _, r in rows.iterrows()])
+    figure.supxlabel("Better than its base policy (negative: worse)", fontsize=9)
+    figure.supylabel("Features", fontsize=9)
+    return figure
