@@ -77,9 +77,9 @@ def test_jobs_that_ask_for_types_are_refused(run: Run, workload: Workload) -> No
 
 def test_the_order_of_each_scheduler(run: Run) -> None:
     assert order_of(run, "slurm", None) is None
-    rule, own = order_of(run, "saf", None), order_of(run, "rltune", agent("sjf", scheduler={"policy": "sjf"}))
-    assert (rule.base_policy, rule.interval_s, rule.policy.facts["base_policy_bias"]) == ("saf", 60.0, 1.0)
-    assert (own.base_policy, own.placement) == ("sjf", "lookahead")
+    rule, policy = order_of(run, "saf", None), agent("sjf", scheduler={"policy": "sjf"})
+    assert (rule.policy.facts["policy"], rule.interval_s, rule.policy.facts["base_policy_bias"]) == ("saf", 60.0, 1.0)
+    assert order_of(run, "rltune", policy).policy is policy
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def run(jobs: list[Submission], log: Path, order: Order | None = None, say: Any 
 
 @pytest.mark.parametrize("rule", [None, "saf", "fifo"])
 def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, rule: str | None, tmp_path: Path) -> None:
-    order = None if rule is None else Order(policy_of_rule(rule), rule, interval_s=60.0)
+    order = None if rule is None else Order(policy_of_rule(rule), interval_s=60.0)
     done = run([*FULL, *QUEUE], tmp_path / "log", order)
     jobs = done.jobs.set_index("job")
     assert list(jobs.index) == [job.name for job in (*FULL, *QUEUE)] and set(jobs["state"]) == {"COMPLETED"}
@@ -103,7 +103,7 @@ def test_a_controller_that_fails_is_not_the_clusters_failing(
 
     monkeypatch.setattr(conducting._Timed, "cycle", fails)
     with pytest.raises(SlurmError, match="the controller .*a mistake of its own") as raised:
-        run([*SHORT, *QUEUE], tmp_path / "run.log", Order(policy_of_rule("fifo"), "fifo"))
+        run([*SHORT, *QUEUE], tmp_path / "run.log", Order(policy_of_rule("fifo")))
     assert not isinstance(raised.value, ClusterDied)
 
 

@@ -25,17 +25,20 @@ BUILT_IN = {
     "overrun": OVERRUNS,
     "part": PARTS,
     "by": GROUPS,
+    "current_policy": POLICIES,
+    "current_backfill": BACKFILLS,
 }
 """Option → the words it takes."""
 
 
-def check_words(plugins: bool, **given: str | None) -> None:
+def check_words(plugins: bool = False, **given: str | None) -> None:
     """See that each option has a word that it knows; with files of the user's own any policy or placement may be named.
 
     Raises ConfigError with every option that has not.
     """
     wrong = [
-        f"--{option}: found {word!r}{nearest(word, BUILT_IN[option])}, expected one of {', '.join(BUILT_IN[option])}"
+        f"--{option.replace('_', '-')}: found {word!r}{nearest(word, BUILT_IN[option])}, "
+        f"expected one of {', '.join(BUILT_IN[option])}"
         for option, word in given.items()
         if word is not None and word not in BUILT_IN[option] and not (plugins and option in ("policy", "placement"))
     ]

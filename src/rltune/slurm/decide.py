@@ -38,10 +38,11 @@ class Decision:
 
 
 def scheduler_of(policy: TrainedPolicy, config: SlurmConfig) -> SchedulerConfig:
-    """The scheduler of the decision: base policy, backfill and placement."""
+    """The scheduler of the decision: the order that the policy starts from, which is also that of the jobs that it does not
+    see, a reservation for the first job, and the placement model."""
     trained = policy.facts.get("scheduler", {})
-    base = config.base_policy or trained.get("policy") or policy.facts.get("policy", "fifo")
-    return SchedulerConfig(base, config.backfill, config.placement, interference_slowdown=config.interference_slowdown)
+    base = trained.get("policy") or policy.facts.get("policy", "fifo")
+    return SchedulerConfig(base, "easy", "lookahead", interference_slowdown=config.interference_slowdown)
 
 
 def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:

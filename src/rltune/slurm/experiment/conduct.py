@@ -55,9 +55,6 @@ class Order:
     """Who orders the queue: a policy through a controller."""
 
     policy: TrainedPolicy
-    base_policy: str
-    """Order of the jobs beyond those that the policy ranks."""
-    placement: str = "best_fit"
     interval_s: float = 60.0
 
 
@@ -275,8 +272,6 @@ class _Driver:
                 "policy": str(folder / "policy.npz"),
                 "eligible": {"partitions": partitions},
                 "interval_s": order.interval_s,
-                "base_policy": order.base_policy,
-                "placement": order.placement,
                 "state_directory": str(folder / "state"),
                 "watchdog": None,  # the experiment is to show the order to its end
             }

@@ -51,14 +51,12 @@ def submissions(run: Run, workload: Workload, repetition: int) -> list[Submissio
 
 def order_of(run: Run, scheduler: str, policy: TrainedPolicy | None) -> Order | None:
     """Who orders the queue under a scheduler; None: Slurm itself. ``policy``: the agent, under `rltune`."""
-    cell = run.config.deployed_cell()
-    placement = "lookahead" if cell.placement == "lookahead" else "best_fit"
     if scheduler == "slurm":
         return None
     if scheduler != "rltune":
-        return Order(policy_of_rule(scheduler), scheduler, placement, INTERVAL_S)
+        return Order(policy_of_rule(scheduler), INTERVAL_S)
     assert policy is not None
-    return Order(policy, policy.facts.get("scheduler", {}).get("policy", cell.policy), placement, INTERVAL_S)
+    return Order(policy, INTERVAL_S)
 
 
 def deploy(
