@@ -8,7 +8,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from agent_fakes import TOY_CELL, TOY_LENGTH, TOY_TEST, mean_wait_s, poisoned, task_of, toy_queue, trained, workload
+from agent_fakes import (
+    TOY_CELL,
+    TOY_LENGTH,
+    TOY_PRESET,
+    TOY_TEST,
+    mean_wait_s,
+    poisoned,
+    task_of,
+    toy_queue,
+    trained,
+    workload,
+)
 from pydantic import ValidationError
 
 from rltune.agent.policy_file import TrainedPolicy, save_policy
@@ -43,8 +54,8 @@ CASE = workload(2000, seed=9)
     "advantages",
     [
         dict(trajectories=48, rollouts=1, critic_lr=1e-2, gae_lambda=0.5),  # of which only a good critic makes much
-        dict(trajectories=12, rollouts=4, gae_lambda=1.0),
-        dict(trajectories=12, rollouts=4, credit_horizon_s=3000.0),
+        dict(rollouts=4),
+        dict(rollouts=4, credit_horizon_s=3000.0, gae_lambda=0.97),
     ],
     ids=["critic", "other rollouts", "waiting saved"],
 )
@@ -54,18 +65,7 @@ def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
     case = toy_queue()
     if "credit_horizon_s" in advantages:  # rewards say nothing then
         monkeypatch.setattr(TrainingTask, "reward", lambda self, base, agent: np.zeros(len(agent)))
-    preset = Preset(
-        epochs=30,
-        sequence_jobs=TOY_LENGTH,
-        base_policy_bias=base_policy_bias,
-        actor_layers=[16],
-        actor_lr=1e-2,
-        iterations=15,
-        target_kl=0.1,
-        validate_every=5,
-        validation_windows=4,
-        **advantages,
-    )
+    preset = TOY_PRESET.model_copy(update={"epochs": 30, "base_policy_bias": base_policy_bias, **advantages})
 
     def wait_s(policy: TrainedPolicy | None) -> float:
         ranker = ranker_of(policy, *case) if policy else None
@@ -82,7 +82,7 @@ def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
     assert history["value_loss"].eq(0).all() != preset.has_critic
 
 
-@pytest.mark.parametrize("metric", ["wait", "bsld", "0.5*jct+0.5*utilisation"])
+@pytest.mark.parametrize("metric", ["bsld", "0.5*jct+0.5*utilisation"])
 def test_it_beats_the_base_policy_and_says_so(metric: str) -> None:
     policy, history = trained(task_of(CELL.but(metric=metric), TINY, CASE))
     facts = policy.facts
@@ -90,10 +90,6 @@ def test_it_beats_the_base_policy_and_says_so(metric: str) -> None:
     assert facts["learned"] == (facts["validation_metric"] < min(facts["validation_base"], facts["validation_random"]))
     assert facts["validation_metric"] == history["validation_rl"].min()
     assert history["reward"].iloc[-3:].mean() > 0.05 and list(history["epoch"]) == list(range(1, 13))
-    if metric == "wait":  # on sequences it has not seen, too
-        how, first = SchedulerConfig("fifo"), [1800, 1848, 1896]
-        agent, base = (mean_wait_s(CASE, first, 48, how, r) for r in (ranker_of(policy, *CASE), None))
-        assert agent < 0.9 * base
 
 
 def test_one_seed_gives_the_same_bytes_whatever_the_test_part_holds_and_two_seeds_do_not(tmp_path: Path) -> None:

@@ -109,15 +109,6 @@ def test_a_rule_that_is_given_is_written(files: Any, cli: Cli) -> None:
     assert Run.open("config/mine.yaml").config.whatif.current == Rule(policy="saf", backfill="easy")
 
 
-def test_nothing_is_written_where_the_user_says_no(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("typer.prompt", lambda question, default=None: default)
-    monkeypatch.setattr("typer.confirm", lambda question, default: False)
-    outcome = cli(*INIT[:-1])
-    assert (
-        outcome.status == 1 and "nothing written" in outcome.out and not (files.root / "config" / "mine.yaml").exists()
-    )
-
-
 def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: Any) -> None:
     shell.rltune("init", "jobs.txt", "--name", "mine", "--yes", cwd=files.root).explains(
         "--nodes: not given", "init --help"

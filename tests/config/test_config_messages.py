@@ -39,6 +39,10 @@ RUNS = [
     (RUN + "evaluation: {also: [{placement: algorithm1, locality: any}]}\n", "knows locality strict only; found any"),
     # files that are named
     (RUN.replace("philly-smoke", "philly-smok"), "mine.yaml:4: experiments[0].workloads[0].trace: found 'philly-smok'"),
+    (
+        RUN + "characterise: [nope]\n",
+        "mine.yaml:6: characterise[0]: found 'nope', which has no file config/traces/nope",
+    ),
     (RUN + "plugins: [nowhere.py]\n", "mine.yaml:6: plugins[0]: found 'nowhere.py'"),
     (RUN + "evaluation: {baseline_policies: [sjff]}\n", "baseline_policies[0]: found 'sjff' (did you mean 'sjf'?)"),
     (RUN.replace("[fifo]", "[mine]") + "plugins: [config/own_policies.example.py]\n", "agents cannot train against"),

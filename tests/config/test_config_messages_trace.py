@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from config_texts import CLUSTER, MAP, TRACE, Mistake
 
 from rltune.config import ClusterConfig, TraceConfig
-from rltune.config.load import read_block
-
-
-def test_a_wrong_column_of_a_map_is_named_with_the_nearest(mistake: Mistake) -> None:
-    text = "title: T\ndata: own\nformat: csv\npath: x.csv\ncolumns:\n  submit: t\n  gpus: {colum: g}\n"
-    message = mistake(text, TraceConfig)
-    assert "mine.yaml:6: columns.submit: unknown key (did you mean 'submit_s'?); allowed" in message, message
-    assert "mine.yaml:7: columns.gpus.colum: unknown key (did you mean 'column'?)" in message, message
 
 
 @pytest.mark.parametrize(
@@ -54,14 +44,6 @@ def test_a_column_that_does_not_suit_its_name(name: str, column: str, parts: lis
 def test_a_map_needs_submission_gpus_and_run_time(columns: str, missing: str, mistake: Mistake) -> None:
     message = mistake(TRACE.replace(MAP, f"columns: {columns}\n"), TraceConfig)
     assert "mine.yaml:5: columns: found " in message and message.endswith(missing), message
-
-
-@pytest.mark.parametrize(
-    "columns", ["{submit_s: t, gpus: g, start_s: s, end_s: e}", "{submit_s: t, run_s: r, resource: {constant: cpu}}"]
-)
-def test_maps_that_are_enough(columns: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text(TRACE.replace(MAP, f"columns: {columns}\n"))
-    assert read_block(tmp_path / "mine.yaml", TraceConfig).column("submit_s").column == "t"
 
 
 @pytest.mark.parametrize(

@@ -24,21 +24,11 @@ NO_RUNS = ("paper_results.yaml", "deviations.yaml", "expected.yaml")
 RUNS = sorted(p.name for p in (ROOT / "config").glob("*.yaml") if p.name not in NO_RUNS)
 
 
-def test_placements() -> None:
-    assert set(PLACEMENTS) == set(RULES) | set(ASKED)
-    assert set(get_args(OtherPlacement.model_fields["placement"].annotation)) == set(PLACEMENTS)
-
-
-def test_a_simulation_has_the_defaults_of_a_scheduler() -> None:
+def test_words_and_defaults_are_those_that_the_code_knows() -> None:
+    placements = get_args(OtherPlacement.model_fields["placement"].annotation)
+    assert set(placements) == set(PLACEMENTS) == set(RULES) | set(ASKED)
+    assert set(get_args(Features)) == set(FEATURE_SETS) and set(get_args(Format)) == set(READERS)
     assert SchedulerConfig("fifo") == SchedulerConfig("fifo", **SimulationConfig().model_dump())
-
-
-def test_feature_sets() -> None:
-    assert set(get_args(Features)) == set(FEATURE_SETS)
-
-
-def test_trace_formats() -> None:
-    assert set(get_args(Format)) == set(READERS)
 
 
 def test_the_schema_is_that_of_the_code() -> None:

@@ -202,8 +202,3 @@ def test_a_stage_that_is_not_there_is_answered_with_what_there_is(smoke_run: Any
 )
 def test_the_report_in_a_browser(smoke_run: Any, browser: Any, check: Any) -> None:
     check(browser, (smoke_run.report / "index.html").resolve())
-
-
-def test_snakemakes_own_report_can_be_made(smoke_run: Any, shell: Any, tmp_path: Path) -> None:
-    outcome = shell.make("smoke", f"ARGS=--report {tmp_path / 'snakemake.html'}", cwd=smoke_run.root)
-    assert outcome.status == 0 and "train" in (tmp_path / "snakemake.html").read_text(encoding="utf-8"), outcome

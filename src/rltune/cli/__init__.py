@@ -46,12 +46,7 @@ def _version(asked: bool) -> None:
 def common(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            callback=_version,
-            is_eager=True,
-            help=("Say which version this is, and the digest of the sources that results depend on."),
-        ),
+        typer.Option("--version", callback=_version, is_eager=True, help="Print version and digest of the sources."),
     ] = False,
 ) -> None:
     """RLTune: learn and evaluate schedulers for deep-learning jobs on GPU clusters, from traces to a report."""

@@ -133,7 +133,7 @@ def init(
         if not _agreed(sensible=not seen.too_few_nodes):
             print("nothing written")
             raise typer.Exit(1)
-    for path in write_configuration(root, chosen, seen, current, nodes_path, force):
+    for path in write_configuration(root, chosen, seen, current, nodes_path):
         print(f"written: {path}")
     print(f"next: make report CONFIG={paths(chosen)[2]}")
     for defect in seen.defects:
@@ -146,7 +146,7 @@ def paths(name: str) -> tuple[str, str, str]:
 
 
 def write_configuration(
-    root: Path, name: str, seen: Examined, current: CurrentPolicy, nodes_path: Path, force: bool
+    root: Path, name: str, seen: Examined, current: CurrentPolicy, nodes_path: Path
 ) -> tuple[str, str, str]:
     """Write the three files of a run and return their paths. Raises ConfigError if the configuration's model refuses one."""
     import yaml
@@ -183,7 +183,6 @@ def write_configuration(
             model.model_validate(yaml.safe_load(text))
     except ValidationError as error:
         raise ConfigError(f"{name}: {first_error(error)}") from None
-    _free(root, name, force)
     for path, text in zip(paths(name), texts, strict=True):
         write_text(root / path, text)
     return paths(name)
