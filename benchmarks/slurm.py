@@ -75,7 +75,8 @@ def _idle(controller: Controller) -> float:
     view = observe([job for job in controller.jobs if job.state == "PENDING"], nodes, controller.config, time.time())
     assert view is not None and len(view.ranked) == len(controller.view.ranked)
     began = time.perf_counter()
-    assert decide(view, load_policy(controller.policy_path), controller.config).starts
+    isolating = controller.config.model_copy(update={"exclusive": "model", "interference_slowdown": 1.25})
+    assert decide(view, load_policy(controller.policy_path), isolating).starts
     return time.perf_counter() - began
 
 
