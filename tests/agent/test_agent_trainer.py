@@ -47,20 +47,22 @@ TINY = Preset(
 SHORT = TINY.model_copy(update={"epochs": 2, "validate_every": 2})
 CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "engineered", "exact", "quick", 1)
 CASE = workload(2000, seed=9)
+CRITIC = dict(trajectories=48, rollouts=1, critic_lr=1e-2, gae_lambda=0.5)
+"""Trainings of which only a good critic makes much."""
 
 
-@pytest.mark.parametrize("base_policy_bias", [0.0, 0.3])
 @pytest.mark.parametrize(
-    "advantages",
+    ("base_policy_bias", "advantages"),
     [
-        dict(trajectories=48, rollouts=1, critic_lr=1e-2, gae_lambda=0.5),  # of which only a good critic makes much
-        dict(rollouts=4),
-        dict(rollouts=4, credit_horizon_s=3000.0, gae_lambda=0.97),
+        (0.0, CRITIC),
+        (0.3, CRITIC),
+        (0.0, dict(rollouts=4)),
+        (0.3, dict(rollouts=4, credit_horizon_s=3000.0, gae_lambda=0.97)),
     ],
-    ids=["critic", "other rollouts", "waiting saved"],
+    ids=["critic", "critic, biased", "other rollouts", "waiting saved"],
 )
 def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
-    advantages: dict, base_policy_bias: float, monkeypatch: pytest.MonkeyPatch
+    base_policy_bias: float, advantages: dict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = toy_queue()
     if "credit_horizon_s" in advantages:  # rewards say nothing then
