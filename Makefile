@@ -59,7 +59,7 @@ test-all: test  ## and the rest: on real Slurm daemons, one after the other, and
 	@python -m pytest -m daemons
 	@RLTUNE_EXAMPLES=400 $(PYTEST) tests/simulator
 
-bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, decision, quality, … (benchmarks/)
+bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, quality, … (benchmarks/)
 	@test -f "benchmarks/$(BENCH).py" || { echo "make bench BENCH=name, one of:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }
 	@python benchmarks/$(BENCH).py $(ARGS)
 

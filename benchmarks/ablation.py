@@ -66,6 +66,16 @@ ROWS: dict[str, dict[str, Any]] = {
 """What a row is called → fields of the preset it changes; `seed` and `learner` are the task's."""
 
 
+def of(name: str) -> dict[str, Any]:
+    """What the task of a row has."""
+    changes = {**BASIS, **ROWS[name]}
+    return {
+        "seed": changes.pop("seed", 1),
+        "learner": changes.pop("learner", "tuned"),
+        "changes": tuple(changes.items()),
+    }
+
+
 def measured(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """An agent's waits [windows], s, next to those of SAF + EASY; facts of its training."""
     frame, log = work(("agent", task))
@@ -87,22 +97,8 @@ def main() -> None:
     start, figures = time.perf_counter(), {}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
-            Task(
-                trace,
-                args.origin,
-                row.get("seed", 1),
-                row.get("learner", "tuned"),
-                "wait",
-                (256,),
-                False,
-                ("strict",),
-                (),
-                folder,
-                args.keep,
-                tuple({**BASIS, **{k: v for k, v in row.items() if k not in ("seed", "learner")}}.items()),
-                name,
-            )
-            for name, row in ((name, ROWS[name]) for name in args.rows)
+            Task(trace, args.origin, **of(name), folder=folder, keep=args.keep, label=name)
+            for name in args.rows
             for trace in args.traces
         ]
         with pooled(args.processes) as pool:

@@ -26,7 +26,7 @@ from simulator import nodes_of, synthetic  # noqa: E402
 from rltune.cluster.fit import Jobs  # noqa: E402
 from rltune.cluster.layout import Layout, build_layout  # noqa: E402
 from rltune.cluster.workload import build_workload  # noqa: E402
-from rltune.config import LookaheadConfig, Preset, load_cluster, project_root  # noqa: E402
+from rltune.config import LookaheadConfig, load_cluster, project_root  # noqa: E402
 from rltune.config.context import Run  # noqa: E402
 from rltune.placement.instance import Instance, Outcome  # noqa: E402
 from rltune.placement.kernel import GlpkSolver, columns_of, options_of  # noqa: E402
@@ -202,40 +202,7 @@ def main() -> None:
     big = harvest(many, large, np.array([0]), len(many.row), config, 2000)
     figures["lookahead_10000_median_ms"], figures["lookahead_10000_p95_ms"] = tell("10,000 nodes, K = 8", big.seconds)
     figures["bestfit_not_optimal_share_10000"] = round(1 - float(np.mean(big.best_fit_optimal)), 4)
-    figures |= rollout(jobs, layout)
     print(json.dumps(figures))
-
-
-def rollout(jobs: Jobs, layout: Layout, sequences: int = 100) -> dict[str, float]:
-    """An untrained agent samples orders for contended windows side by side, placed with look-ahead; a fresh memory."""
-    from rltune.agent.policy_file import TrainedPolicy
-    from rltune.agent.ppo import PPO
-    from rltune.agent.rollout import AgentRanker
-    from rltune.environment.observation import Observer, width_of
-
-    every = disjoint_windows(0, len(jobs.row), LENGTH)
-    base = simulate(jobs, layout, every, np.full(len(every), LENGTH), SchedulerConfig("saf"))
-    crowded = np.argsort(-base.status["queue_sum"] / base.status["decisions"], kind="stable")[:sequences]
-    first, n = np.sort(every[crowded]), np.full(sequences, LENGTH)
-    observer = Observer(jobs, layout, "engineered")
-    logits = TrainedPolicy(PPO(Preset(), np.random.default_rng(1), width_of("engineered")).weights(), {}).logits
-    best = {}
-    for again in range(3):
-        placer = Lookahead(LookaheadConfig())
-        ranker = AgentRanker(logits, observer, np.random.default_rng(again))
-        began = time.perf_counter()
-        state = simulate(jobs, layout, first, n, SchedulerConfig("fifo", "none", "lookahead"), ranker, placer)
-        rate = state.status["decisions"].sum() / (time.perf_counter() - began)
-        if rate > best.get("rollout_milp_decisions_per_s", 0):
-            calls, asked = placer.counts.calls, placer.counts.asked
-            best = {
-                "rollout_milp_decisions_per_s": round(float(rate)),
-                "rollout_milp_calls_per_decision": round(calls / int(state.status["decisions"].sum()), 4),
-                "rollout_milp_questions_per_decision": round(asked / int(state.status["decisions"].sum()), 4),
-                "rollout_milp_calls_per_s": round(calls * float(rate) / int(state.status["decisions"].sum())),
-            }
-    print(f"rollouts of {sequences} contended windows: " + ", ".join(f"{k[13:]} {v:,}" for k, v in best.items()))
-    return best
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ same; best_fit under each other locality with strict, and under soonest_end with
 under strict, any and worth_it. The best is named by --best, or else the one with the least mean wait on these same windows,
 which favours it. Intervals (95 %) are for one comparison at a time: of the many here, some miss the truth.
 
-Writes results/benchmarks/placement.{csv,png} (placement-choose.{csv,png} for that part): a row a window, setting and
-scheduler; dots with intervals. The last line is one JSON object.
+Writes results/benchmarks/placement.csv (placement-choose.csv for that part): a row a window, setting and scheduler. The
+last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from rltune.files import atomic_write  # noqa: E402
 from rltune.placement.counts import Counts  # noqa: E402
 from rltune.placement.placers import placer_of  # noqa: E402
 from rltune.policies import IDS  # noqa: E402
-from rltune.report.style import GREEN, INK, MUTED, ORANGE, SKY, VERMILION, scheduler_title, styled  # noqa: E402
+from rltune.report.style import scheduler_title  # noqa: E402
 from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
 from rltune.simulator.config import BACKFILLS  # noqa: E402
 from rltune.simulator.metrics import chunk_table, job_table, sequence_table  # noqa: E402
@@ -56,7 +56,8 @@ RESAMPLES, CONFIDENCE = 5000, 0.95
 WORKLOADS = {"philly-csv": "philly-192", "venus-csv": "venus-160", "pai-csv": "pai-140", "openb-running": "openb-96"}
 CONTENTION = {"off": (1.0, 1.0), "split only": (1.2, 1.0), "low": (1.0, 1.1), "middle": (1.2, 1.25), "high": (2.2, 1.5)}
 """Name → (multi_node_slowdown, interference_slowdown) of a SchedulerConfig."""
-COLOURS = dict(zip(CONTENTION, (MUTED, SKY, GREEN, ORANGE, VERMILION), strict=True))
+
+
 POLICIES = ("saf+easy", "fifo+easy", "saf+none")
 PLACEMENTS = ("best_fit", "isolating_best_fit", "lookahead")
 LOCALITIES = ("strict", "any", "worth_it", "soonest_end")
@@ -80,7 +81,6 @@ OUT = Path("results/benchmarks")
 
 Task = tuple[str, str, SchedulerConfig]
 """Workload, name of a contention, setting."""
-_config = LookaheadConfig()
 _loaded: dict[str, tuple[Workload, np.ndarray]] = {}
 """This process's workloads and the first rows of their windows."""
 
@@ -97,10 +97,8 @@ def windows(trace: str, load: Workload, part: str, most: int | None) -> np.ndarr
     return spread(found, min(most or MOST_TO_CHOOSE, MOST_TO_CHOOSE) if part == "choose" else most)
 
 
-def prepare(traces: list[str], part: str, most: int | None, others: float) -> None:
+def prepare(traces: list[str], part: str, most: int | None) -> None:
     """Load the workloads of this process and let everything be compiled, so that no clock counts it."""
-    global _config
-    _config = LookaheadConfig(others=others)
     opened = Run.open("config/csv.yaml")
     for trace in traces:
         load = build_workload(opened, trace, WORKLOADS[trace], "lognormal-1")
@@ -112,7 +110,7 @@ def run(task: Task) -> tuple[pd.DataFrame, Counts | None]:
     """A row a window of one workload under one setting, and how a placer, if any, answered."""
     trace, contention, scheduler = task
     load, first = _loaded[trace]
-    placer = placer_of(scheduler.placement, _config)
+    placer = placer_of(scheduler.placement, LookaheadConfig())
     state = simulate(load.jobs, load.layout, first, np.full(len(first), LENGTH), scheduler, placer=placer)
     names = ("policy", "backfill", "multi_node_slowdown", "interference_slowdown", "placement", "locality")
     table = pd.DataFrame(
@@ -148,27 +146,15 @@ def measured(load: Workload, state: State) -> dict[str, np.ndarray]:
     }
 
 
-def tasks(traces: list[str], policies: list[str], contentions: list[str]) -> tuple[list[Task], dict[str, str]]:
-    """(Everything to run, scheduler that there is not → why)."""
+def tasks(traces: list[str], policies: list[str], contentions: list[str]) -> list[Task]:
+    """Everything to run."""
     found: list[Task] = []
-    skipped: dict[str, str] = {}
     for trace, contention, policy in itertools.product(traces, contentions, policies):
-        multi_node_slowdown, interference_slowdown = CONTENTION[contention]
+        slowdowns = dict(zip(("multi_node_slowdown", "interference_slowdown"), CONTENTION[contention]))
         for placement, locality in itertools.product(PLACEMENTS, LOCALITIES):
-            names = (*policy.split("+"), placement, locality)
-            try:
-                found.append(
-                    (
-                        trace,
-                        contention,
-                        SchedulerConfig(
-                            *names, multi_node_slowdown=multi_node_slowdown, interference_slowdown=interference_slowdown
-                        ),
-                    )
-                )
-            except ValueError as error:
-                skipped[f"{placement} {locality}"] = str(error)
-    return found, skipped
+            scheduler = SchedulerConfig(*policy.split("+"), placement, locality, **slowdowns)
+            found.append((trace, contention, scheduler))
+    return found
 
 
 def run_all(todo: list[Task], processes: int, how: tuple) -> Iterator[tuple[pd.DataFrame, Counts | None]]:
@@ -238,49 +224,6 @@ def answered(counts: dict[tuple[str, str], list[Counts]]) -> list[dict]:
     return out
 
 
-def draw(found: list[dict], path: Path) -> None:
-    """A panel a workload and policy, a line a comparison, a colour a contention; on one axis for all."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
-    traces, policies, contentions, titles = (
-        list(dict.fromkeys(r[key] for r in found)) for key in ("workload", "policy", "contention", "comparison")
-    )
-    ends = np.array([r["wait_s"][:3] for r in found])
-    left, right = max(np.nanmin(ends) - 2, -60), min(np.nanmax(ends) + 2, 60)
-    with styled():
-        size = (3 + 2.6 * len(traces), 1.2 + len(policies) * (0.5 + 0.45 * len(titles)))
-        figure = Figure(figsize=size)
-        axes = figure.subplots(len(policies), len(traces), sharex=True, sharey=True, squeeze=False)
-        for (i, policy), (j, trace) in itertools.product(enumerate(policies), enumerate(traces)):
-            axes[i][j].axvline(0, color=INK, linewidth=0.9)
-            axes[i][j].set_title(f"{trace}, {scheduler_title(*policy.split('+'))}")
-            axes[i][j].grid(axis="y", visible=False)
-        for r in found:
-            axis, colour = axes[policies.index(r["policy"])][traces.index(r["workload"])], COLOURS[r["contention"]]
-            y = titles.index(r["comparison"]) + 0.15 * (contentions.index(r["contention"]) - (len(contentions) - 1) / 2)
-            less, low, high, _ = r["wait_s"]
-            axis.plot([low, high], [y, y], color=colour, linewidth=1.3)
-            marker = "<" if less < left else ">" if less > right else "o"  # an arrow: off the axis
-            axis.plot(np.clip(less, left, right), y, marker, color=colour, markersize=4, clip_on=False)
-        axes[0][0].set(xlim=(left, right), ylim=(len(titles) - 0.45, -0.55))
-        axes[0][0].set_yticks(range(len(titles)), titles)
-        what = "less mean wait, % (95 % interval; right of 0: look-ahead waits less; an arrow: off the axis)"
-        figure.supxlabel(what, fontsize=9)
-        dots = [
-            Line2D([], [], color=COLOURS[c], marker="o", markersize=4, label=f"{c} {CONTENTION[c]}")
-            for c in contentions
-        ]
-        figure.legend(
-            handles=dots,
-            loc="outside upper center",
-            ncols=len(dots),
-            title="contention (multi_node_slowdown, interference_slowdown)",
-        )
-        with atomic_write(path) as temporary:
-            figure.savefig(temporary, dpi=150)
-
-
 def arguments() -> argparse.Namespace:
     """What was asked for on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -296,12 +239,6 @@ def arguments() -> argparse.Namespace:
         help=f"(default {' '.join(POLICIES)})",
     )
     parser.add_argument("--contention", nargs="+", choices=CONTENTION, default=list(CONTENTION))
-    parser.add_argument(
-        "--others",
-        type=float,
-        default=LookaheadConfig().others,
-        help="weight of the next jobs where the first may wait (lookahead.others)",
-    )
     parser.add_argument("--best", choices=LOCALITIES, help="the look-ahead called best, as chosen on other windows")
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
     return parser.parse_args()
@@ -312,13 +249,11 @@ def main() -> None:
     args = arguments()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began = shown = time.perf_counter()
-    todo, skipped = tasks(args.workloads, args.policies, args.contention)
-    for scheduler, why in skipped.items():
-        print(f"skipped: {scheduler} ({why})", flush=True)
+    todo = tasks(args.workloads, args.policies, args.contention)
     tables: list[pd.DataFrame] = []
     counts: dict[tuple[str, str], list[Counts]] = defaultdict(list)
     print("loading and compiling", file=sys.stderr, flush=True)
-    how = (args.workloads, args.part, args.windows, args.others)
+    how = (args.workloads, args.part, args.windows)
     prepare(*how)
     for (trace, _, scheduler), (table, count) in zip(todo, run_all(todo, args.processes, how), strict=True):
         tables.append(table)
@@ -333,9 +268,7 @@ def main() -> None:
         rows.to_csv(temporary, index=False, float_format="%.6g")
     found = [r for trace in args.workloads for r in show(trace, rows[rows["workload"] == trace], args.best)]
     asked = answered(counts)
-    if len(next(iter(_loaded.values()))[1]) > 1:  # one window has no interval
-        draw(found, path.with_suffix(".png"))
-    print(f"\nwritten: {path} ({len(rows):,} rows) with the figure next to it")
+    print(f"\nwritten: {path} ({len(rows):,} rows)")
     for row in found:
         row |= {c: [v if isinstance(v, str) else round(v, 2) if v == v else None for v in row[c]] for c in COMPARED}
     print(
@@ -343,7 +276,6 @@ def main() -> None:
             {
                 "part": args.part,
                 "windows": {trace: len(_loaded[trace][1]) for trace in args.workloads},
-                "skipped": skipped,
                 "better_percent": found,
                 "placer": asked,
                 "seconds": round(time.perf_counter() - began),

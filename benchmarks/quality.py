@@ -5,7 +5,8 @@ config/traces/pai-csv.yaml reads (RLTUNE_REAL_TRACES, default ../shared/traces).
 evaluates on windows of 256 and 1,024 jobs from the last; several origins (--origins 0.6 0.7 0.8 0.9) make a rolling one,
 in which each agent's weights know only what was before its windows. The constants of the presets and of calibrated
 estimates were chosen on rows up to 0.8 and validation rows up to 0.9, so that only the origin 0.9 has windows nothing was
-chosen by. Negative differences are better. The last line is one JSON object.
+chosen by. With --contention base policies run under four localities, and RLTune chooses placement and locality too.
+Negative differences are better. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -45,6 +46,12 @@ def main() -> None:
         action="store_true",
         help="the first job stays first until it starts, for everybody: RLScheduler's own rule",
     )
+    parser.add_argument(
+        "--contention",
+        action="store_true",
+        help="split jobs run 1.2 times as long and co-located ones 1.25 times; everybody may split, and agents choose "
+        "placement and locality too (give --learners tuned)",
+    )
     parser.add_argument("--epochs", type=int, help="default: the preset's")
     parser.add_argument(
         "--write", metavar="FILE", help="write the JSON object to a file too: the documents read theirs"
@@ -55,22 +62,17 @@ def main() -> None:
         parser.error("--balanced: jobs are thinned by the load of the first 0.9, found another origin")
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began = time.perf_counter()
+    simulation = {"sticky_head": True} if args.sticky_head else {}
+    changes = {"epochs": args.epochs} if args.epochs else {}
+    same = {"metric": args.metric, "lengths": tuple(args.lengths), "balanced": args.balanced, "keep": args.keep}
+    if args.contention:
+        simulation |= {"multi_node_slowdown": 1.2, "interference_slowdown": 1.25}
+        changes |= {"tunes": "scheduler"}
+        same["localities"] = ("strict", "plus_one", "any", "worth_it")
+    same |= {"simulation": tuple(simulation.items()), "changes": tuple(changes.items())}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
-            Task(
-                trace,
-                origin,
-                seed,
-                learner,
-                args.metric,
-                tuple(args.lengths),
-                args.balanced,
-                ("strict",),
-                (("sticky_head", True),) if args.sticky_head else (),
-                folder,
-                args.keep,
-                (("epochs", args.epochs),) if args.epochs else (),
-            )
+            Task(trace, origin, seed, learner, folder, **same)
             for trace in args.traces
             for origin in args.origins
             for seed in args.seeds
@@ -81,7 +83,7 @@ def main() -> None:
     metrics = [args.metric, *(m for m in COLUMNS if m != args.metric)]
     for trace, length in product(args.traces, args.lengths):
         mine = (frame[(frame["trace"] == trace) & (frame["length"] == length)] for frame in (ruled, agents))
-        figures |= show(trace, *mine, metrics, "")
+        figures |= show(trace, *mine, metrics)
     figures |= {"agents": logs, "seconds": round(time.perf_counter() - began)}
     if args.write:
         write_json(args.write, figures)

@@ -2,7 +2,7 @@
 
 Real rows where RLTUNE_REAL_TRACES (default ../shared/traces) has philly/philly_jobs.csv.gz, as
 config/traces/philly-csv.yaml reads it; synthetic jobs of the same number otherwise. Everything on one core, compiled
-beforehand, best of several runs. Writes results/benchmarks/simulator_scaling.{csv,png}. The last line is one JSON
+beforehand, best of several runs. Writes results/benchmarks/simulator_scaling.csv. The last line is one JSON
 object.
 """
 
@@ -120,7 +120,7 @@ def windows(jobs: Jobs, layout: Layout) -> dict[str, float]:
         scheduler = SchedulerConfig(policy, backfill)
         simulate(jobs, layout, first[:1], n[:1], scheduler)
         took, _ = best_of(7, lambda scheduler=scheduler: simulate(jobs, layout, first, n, scheduler))
-        name = f"window_{policy}{'' if (policy, backfill) == ('fifo', 'none') else '_' + backfill}_jobs_per_s"
+        name = f"window_{policy}_{backfill}_jobs_per_s"
         out[name] = round(n.sum() / took)
         print(f"{len(first)} windows of {LENGTH}, {policy}, {backfill}: {out[name]:,} jobs/s")
     some = first[:: max(1, len(first) // 8)]
@@ -130,7 +130,7 @@ def windows(jobs: Jobs, layout: Layout) -> dict[str, float]:
     same = simulate(jobs, layout, some, np.full(len(some), LENGTH), SchedulerConfig("fifo")).start
     assert all(np.array_equal(a, b) for a, b in zip(starts, same, strict=True)), "engine and twin differ"
     out["twin_window_fifo_jobs_per_s"] = round(rate)
-    out["engine_over_twin"] = round(out["window_fifo_jobs_per_s"] / rate)
+    out["engine_over_twin"] = round(out["window_fifo_none_jobs_per_s"] / rate)
     print(f"the plain-Python twin on {len(some)} of them: {rate:,.0f} jobs/s, {out['engine_over_twin']:,} times slower")
     return out
 
@@ -141,14 +141,7 @@ def whole_trace(jobs: Jobs, layout: Layout) -> dict[str, float]:
     out = {}
     for policy, backfill in (("fifo", "none"), ("fifo", "greedy"), ("fifo", "easy"), ("saf", "easy"), ("wfp3", "easy")):
         took, state = best_of(5, lambda p=policy, b=backfill: simulate(jobs, layout, [0], [n], SchedulerConfig(p, b)))
-        name = "_".join(
-            [
-                "philly_full",
-                *([policy] if backfill == "none" or policy != "fifo" else []),
-                *([backfill] if backfill != "none" else []),
-                "jobs_per_s",
-            ]
-        )
+        name = f"philly_full_{policy}_{backfill}_jobs_per_s"
         out[name] = round(n / took)
         wait = (state.start[0] - jobs.submit_s).mean()
         where = f"{n:,} jobs on {len(layout.nodes.row)} nodes, {policy}, {backfill}"
@@ -220,15 +213,8 @@ def million() -> None:
             f"{(wait > 0).mean():.0%} wait, {wait.mean():,.0f} s on average)"
         )
     print(f"peak memory of the process {gb:.2f} GB")
-    print(
-        json.dumps(
-            {
-                "million_jobs_s": round(took, 2),
-                "million_jobs_easy_s": round(easy, 2),
-                "million_jobs_rss_gb": round(gb, 2),
-            }
-        )
-    )
+    figures = {"million_jobs_s": took, "million_jobs_easy_s": easy, "million_jobs_rss_gb": gb}
+    print(json.dumps({name: round(value, 2) for name, value in figures.items()}))
 
 
 def warm() -> None:
@@ -284,28 +270,8 @@ def scaling() -> None:
         for scheduler in (simple, SchedulerConfig("saf", "greedy"), backfilling, SchedulerConfig("wfp3")):
             measure("queue length", n, jobs, layout, scheduler)
     OUT.mkdir(parents=True, exist_ok=True)
-    table = pd.DataFrame(rows)
-    table.to_csv(OUT / "simulator_scaling.csv", index=False)
-    draw(table)
-    print(f"drawn in {OUT / 'simulator_scaling.png'}")
-
-
-def draw(table: pd.DataFrame) -> None:
-    """Time a job against each axis, both logarithmic: level lines are a cost linear in the number of jobs."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharey=True, layout="constrained")
-    for ax, (axis, part) in zip(axes, table.groupby("axis", sort=False), strict=True):
-        for name, line in part.groupby("run", sort=False):
-            ax.plot(line["x"], line["us_per_job"], marker="o", label=name)
-        ax.set(xscale="log", yscale="log", xlabel=axis)
-        ax.grid(alpha=0.3)
-        ax.legend(fontsize=8)
-    axes[0].set_ylabel("µs a job")
-    fig.savefig(OUT / "simulator_scaling.png", dpi=150)
+    pd.DataFrame(rows).to_csv(OUT / "simulator_scaling.csv", index=False)
+    print(f"written: {OUT / 'simulator_scaling.csv'}")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy, shapes_of
-from rltune.config.slurm import SlurmConfig
+from rltune.config.slurm import SlurmConfig, WatchdogConfig
 from rltune.slurm.controller import Controller
 from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation
@@ -75,7 +75,8 @@ def _idle(controller: Controller) -> float:
     view = observe([job for job in controller.jobs if job.state == "PENDING"], nodes, controller.config, time.time())
     assert view is not None and len(view.ranked) == len(controller.view.ranked)
     began = time.perf_counter()
-    assert decide(view, load_policy(controller.policy_path), controller.config).starts
+    isolating = controller.config.model_copy(update={"exclusive": "model", "interference_slowdown": 1.25})
+    assert decide(view, load_policy(controller.policy_path), isolating).starts
     return time.perf_counter() - began
 
 
@@ -87,8 +88,8 @@ def main() -> None:
     metrics: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder, Emulation(settings={"MaxJobCount": "30000"}) as slurm:
         path = Path(folder)
-        never = {"every_s": 1e9}  # the comparison is timed apart
-        config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}, "watchdog": never})
+        WatchdogConfig.every_s = 1e9  # the comparison is timed apart
+        config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}})
         for gpus in (4, 4, 2, 2, 1):
             submit(slurm, 1, f"--gres=gpu:{gpus}")
         waiting, kinds = 0, ("--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4")

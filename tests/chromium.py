@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import subprocess
 import time
@@ -160,7 +159,3 @@ class Chromium:
     def write(self, text: str) -> None:
         """Text into what has the focus."""
         self.call("Input.insertText", text=text)
-
-    def picture(self, path: Path) -> None:
-        """What the window shows, as PNG."""
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))

@@ -1,4 +1,4 @@
-"""Agents and base policies on held-out real rows, side by side: what the benchmarks quality and joint share.
+"""Agents and base policies on held-out real rows, side by side: what the benchmarks quality and ablation share.
 
 An agent is trained on the rows up to an origin and evaluated on disjoint windows from the tenth behind it. Base policies run
 under every backfill rule with best_fit; the strong baseline is the best of all policies × {none, greedy, easy} (and
@@ -88,12 +88,12 @@ class Task:
     origin: float
     seed: int
     learner: str
-    metric: str
-    lengths: tuple[int, ...]
-    balanced: bool
-    localities: tuple[str, ...]
-    simulation: tuple[tuple[str, float], ...]
     folder: str
+    metric: str = "wait"
+    lengths: tuple[int, ...] = (256,)
+    balanced: bool = False
+    localities: tuple[str, ...] = ("strict",)
+    simulation: tuple[tuple[str, float], ...] = ()
     keep: str = ""
     """Where results are kept, for a benchmark that is stopped or another with the same tasks; empty: nowhere."""
     changes: tuple[tuple[str, Any], ...] = ()
@@ -312,10 +312,10 @@ def named(name: str, found: tuple[float, float, float]) -> dict[str, float | Non
     return {f"{name}{end}": round(f, 4) if f == f else None for end, f in zip(("", "_lo", "_hi"), found, strict=True)}
 
 
-def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[str], prefix: str) -> dict[str, Any]:
-    """Print a trace's tables, one length of windows; its figures: ``prefix`` + what RLTune is compared with."""
+def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[str]) -> dict[str, Any]:
+    """Print a trace's tables, one length of windows; its figures."""
     length = int(ruled["length"].iloc[0])
-    prefix += "" if length == 256 else f"{length}_"
+    prefix = "" if length == 256 else f"{length}_"
     figures: dict[str, Any] = {
         f"{trace}_{prefix}windows": ruled.groupby(["origin", "first_job"]).ngroups,
         f"{trace}_{prefix}bound_s": round(ruled["bound_s"].mean()),

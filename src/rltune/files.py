@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+UNREADABLE = (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, EOFError, OSError, RuntimeError)
+"""What reading a damaged .npz file, or one of other contents, may raise."""
 
 
 @contextmanager

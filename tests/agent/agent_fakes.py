@@ -143,6 +143,18 @@ def toy_queue() -> tuple[Jobs, Layout]:
     return toy(np.exp(np.random.default_rng(1).normal(6, 1.5, size=TOY_JOBS)), np.zeros(TOY_JOBS))
 
 
+TOY_PRESET = Preset(
+    epochs=20,
+    trajectories=12,
+    sequence_jobs=TOY_LENGTH,
+    actor_layers=[16],
+    actor_lr=1e-2,
+    iterations=15,
+    target_kl=0.1,
+    gae_lambda=1.0,
+    validate_every=5,
+    validation_windows=4,
+)
 TOY_TEST = np.arange(TOY_JOBS - 60, TOY_JOBS - TOY_LENGTH + 1, TOY_LENGTH)
 """First jobs of the test windows of a toy workload."""
 TOY_CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "unsampled", "exact", "toy", 8)

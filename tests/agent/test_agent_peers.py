@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,14 @@ from agent_fakes import (
     TOY_CELL,
     TOY_JOBS,
     TOY_LENGTH,
+    TOY_PRESET,
     TOY_TEST,
     mean_wait_s,
     poisoned,
-    run_config,
     task_of,
     toy,
     toy_queue,
     trained,
-    whole_workload,
     workload,
 )
 
@@ -32,33 +30,15 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, Preset
 from rltune.environment.observation import Observer
-from rltune.errors import DataError
-from rltune.evaluation.evaluate import evaluate
 from rltune.simulator.batch import Run, SchedulerConfig, simulate
-from rltune.simulator.metrics import sequence_table
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "rich", "exact", "toy", 3)
-PPO = dict(
-    trajectories=12,
-    sequence_jobs=TOY_LENGTH,
-    rollouts=4,
-    actor_layers=[16],
-    actor_lr=1e-2,
-    iterations=15,
-    target_kl=0.1,
-    gae_lambda=1.0,
-    validate_every=5,
-    validation_windows=4,
-)
-PRESETS = {
-    "linear": Preset(
-        agent="linear", epochs=15, trajectories=8, sequence_jobs=TOY_LENGTH, validate_every=5, validation_windows=4
-    ),
-    "rlscheduler": Preset(agent="rlscheduler", epochs=20, **PPO),
-    "schedinspector": Preset(
-        agent="schedinspector", epochs=20, base_policy_bias=1.0, credit_horizon_s=1500.0, **PPO | {"rollouts": 8}
-    ),
+FIELDS = {
+    "linear": {"epochs": 15, "trajectories": 8},
+    "rlscheduler": {"rollouts": 4},
+    "schedinspector": {"rollouts": 8, "base_policy_bias": 1.0, "credit_horizon_s": 1500.0},
 }
+PRESETS = {name: TOY_PRESET.model_copy(update={"agent": name, **fields}) for name, fields in FIELDS.items()}
 SHORT = {name: preset.model_copy(update={"epochs": 2, "validate_every": 1}) for name, preset in PRESETS.items()}
 
 
@@ -108,17 +88,6 @@ def test_the_inspector_learns_to_hold_a_long_job_back_for_a_short_one() -> None:
     assert wait_s(case, "sjf") == pytest.approx(999 / 2)
     assert wait_s(case, "sjf", ranker_of(policy, *case)) == pytest.approx(11 / 2)
     assert policy.facts["learned"] and policy.facts["best_epoch"] > 0
-
-
-def test_area_weights_order_as_saf() -> None:
-    jobs, layout = workload(300, load=4.0)
-    first, n = np.array([0, 100]), np.array([200, 200])
-    for backfill in ("none", "easy"):
-        saf = simulate(jobs, layout, first, n, SchedulerConfig("saf", backfill))
-        linear = simulate(
-            jobs, layout, first, n, SchedulerConfig("fifo", backfill), LinearRanker(jobs, layout, AREA[None])
-        )
-        np.testing.assert_array_equal(saf.start, linear.start)
 
 
 def test_candidates_take_turns_and_each_goes_by_its_own_weights() -> None:
@@ -191,8 +160,7 @@ def test_what_an_inspector_remembers_is_what_it_did() -> None:
     ranker = InspectorRanker(lambda rows: rows @ kernel, Observer(jobs, layout, "rich"), np.random.default_rng(1), 0.5)
     simulate(jobs, layout, [0, 50], [100, 100], SchedulerConfig("saf"), ranker)
     batch = ranker.memory.batch(np.array([0.0, 1.0]))
-    assert len(batch.length) == ranker.asked > 150 and (batch.length == 2).all()
-    assert batch.action.sum() == ranker.rejections > 0
+    assert len(batch.length) > 150 and (batch.length == 2).all() and batch.action.any()
     assert (np.diff(batch.sequence) >= 0).all() and set(batch.sequence) == {0, 1}
     rows = batch.obs.reshape(-1, 2, WIDTH)
     assert not rows[:, 0].any() and (rows[:, 1, -1] == 1).all()
@@ -210,43 +178,10 @@ def test_one_seed_gives_the_same_bytes_whatever_the_test_part_holds(agent: str, 
         policy, _ = taught(agent, (given, layout), SHORT, seed=seed, policy="saf")
         save_policy(tmp_path / f"{name}.npz", policy)
     a, b, c, d = ((tmp_path / f"{name}.npz").read_bytes() for name in ("a", "b", "poisoned", "other"))
-    assert a == b == c != d
-
-
-@pytest.mark.parametrize("agent", list(PRESETS))
-def test_a_policy_survives_the_disk_is_evaluated_as_any_and_a_wrong_one_is_refused(agent: str, tmp_path: Path) -> None:
-    jobs, layout = case = workload(TOY_JOBS, seed=5)
-    policy, _ = taught(agent, case, SHORT, backfill="easy")
-    save_policy(tmp_path / "policy.npz", policy)
-    back = load_policy(tmp_path / "policy.npz")
-    assert back.agent == agent
-    cell, work = CELL.but(backfill="easy"), replace(whole_workload(TOY_JOBS), jobs=jobs, layout=layout)
-    windows, table, _ = evaluate(cell, policy, work, run_config(sequence_jobs=[20, 30]))
-    mine = windows[(windows["role"] == "rltune") & (windows["sequence_jobs"] == 30)]
-    first, ranker = mine["first_job"].to_numpy(), ranker_of(back, jobs, layout)
-    state = simulate(jobs, layout, first, np.full(2, 30), SchedulerConfig("fifo", "easy"), ranker)
-    assert mine["wait_s"].tolist() == pytest.approx(sequence_table(jobs, state, layout.gpus)["wait_s"].tolist())
-    assert set(table["role"]) == {"rltune", "base"}
-    for other in set(PRESETS) - {agent}:
-        facts = {key: value for key, value in policy.facts.items() if key != "shapes"} | {"agent": other}
-        save_policy(tmp_path / "wrong.npz", replace(policy, facts=facts))
-        with pytest.raises(DataError, match=f"an actor of {len(policy.weights[0])} columns, expected"):
-            load_policy(tmp_path / "wrong.npz")
+    assert a == b == c != d and load_policy(tmp_path / "a.npz").agent == agent
 
 
 @pytest.mark.parametrize("agent", list(PRESETS))
 def test_where_there_is_nothing_to_learn_a_learner_says_so(agent: str) -> None:
     policy, _ = taught(agent, workload(TOY_JOBS, seed=2, load=0.001), SHORT)
     assert policy.facts["learned"] is False and policy.facts["agent"] == agent
-
-
-@pytest.mark.parametrize(
-    ("agent", "base_policy_bias", "reason"),
-    [
-        ("rlscheduler", 0.2, "agent rlscheduler: base_policy_bias: found 0.2, expected 0"),
-        ("schedinspector", 0.0, "agent schedinspector: base_policy_bias: found 0, expected more"),
-    ],
-)
-def test_presets_that_make_no_sense_are_refused(agent: str, base_policy_bias: float, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        Preset(**SHORT[agent].model_dump() | {"base_policy_bias": base_policy_bias})

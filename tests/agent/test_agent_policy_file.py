@@ -49,12 +49,6 @@ def test_a_policy_for_something_else_is_refused(facts: dict, reason: str, tmp_pa
     assert "train the cell again" in str(caught.value)
 
 
-def test_a_policy_from_before_there_was_a_price_is_read(tmp_path: Path) -> None:
-    chose = {"policy": "saf", "backfill": "easy", "placement": "best_fit", "locality": "strict", "split_worth": 1.0}
-    save_policy(tmp_path / "policy.npz", policy(scheduler=chose))
-    assert load_policy(tmp_path / "policy.npz").facts["scheduler"] == chose
-
-
 class Trap:
     """Notes when it is unpickled."""
 
@@ -92,19 +86,3 @@ def test_half_a_file_and_no_file(tmp_path: Path) -> None:
         load_policy(path)
     with pytest.raises(DataError, match="train the cell first"):
         load_policy(tmp_path / "none.npz")
-
-
-def test_a_padded_queue_is_answered_as_a_ragged_one_in_any_order() -> None:
-    mine, jobs = policy(), 7
-    queue, mask = RNG.normal(size=(256, 8)).astype(np.float32) * 50, np.zeros(256, np.int8)
-    slots = np.sort(RNG.choice(256, jobs, replace=False))
-    mask[slots] = 1
-    queue[mask == 0, 0] = np.inf  # whatever an empty slot holds
-    got, order = mine.probabilities(queue, mask), RNG.permutation(256)
-    logits = mine.logits(queue[slots]).astype(float)
-    weight = np.exp(logits - logits.max())
-    assert got[slots] == pytest.approx(weight / weight.sum(), abs=1e-6)
-    assert not got[mask == 0].any() and got.sum() == pytest.approx(1)
-    np.testing.assert_allclose(mine.probabilities(queue[order], mask[order]), got[order], rtol=1e-5, atol=1e-9)
-    with pytest.raises(ValueError, match="no job"):
-        mine.probabilities(queue, np.zeros(256))

@@ -8,23 +8,13 @@ import tensorflow as tf
 from agent_fakes import workload
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ppo import (
-    CREDITED,
-    PPO,
-    Advantages,
-    critic_values,
-    gae,
-    log_softmax,
-    pad,
-    relative,
-    set_up,
-    waiting_saved,
-)
+from rltune.agent.ppo import CREDITED, PPO, Advantages, gae, log_softmax, relative, set_up, waiting_saved
 from rltune.agent.rollout import Batch, RandomRanker
 from rltune.config.preset import BUILT_IN
 from rltune.environment.observation import CRITIC_WIDTH
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import BSLD_FLOOR_S
+from rltune.simulator.state import MAX_VISIBLE
 
 WIDTH = 8
 QUICK = BUILT_IN["quick"]
@@ -105,13 +95,6 @@ def test_log_softmax_by_segment_equals_a_loop() -> None:
         assert got[segment == i] == pytest.approx(x - x.max() - np.log(np.exp(x - x.max()).sum()), abs=1e-4)
 
 
-def test_pad_puts_rows_in_place_and_zeros_behind() -> None:
-    rows = np.arange(3 * CRITIC_WIDTH, dtype=np.float32).reshape(3, CRITIC_WIDTH) + 1
-    out = pad(rows, np.array([1, 2])).reshape(2, -1, CRITIC_WIDTH)
-    assert (out[0, 0] == rows[0]).all() and not out[0, 1:].any()
-    assert (out[1, :2] == rows[1:]).all() and not out[1, 2:].any()
-
-
 def test_the_policy_in_numpy_equals_the_network() -> None:
     set_up(3)
     ppo = PPO(QUICK, np.random.default_rng(3), WIDTH)
@@ -161,27 +144,18 @@ def test_updates_stop_at_the_target_divergence() -> None:
     assert _update(ppo, _bandit(ppo, rng)[0]).actor_iterations < 50
 
 
-def test_minibatches_hold_whole_decisions() -> None:
-    ppo = PPO(QUICK, np.random.default_rng(7), WIDTH)
-    batch, _ = _bandit(ppo, np.random.default_rng(7))
-    pick = ppo._draw(400, 64)
-    rows, segment, action = batch.rows_of(pick)
-    start = np.cumsum(batch.length) - batch.length
-    assert len(pick) == len(set(pick)) == 64
-    for i, decision in enumerate(pick):
-        assert list(rows[segment == i]) == list(range(start[decision], start[decision] + batch.length[decision]))
-        assert rows[action[i]] == start[decision] + batch.action[decision]
-
-
 def test_a_queue_padded_to_its_class_has_the_value_of_one_padded_to_the_window() -> None:
+    """Rows in their places, zeros behind them."""
     ppo, rng = PPO(BUILT_IN["paper"], np.random.default_rng(8), WIDTH), np.random.default_rng(8)
     length = np.array([2, 256, 17, 16, 40, 3])
     rows = rng.random((length.sum(), CRITIC_WIDTH)).astype(np.float32)
     nothing = np.zeros(length.sum(), np.float32)
     batch = Batch(rows, rows, nothing, length, np.zeros(6, int), nothing[:6], np.arange(6), np.zeros(6), nothing[:6])
-    expected = critic_values(ppo.critic, pad(rows, length)).numpy()
+    whole = np.zeros((6, MAX_VISIBLE, CRITIC_WIDTH), np.float32)
+    for queue, mine in zip(whole, np.split(rows, np.cumsum(length)[:-1]), strict=True):
+        queue[: len(mine)] = mine
+    expected = ppo.critic(whole.reshape(6, -1)).numpy()[:, 0]
     assert ppo.values(batch) == pytest.approx(expected, abs=1e-5)
-    assert expected == pytest.approx(ppo.critic(pad(rows, length)).numpy()[:, 0], abs=1e-5)
 
 
 def test_a_large_batch_in_parts_gives_the_gradient_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from agent_fakes import TOY_JOBS, toy, workload
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.preference import longest_queues, preference
+from rltune.agent.preference import preference
 from rltune.environment.features import FEATURE_SETS
 from rltune.simulator.config import SchedulerConfig
 
@@ -31,12 +31,6 @@ def rises(values: pd.Series) -> bool:
     return values.is_monotonic_increasing and values.iloc[0] < values.iloc[-1] - 0.3
 
 
-def test_shortest_first_goes_by_the_estimate_alone() -> None:
-    found = ranks("log_estimate")
-    assert rises(found.loc["estimate_s", "agent"]) and found.loc["wait_s", "agent"].nunique() == 1
-    assert np.allclose(found.loc["gpus", "agent"], found.loc["gpus", "agent"].iloc[0])
-
-
 @pytest.mark.parametrize(("base", "rising", "flat"), [("fifo", "", "estimate_s gpus"), ("sjf", "estimate_s", "wait_s")])
 def test_the_base_policys_ranks_are_its_own(base: str, rising: str, flat: str) -> None:
     found = ranks("log_estimate", base)["base"]
@@ -50,16 +44,6 @@ def test_smallest_area_first_is_known_by_the_job_size() -> None:
     for feature in ("estimate_s", "gpus"):
         assert rises(found.loc[feature, "saf"])
         assert np.allclose(found.loc[feature, "agent"], found.loc[feature, "saf"], atol=1e-6)
-
-
-def test_looking_does_not_disturb_the_queue() -> None:
-    seen = [
-        queue[0].queued_jobs(queue[1][0]).tolist()
-        for queue in longest_queues(*CASE, FIRST, LENGTH, SchedulerConfig("sjf"))
-    ]
-    twice = [preference(policy("job_size"), *CASE, FIRST, LENGTH, SchedulerConfig("sjf")) for _ in range(2)]
-    pd.testing.assert_frame_equal(*twice)
-    assert len(seen) == len(FIRST) and all(len(queue) > 2 for queue in seen)
 
 
 def test_where_nobody_waits_there_is_nothing_to_see() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,12 @@ import pytest
 import tensorflow as tf
 from agent_fakes import task_of, trained, workload
 
-from rltune.agent.checkpoint import NAME, discard_checkpoint
+from rltune.agent.checkpoint import NAME, load_checkpoint
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.progress import TAGS
 from rltune.agent.trainer import fit
 from rltune.cluster.fit import Jobs
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
-from rltune.traces.split import split_points
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS, LAYOUT = workload(900, seed=9)
@@ -102,33 +100,33 @@ def whole() -> Result:
     return run(None)
 
 
-@pytest.fixture
-def stopped(state_after_two: Path, tmp_path: Path) -> Path:
-    """Folder of a training that was killed in its third epoch."""
-    return Path(shutil.copytree(state_after_two, tmp_path / "stopped"))
-
-
 @pytest.fixture(scope="module")
-def state_after_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a training that was killed in its third epoch."""
     folder = tmp_path_factory.mktemp("training")
     with pytest.raises(Killed):
         run(folder, 3)
     return folder
 
 
-@pytest.mark.parametrize("stops", [(3,), (2, 5), (6,), (1,)])
+@pytest.mark.parametrize(
+    ("preset", "stops"),
+    [(PRESET, (2, 5)), (PRESET, (6,)), (PRESET, (1,)), (LINEAR, (3, 6))],
+    ids=lambda given: getattr(given, "agent", None),
+)
 def test_a_training_that_was_killed_ends_with_the_same_policy_and_history(
-    stops: tuple[int, ...], whole: Result, tmp_path: Path, capsys: pytest.CaptureFixture
+    preset: Preset, stops: tuple[int, ...], whole: Result, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     for stop in stops:
         with pytest.raises(Killed):
-            run(tmp_path, stop)
-    result = run(tmp_path)
-    equal(result, whole)
+            run(tmp_path, stop, preset)
+    capsys.readouterr()
+    result = run(tmp_path, preset=preset)
+    equal(result, whole if preset == PRESET else run(None, preset=preset))
     assert (result[1]["milp_asked"] > 0).all()
     printed = capsys.readouterr().out
     kept = (stops[-1] - 1) // 2 * 2  # the last validation whose state was written
-    assert (f"going on after epoch {kept} of 6" in printed) == (kept > 0)
+    assert (f"going on after epoch {kept} of {preset.epochs}" in printed) == (kept > 0)
 
 
 @pytest.mark.parametrize("margin", [0.01, 3.0])
@@ -163,40 +161,17 @@ def test_one_that_chooses_its_scheduler_and_credits_decisions_goes_on_the_same(
         ({"lookahead": LookaheadConfig(jobs=3)}, "look-ahead"),
     ],
 )
-def test_the_state_of_another_training_is_not_used(
-    change: dict, named: str, stopped: Path, capsys: pytest.CaptureFixture
-) -> None:
-    result = run(stopped, **change)
-    assert f"{NAME}: of another {named}; training from the beginning" in capsys.readouterr().out
-    equal(result, run(None, **change))
-
-
-def test_the_state_of_other_code_is_not_used(
-    stopped: Path, whole: Result, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    monkeypatch.setattr("rltune.agent.task.sources.digest", lambda *starts: "0" * 12)
-    result = run(stopped)
-    assert f"{NAME}: of another version; training from the beginning" in capsys.readouterr().out
-    equal(result, whole)
-
-
-def test_other_jobs_to_be_tested_on_are_no_other_training(
-    stopped: Path, whole: Result, capsys: pytest.CaptureFixture
-) -> None:
-    other = JOBS._replace(row=JOBS.row.copy())
-    other.row["run_s"][split_points(900).test[0] :] = 1e6
-    result = run(stopped, jobs=other)
-    assert "going on after epoch 2 of 6" in capsys.readouterr().out
-    equal(result, whole)
+def test_the_state_of_another_training_is_not_used(change: dict, named: str, stopped: Path) -> None:
+    given = {"cell": CELL, "preset": PRESET, "jobs": JOBS, **change}
+    task = task_of(given.pop("cell"), given.pop("preset"), (given.pop("jobs"), LAYOUT), **given)
+    assert load_checkpoint(stopped, task.identity) == (None, f"{stopped / NAME}: of another {named}")
 
 
 def test_a_broken_state_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixture, whole: Result) -> None:
     (tmp_path / NAME).write_bytes(b"half a file")
     result = run(tmp_path)
     assert "cannot be read" in capsys.readouterr().out
-    assert result[0].facts == whole[0].facts
-    discard_checkpoint(tmp_path)
-    assert not (tmp_path / NAME).exists()
+    equal(result, whole)
 
 
 def test_logs_are_in_the_same_folder_and_have_every_epoch_once(tmp_path: Path) -> None:
@@ -206,30 +181,13 @@ def test_logs_are_in_the_same_folder_and_have_every_epoch_once(tmp_path: Path) -
     progress = pd.read_csv(tmp_path / "progress.csv")
     assert list(progress["epoch"]) == [1, 2, 3, 4, 5, 6] and list(progress.columns) == list(history.columns)
     (events,) = tmp_path.glob("*tfevents*")
-    found: dict[int, dict[str, float]] = {}
-    for record in tf.data.TFRecordDataset(str(events)):
-        event = tf.compat.v1.Event.FromString(record.numpy())
-        for value in event.summary.value:
-            assert value.metadata.plugin_data.plugin_name == "scalars"
-            assert found.setdefault(event.step, {}).setdefault(value.tag, 0.0) == 0.0, "once"
-            found[event.step][value.tag] = float(tf.make_ndarray(value.tensor))
-    assert list(found) == [1, 2, 3, 4, 5, 6]
-    for epoch, row in history.set_index("epoch").iterrows():
-        expected = {tag: row[name] for name, tag in TAGS.items() if not np.isnan(row[name])}
-        assert found[epoch] == pytest.approx(expected, rel=1e-6)
-        unknown = set() if epoch % 2 == 0 else {TAGS["validation_rl"]}
-        assert set(expected) == set(TAGS.values()) - unknown, "validated every other epoch"
+    records = [tf.compat.v1.Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(events))]
+    values = [(event.step, value) for event in records for value in event.summary.value]
+    assert {value.metadata.plugin_data.plugin_name for _, value in values} == {"scalars"}
+    expected = history.set_index("epoch")[list(TAGS)].rename(columns=TAGS).stack()  # without what is not known
+    found = {(epoch, value.tag): float(tf.make_ndarray(value.tensor)) for epoch, value in values}
+    assert len(values) == len(found) and found == pytest.approx(expected.dropna().to_dict(), rel=1e-6)
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == [], "nothing half-written stays"
-
-
-def test_a_search_that_was_killed_ends_with_the_same_weights(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    whole = run(None, preset=LINEAR)
-    for stop in (3, 6):
-        with pytest.raises(Killed):
-            run(tmp_path, stop, LINEAR)
-    equal(run(tmp_path, preset=LINEAR), whole)
-    printed = capsys.readouterr().out
-    assert "going on after epoch 2 of 7" in printed and "going on after epoch 4 of 7" in printed
 
 
 def test_the_loop_of_the_notebook_is_the_loop_of_fit() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from agent_fakes import workload
 
-from rltune.agent.rollout import AgentRanker, answer, by_submission
+from rltune.agent.rollout import AgentRanker, answer
 from rltune.environment.observation import Observer
 from rltune.simulator.batch import SchedulerConfig, simulate
 
@@ -27,23 +27,14 @@ def test_answer_picks_the_best_and_reports_its_probability() -> None:
     score, action, log_prob = pick(np.zeros(2))
     assert action == 1 and log_prob == pytest.approx(math.log(0.75))
     assert score[1] < score[0]
-
-
-def test_scores_go_to_the_rows_of_the_queue() -> None:
     score, action, _ = pick(np.zeros(2), (1, 0))
-    assert action == 1 and score[0] < score[1]
+    assert action == 1 and score[0] < score[1], "scores go to the rows of the queue"
 
 
 def test_gumbel_noise_samples_the_softmax() -> None:
     rng = np.random.default_rng(2)
     picks = [pick(rng.gumbel(size=2))[1] for _ in range(4000)]
     assert np.mean(picks) == pytest.approx(0.75, abs=0.03)
-
-
-def test_rows_of_each_decision_by_submission() -> None:
-    order = np.empty(7, np.int64)
-    by_submission(np.array([0, 3, 3, 4, 7]), np.array([9, 2, 5, 1, 7, 3, 8]), order)
-    assert order.tolist() == [1, 2, 0, 3, 5, 4, 6]
 
 
 @pytest.mark.parametrize("policy", ["fifo", "saf"])

@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import errno
+import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
 from rltune.cli import app, steps
 from rltune.config.cells import POLICIES
 from rltune.config.context import Run
-from rltune.config.schema import schema_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATE = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
-COMMANDS = ("init", "simulate", "cluster balance", "trace inspect", "trace list", "trace fetch", "config check")
-COMMANDS += ("config schema", "slurm emulate", "slurm run", "slurm status", "slurm release")
 Cli = Callable[..., Any]
 
 
-@pytest.mark.parametrize("command", ["", "cluster", "trace", "config", "slurm", *COMMANDS])
-def test_help(command: str, cli: Cli) -> None:
-    outcome = cli(*command.split(), "--help")
+def commands(of: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every command and every group of commands."""
+    yield before
+    for name, inner in getattr(of, "commands", {}).items():
+        yield from commands(inner, (*before, name))
+
+
+@pytest.mark.parametrize("command", commands(typer.main.get_command(app)), ids=" ".join)
+def test_help(command: tuple[str, ...], cli: Cli) -> None:
+    outcome = cli(*command, "--help")
     assert outcome.status == 0 and "Usage: " in outcome.out and not outcome.err
-
-
-def test_every_command_is_tested_for_help() -> None:
-    def names(of: Any, prefix: str = "") -> set[str]:
-        found = {prefix + (c.name or c.callback.__name__.replace("_", "-")) for c in of.registered_commands}
-        return found.union(*(names(g.typer_instance, f"{prefix}{g.name} ") for g in of.registered_groups))
-
-    assert names(app) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("arguments", [["nope"], ["simulate", "--trase", "2"], ["trace", "inspect"]])
@@ -67,24 +65,12 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
     assert cli("config", "check", "config/tiny.yaml").status == cli("config", "check", project.run).status == 0
 
 
-def test_schema_mends_drift(project: Any, cli: Cli) -> None:
-    path = project.root / "config" / "schema.json"
-    path.write_text("{}\n")
-    assert cli("config", "schema").status == 0
-    assert path.read_text(encoding="utf-8") == schema_text()
-
-
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
         (["--policy", "sfj"], ["--policy: found 'sfj' (did you mean 'sjf'?)", *POLICIES]),
         (["--backfill", "eazy"], ["--backfill: found 'eazy' (did you mean 'easy'?)", "conservative"]),
-        (["--placement", "best"], ["--placement: found 'best' (did you mean 'best_fit'?)", "algorithm1"]),
         (["--locality", "x"], ["--locality: found 'x', expected one of strict, plus_one"]),
-        (["--overrun", "never"], ["--overrun: found 'never', expected one of double, now"]),
-        (["--backfill", "gredy"], ["--backfill: found 'gredy' (did you mean 'greedy'?)"]),
-        (["--part", "tests"], ["--part: found 'tests' (did you mean 'test'?)", "validation"]),
-        (["--by", "usr"], ["--by: found 'usr' (did you mean 'user'?)", "vc"]),
         (["--estimate", "lognormal"], ["--estimate: found 'lognormal', expected lognormal-SIGMA"]),
         (["--multi-node-slowdown", "0.5"], ["--multi-node-slowdown: found 0.5, expected a factor of 1 to 100"]),
         (["--warm-up", "0.5"], ["--warm-up: goes with --replay"]),
@@ -121,10 +107,6 @@ def test_the_version_says_which_sources(cli: Cli) -> None:
     assert outcome.status == 0 and outcome.out.startswith("rltune 0.1.0, Python 3.") and "sources " in outcome.out
 
 
-def test_help_states_the_exit_statuses(cli: Cli) -> None:
-    assert "Exit status: 0 done; 1 a mistake" in " ".join(cli("--help").out.split())
-
-
 @pytest.mark.parametrize(
     ("number", "advice"),
     [(errno.ENOSPC, "free some space"), (errno.EACCES, "may not write"), (errno.EROFS, "read-only")],
@@ -153,19 +135,18 @@ def test_steps_are_silent_unless_asked_for(capsys: pytest.CaptureFixture[str], m
     with steps.step("thinking"):
         assert capsys.readouterr().err == "\r\x1b[2Kthinking …"
     assert capsys.readouterr().err == "\r\x1b[2K", "the line is gone again"
-    steps.make_verbose(True)
-    with steps.step("thinking"):
-        pass
-    steps.make_verbose(False)
-    assert capsys.readouterr().err.startswith("thinking …\nthinking: 0.")
 
 
-def test_simulate_tells_its_steps_on_standard_error(project: Any, cli: Cli) -> None:
+def test_simulate_verbose_tells_its_steps_and_their_times(project: Any, cli: Cli) -> None:
     outcome = cli(*SIMULATE, "--verbose")
     steps.make_verbose(False)
     assert outcome.status == 0 and outcome.out.startswith("tiny (own data) on small"), outcome
-    for part in ("reading tiny, fitted to small", "compiling the simulator", "simulating 1,024 jobs under fifo"):
-        assert part in outcome.err, outcome.err
+    for part in (
+        r"reading tiny, fitted to small …\n",
+        r"reading tiny, fitted to small: \d+\.\d s\n",
+        "compiling the simulator",
+    ):
+        assert re.search(part, outcome.err), outcome.err
 
 
 def test_set_up_is_quiet_and_shows_what_failed(capfd: pytest.CaptureFixture[str]) -> None:

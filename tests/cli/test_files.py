@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rltune.files import atomic_write, read_json, write_json, write_text
+from rltune.files import atomic_write, read_json, write_json
 
 
 def names(folder: Path) -> list[str]:
@@ -39,8 +39,3 @@ def test_json_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> No
         with pytest.raises((ValueError, TypeError)):
             write_json(path, wrong)
     assert json.loads(path.read_text()) == {"b": 1, "a": [1, 2]} and names(tmp_path) == ["x.json"]
-
-
-def test_text_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
-    write_text(tmp_path / "t.txt", "§ é →\n")
-    assert (tmp_path / "t.txt").read_bytes() == "§ é →\n".encode()

@@ -61,14 +61,6 @@ def test_a_lineup_prefers_agents_for_wait_and_the_papers_features_and_has_each_p
     ]
 
 
-def test_every_workload_has_a_lineup() -> None:
-    two = [*SPOT, {"trace": "venus", "cluster": "venus-160"}]
-    assert [{(c.trace, c.cluster) for c in x} for x in learners_compared(run({"workloads": two}))] == [
-        {("philly", "philly-192")},
-        {("venus", "venus-160")},
-    ]
-
-
 def test_groups_by_features_differ_in_nothing_else() -> None:
     config = run(
         {"features": ["engineered7", "engineered"], "policy": ["fifo", "sjf"]},

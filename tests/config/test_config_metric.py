@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from rltune.config.cells import Cell, Experiment
+from rltune.config.cells import Experiment
 from rltune.config.metric import METRICS, parse_metric
 from rltune.errors import ConfigError
-
-CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "raw", "exact", "quick", 1)
 
 
 def test_metrics_and_mixes() -> None:
@@ -40,8 +38,3 @@ def test_other_names(name: str, says: str) -> None:
     workloads = [{"trace": "t", "cluster": "c"}]
     with pytest.raises(ValidationError):
         Experiment.model_validate({"workloads": workloads, "policy": ["fifo"], "metric": [name]})
-
-
-def test_a_mix_is_a_folder_that_a_shell_takes_as_it_is() -> None:
-    name = CELL.but(metric="0.7*wait+0.3*utilisation").name
-    assert "__0.7wait+0.3utilisation__" in name and not set(name) & set("*?[]{}$&|;<>()'\"` ")

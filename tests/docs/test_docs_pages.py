@@ -22,9 +22,7 @@ from rltune.config.run import RunConfig
 from rltune.slurm.emulate.packages import ACCOUNTING, CLOCK, SLURM
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
-    (ROOT / "docs").rglob("*.md")
-)
+PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")), *sorted(ROOT.glob("docs/**/*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"```.*?```", re.DOTALL)
 INDENTED = re.compile(r"(?:^ {4}.*\n|^\n(?= {4}))+", re.MULTILINE)
@@ -65,10 +63,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @each_page
 def test_files_named_are_there(page: Path) -> None:
-    named = set(
-        re.findall(rf"((?:{'|'.join(TOP)})/[\w./-]*\w\.(?:py|ya?ml|json|ipynb|smk|csv|md|svg|png))\b", text_of(page))
-    )
-    named |= set(re.findall(rf"`((?:{'|'.join(TOP)})/[\w./-]*)`", text_of(page)))
+    top, text = "|".join(TOP), text_of(page)
+    named = set(re.findall(rf"((?:{top})/[\w./-]*\w\.(?:py|ya?ml|json|ipynb|smk|csv|md|svg|png))\b", text))
+    named |= set(re.findall(rf"`((?:{top})/[\w./-]*)`", text))
     assert not {name for name in named if not IN_WORDS.fullmatch(name) and not (ROOT / name).exists()}
 
 
@@ -137,18 +134,13 @@ def test_every_page_is_listed_and_in_the_navigation() -> None:
     names = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")} - {"README.md"}
     assert names == set(re.findall(r"^- \[([\w/-]+\.md)\]\(\1\)", text_of(ROOT / "docs" / "README.md"), re.MULTILINE))
     site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    assert names == set(re.findall(r": ([\w/-]+\.md)$", site, re.MULTILINE)) - {
-        "README.md",
-        "changelog.md",
-        "contributing.md",
-    }
+    others = {"README.md", "changelog.md", "contributing.md"}
+    assert names == set(re.findall(r": ([\w/-]+\.md)$", site, re.MULTILINE)) - others
 
 
 def test_the_picture_has_the_layers_that_are_checked() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
-    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    layers = next(c["layers"] for c in tools["importlinter"]["contracts"] if c["type"] == "layers")
     picture = (ROOT / "docs" / "assets" / "layers.svg").read_text(encoding="utf-8")
     drawn = re.findall(r"font-size='13'[^>]*>([^<]+)<", picture)
     assert drawn == [layer.replace(" | ", ", ") for layer in layers]
@@ -160,26 +152,19 @@ def test_documents_are_short() -> None:
 
 
 def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-    )
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     pages = {str(p.relative_to(tmp_path)): p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.html")}
-    links = [
-        url for text in pages.values() for url in re.findall(r'(?:src|<link[^>]*href)="((?:https?:)?//[^"]+)"', text)
-    ]
-    assert not links
-    assert 'id="rltune.simulator.batch.simulate"' in pages["api/simulator.html"]
-    assert "baseline_policies" in pages["reference/configuration.html"]
-    assert (
-        "can_schedule_now" in pages["reference/features.html"] and "generated:" not in pages["reference/features.html"]
-    )
-    assert "Table 9" in pages["how-to/reproduce.html"]
+    assert not re.findall(r'(?:src|<link[^>]*href)="((?:https?:)?//[^"]+)"', "".join(pages.values()))
+    generated = {
+        "api/simulator": 'id="rltune.simulator.batch.simulate"',
+        "reference/configuration": "baseline_policies",
+    }
+    generated |= {"reference/features": "can_schedule_now", "how-to/reproduce": "Table 9"}
+    for page, text in generated.items():
+        assert text in pages[f"{page}.html"] and "generated:" not in pages[f"{page}.html"]
 
 
 def test_the_readme_names_what_the_emulated_cluster_needs() -> None:

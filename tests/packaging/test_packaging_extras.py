@@ -7,9 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "slurm" / "recorded" / "22.05"
@@ -27,14 +31,6 @@ done = False
 while not done:
     _, reward, done, _, _ = env.step(0)
 assert reward == 0.0
-"""
-POLICY = """
-import sys
-import numpy as np
-from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
-widths = [shapes_of("engineered")["actor"][1], 16, 1]
-weights = [np.zeros(shape, np.float32) for a, b in zip(widths, widths[1:]) for shape in ((a, b), (b,))]
-save_policy(sys.argv[1], TrainedPolicy(tuple(weights), {"features": "engineered", "agent": "rltune"}))
 """
 TRAINING = """
 import sys
@@ -104,7 +100,9 @@ def test_the_controller_on_a_head_node(installed: Installed, tmp_path: Path) -> 
     for name, text in COMMANDS.items():
         (tmp_path / "bin" / name).write_text(text)
         (tmp_path / "bin" / name).chmod(0o755)
-    run("python", "-c", POLICY, tmp_path / "policy.npz")
+    widths = [shapes_of("engineered")["actor"][1], 16, 1]
+    weights = [np.zeros(shape, np.float32) for a, b in pairwise(widths) for shape in ((a, b), (b,))]
+    save_policy(tmp_path / "policy.npz", TrainedPolicy(tuple(weights), {"features": "engineered", "agent": "rltune"}))
     config = tmp_path / "mine.yaml"
     config.write_text(
         f"policy: {tmp_path}/policy.npz\neligible: {{partitions: [all]}}\nstate_directory: {tmp_path}/state\n"

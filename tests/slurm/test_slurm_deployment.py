@@ -81,12 +81,12 @@ def test_who_orders_the_queue_under_each_scheduler(
     run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, own = [], agent("sjf", scheduler={"policy": "wfp3"})
-    monkeypatch.setattr(deployment, "conduct", lambda *args: (given.append(args[2:4]), conducted(*args))[1])
+    monkeypatch.setattr(deployment, "conduct", lambda *args: (given.append(args[2]), conducted(*args))[1])
     for scheduler in ("slurm", "saf", "rltune"):
         deploy(run, workload, own, scheduler, 1, tmp_path / "log")
-    (nobody, _), (rule, _), (its_own, placement) = given
+    nobody, rule, its_own = given
     config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}})
-    assert nobody is None and its_own is own and placement == "lookahead"
+    assert nobody is None and its_own is own
     assert [scheduler_of(policy, config).policy for policy in (rule, own)] == ["saf", "wfp3"]
 
 

@@ -16,7 +16,6 @@ from rltune.slurm.eligibility import ABOVE, RANKED, reason_to_leave
         ({"partition": "gpu,cpu"}, {}, "also requests a partition that is not ranked"),
         ({}, {"users": ["grace"]}, "another user"),
         ({}, {"accounts": ["other"]}, "another account"),
-        ({}, {"qos": ["high"]}, "another QOS"),
         ({"qos": "sla"}, {"exclude_qos": ["sla"]}, "its QOS is left to Slurm"),
         ({"state": "REQUEUED"}, {}, "in state REQUEUED"),
         ({"priority": 0, "held": True, "reason": "JobHeldUser"}, {}, "held"),

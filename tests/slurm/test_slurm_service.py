@@ -21,7 +21,7 @@ from rltune.slurm.state_directory import Busy, StateDirectory
 from rltune.slurm.systemd import log
 from rltune.slurm.watchdog import Watchdog
 
-FIFO = {"watchdog": {"policy": "fifo", "min_jobs": 1, "every_s": 1.0, "patience": 1}, "backfill": "none"}
+FIFO = {"watchdog": {"policy": "fifo", "min_jobs": 1, "patience": 1}}
 """A watchdog whose verdict comes at once."""
 
 

@@ -21,7 +21,7 @@ STEP_S = 30.0
 
 
 def config(eligible: dict | None = None, **given: object) -> SlurmConfig:
-    rules = {"policy": "fifo", "min_jobs": 5, "every_s": STEP_S, "patience": 3, **given}
+    rules = {"policy": "fifo", "min_jobs": 5, "patience": 3, **given}
     return make_config(watchdog=rules, eligible={"partitions": ["gpu"], **(eligible or {})})
 
 
@@ -142,7 +142,7 @@ def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> Non
     starved = module.Waits(60, 900.0, 1000.0, tails={"largest wait of jobs of up to 8 GPUs": (9000.0, 4000.0)})
     monkeypatch.setattr(Shadow, "waits", lambda self, now_s: starved)
     watchdog = Watchdog(rules)
-    said = [watchdog.cycle(replace(first, now_s=NOW_S + k * STEP_S), jobs) for k in range(4)]
+    said = [watchdog.cycle(replace(first, now_s=NOW_S + k * rules.watchdog.every_s), jobs) for k in range(4)]
     assert said[:3] == [""] * 3 and said[3].endswith(": largest wait of jobs of up to 8 GPUs 9000 s (4000 s)")
 
 
@@ -194,7 +194,7 @@ def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(wh
 def test_a_watchdog_that_could_compare_few_of_the_jobs_begins_anew_at_once() -> None:
     """Nodes come on which most jobs wait: with them it sees that nothing moves, without them it would be blind."""
     said: list[str] = []
-    watchdog = Watchdog(config(min_jobs=5, patience=1, every_s=600.0), said.append)
+    watchdog = Watchdog(config(min_jobs=5, patience=1), said.append)
     few, all_ = five_nodes()[:2], five_nodes()
     waiting = [job(k + 1, gpu_type="p100") for k in range(2)] + [job(k + 11, gpu_type="k80") for k in range(8)]
     before = observe(waiting[:2], few, watchdog.config, NOW_S)
@@ -212,7 +212,7 @@ def test_a_watchdog_that_could_compare_few_of_the_jobs_begins_anew_at_once() -> 
 
 def test_a_verdict_says_how_many_jobs_it_leaves_out() -> None:
     said: list[str] = []
-    watchdog = Watchdog(config(min_jobs=5, patience=1, every_s=600.0), said.append)
+    watchdog = Watchdog(config(min_jobs=5, patience=1), said.append)
     waiting = [job(k + 1, gpu_type="p100") for k in range(6)] + [job(k + 11, gpu_type="k80") for k in range(2)]
     before = observe(waiting[:6], five_nodes()[:2], watchdog.config, NOW_S)
     after = observe(waiting, five_nodes(), watchdog.config, NOW_S + 7200)

@@ -20,9 +20,8 @@ from matplotlib.figure import Figure
 
 from rltune.config.cells import BACKFILLS, PLACEMENTS
 from rltune.errors import DataError
-from rltune.notebook import follow, keep, outcome, start
+from rltune.notebook import follow, outcome, start
 from rltune.policies import TITLES
-from rltune.report.artefact import Artefact, Column
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -124,21 +123,6 @@ def test_the_outcome_is_one_sentence(metric: str, scores: tuple[float, ...], sen
     facts = FACTS | {"cell": {"metric": metric, "policy": "fifo"}} | dict(zip(SCORES, scores))
     assert outcome(facts).replace("\u00a0", " ").startswith(sentence) and outcome(facts).endswith("; it learned")
     assert "; it did not learn" in outcome(facts | {"learned": False})
-
-
-def test_a_table_is_kept_and_shown_as_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
-    columns = {"trace": Column("Trace"), "less": Column("Less wait", format="percent", low="low", high="high")}
-    artefact = Artefact("a", "table", "Waits", "Of <all> jobs.", columns=columns, notes=("One seed.",))
-    frame = pd.DataFrame(
-        {"trace": ["a<b", "c"], "less": [0.123456, np.nan], "low": [0.1, np.nan], "high": [0.2, np.nan]}
-    )
-    keep(str(tmp_path), artefact, frame)
-    html = shown[0].data
-    assert "12.3" in html and "[10.0" in html and "0.123456" not in re.sub('"[^"]*"', "", html) and "nan" not in html
-    assert "Of &lt;all&gt; jobs." in html and "a&lt;b" in html and "One seed." in html
-    assert pd.read_csv(tmp_path / "a.csv")["less"][0] == 0.123456
 
 
 @pytest.mark.parametrize("lab", [True, False])

@@ -151,21 +151,14 @@ def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
     [
         ("epochs: 2", "epochs: 0", ["config/tiny.yaml:", "presets.tiny.epochs: found 0", "or equal to 1"]),
         ("trace: tiny", "trace: tinny", ["config/tiny.yaml:", "found 'tinny'", "did you mean 'tiny'"]),
+        ("path: jobs.csv", "path: none.csv", ["config/traces/tiny.yaml, path", "no such file"]),
     ],
 )
 def test_a_mistake_in_the_configuration_stops_before_the_first_job(
     old: str, new: str, parts: list[str], project: Any, shell: Any
 ) -> None:
-    project.change(project.run, old, new)
+    project.change(project.trace if old.startswith("path") else project.run, old, new)
     outcome = shell.make(*RUN, cwd=project.root)
     assert outcome.status and not re.search("Traceback|jobs, about", outcome.err), outcome
     assert not [part for part in parts if part not in outcome.err], outcome.err
     assert not project.results.exists()
-
-
-def test_a_trace_file_that_is_not_there_stops_before_the_first_job(project: Any, shell: Any) -> None:
-    project.jobs.unlink()
-    outcome = shell.make(*RUN, cwd=project.root)
-    assert outcome.status and "config/traces/tiny.yaml, path" in outcome.err and "no such file" in outcome.err
-    project.change(project.trace, "jobs.csv", "${TINY_FOLDER}/jobs.csv")
-    assert "TINY_FOLDER" in shell.make(*RUN, cwd=project.root).err

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rltune.agent.scheduler_choice import TRIALS
-from rltune.files import atomic_write
+from rltune.files import UNREADABLE, atomic_write
 
 NAME = "checkpoint.npz"
 Arrays = dict[str, list[np.ndarray]]
@@ -33,7 +32,7 @@ def load_checkpoint(folder: Path, identity: dict[str, Any]) -> tuple[tuple[Array
         with np.load(path, allow_pickle=False) as data:
             kept = json.loads(str(data["text"]))
             arrays = {group: [data[f"{group}{i}"] for i in range(n)] for group, n in kept["groups"].items()}
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, EOFError, OSError) as error:
+    except UNREADABLE as error:
         return None, f"{path}: cannot be read ({error})"
     other = [name for name, value in identity.items() if kept["of"].get(name) != value]
     return (None, f"{path}: of another {', '.join(other)}") if other else ((arrays, kept["facts"]), "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from rltune.agent.scheduler_choice import CHOSEN
 from rltune.environment.features import FEATURE_SETS, width_of
 from rltune.environment.observation import CRITIC_WIDTH
 from rltune.errors import DataError
-from rltune.files import atomic_write
+from rltune.files import UNREADABLE, atomic_write
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.state import MAX_VISIBLE
 
@@ -41,20 +40,6 @@ class TrainedPolicy:
     def features(self) -> str:
         """Feature set it was trained on."""
         return self.facts["features"]
-
-    def probabilities(self, queue: np.ndarray, mask: np.ndarray, prior: np.ndarray | float = 0.0) -> np.ndarray:
-        """Probability [window] of each slot of a padded queue [window, width] to go first, in the paper's fixed shape.
-
-        Slots where ``mask`` [window] is 0 hold no job and get none, whatever they contain; the others get what they
-        do without padding. ``prior`` is added to the logits. Raises ValueError where the mask holds no job.
-        """
-        jobs = np.asarray(mask, bool)
-        if not jobs.any():
-            raise ValueError("mask: found no job, expected one at least")
-        logits = np.full(len(jobs), -np.inf)
-        logits[jobs] = self.logits(queue[jobs]) + np.broadcast_to(prior, jobs.shape)[jobs]
-        weight = np.exp(logits - logits.max())
-        return weight / weight.sum()
 
     def logits(self, obs: np.ndarray) -> np.ndarray:
         """Logits [rows] of jobs [rows, width]: the actor's forward pass in numpy."""
@@ -93,16 +78,7 @@ def load_policy(path: Path | str) -> TrainedPolicy:
             facts = json.loads(str(data["facts"]))
             policy = TrainedPolicy(tuple(data[f"w{i}"] for i in range(len(data.files) - 1)), facts)
         wrong = _wrong_with(policy)
-    except (
-        zipfile.BadZipFile,
-        KeyError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        OSError,
-        RuntimeError,
-    ) as error:
+    except UNREADABLE as error:
         raise DataError(f"{path}: not a policy file of RLTune ({error}); train the cell again") from None
     if wrong:
         raise DataError(f"{path}: {wrong}; train the cell again")

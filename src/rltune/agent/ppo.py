@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -277,20 +277,20 @@ class PPO:
         for iterations in range(1, preset.iterations + 1):
             if not parts or size < count:  # the whole epoch is prepared once
                 parts = list(self._ragged(batch, self._draw(count, size), advantage))
-            facts = self._improve_actor(parts, 1 / size)
+            facts = self._improve(self._actor_gradient, self._actor_step, parts, 1 / size)
             if facts[0] > KL_FACTOR * preset.target_kl:
                 break
         kl, entropy, clip_fraction = map(float, facts)
         if not preset.has_critic:
             return UpdateLog(kl, entropy, clip_fraction, iterations, 0.0)
-        padded: list[tuple[np.ndarray, np.ndarray]] = []
+        parts, targets = [], returns.astype(np.float32)
         for _ in range(preset.iterations):
-            if not padded or size < count:
-                padded = list(self._padded(batch, self._draw(count, size)))
-            loss = self._improve_critic(padded, returns.astype(np.float32), 1 / size)
+            if not parts or size < count:
+                parts = [(queues, targets[part]) for part, queues in self._padded(batch, self._draw(count, size))]
+            loss = self._improve(self._critic_gradient, self._critic_step, parts, 1 / size)[0]
         variance = returns.var()
         explained = 1.0 - float((returns - values).var() / variance) if variance > 0 else math.nan
-        return UpdateLog(kl, entropy, clip_fraction, iterations, loss, explained)
+        return UpdateLog(kl, entropy, clip_fraction, iterations, float(loss), explained)
 
     def _draw(self, count: int, size: int) -> np.ndarray:
         """Decisions of one gradient step, in order."""
@@ -308,25 +308,16 @@ class PPO:
         for part, to in batch.by_length(pick, MAX_SLOTS):
             yield part, pad(batch.critic[batch.rows_of(part)[0]], batch.length[part], to)
 
-    def _improve_actor(self, parts: list[tuple[tf.Tensor, ...]], share: float) -> np.ndarray:
-        """Take one gradient step; (approximate KL, entropy, clipped share) before it."""
+    @staticmethod
+    def _improve(gradient_of: Callable, step: Callable, parts: list[tuple], share: float) -> np.ndarray:
+        """Take one gradient step; what is logged of it, as it was before: sums over the parts."""
         sums, facts = None, np.zeros(3)
         for part in parts:
-            gradient, found = self._actor_gradient(*part, share)
+            gradient, found = gradient_of(*part, share)
             sums = gradient if sums is None else [a + b for a, b in zip(sums, gradient, strict=True)]
             facts += found.numpy()
-        self._actor_step(sums)
+        step(sums)
         return facts
-
-    def _improve_critic(self, parts: list[tuple[np.ndarray, np.ndarray]], returns: np.ndarray, share: float) -> float:
-        """Take one gradient step; the mean squared error before it."""
-        sums, loss = None, 0.0
-        for part, queues in parts:
-            gradient, found = self._critic_gradient(queues, returns[part], share)
-            sums = gradient if sums is None else [a + b for a, b in zip(sums, gradient, strict=True)]
-            loss += float(found)
-        self._critic_step(sums)
-        return loss
 
     def _gradient_of_actor(self, obs, prior, segment, action, log_prob_old, advantage, share):
         """Gradient of the clipped loss (arXiv:1707.06347, equation 7), and what is logged; a decision counts ``share``.

@@ -89,7 +89,7 @@ class ProgressLogger:
         first, self._first = self._first is None, self._first or epoch
         if first or not math.isnan(row["validation_rl"]) or now - self._last > self.silence_s:
             self._last = now
-            self.write(progress_line(row, self.epochs, (now - self._start) / (epoch - self._first + 1)))
+            self.write(_line(row, self.epochs, (now - self._start) / (epoch - self._first + 1)))
 
 
 def solver_columns(counts: Counts) -> dict[str, float]:
@@ -98,7 +98,7 @@ def solver_columns(counts: Counts) -> dict[str, float]:
     return {f"milp_{name}": getattr(counts, name) for name in SOLVER} | latency
 
 
-def progress_line(row: dict[str, float], epochs: int, epoch_s: float) -> str:
+def _line(row: dict[str, float], epochs: int, epoch_s: float) -> str:
     """Say what an epoch brought, and how long the rest takes at ``epoch_s`` seconds an epoch."""
     text = f"epoch {row['epoch']:.0f} of {epochs}: reward {row['reward']:+.3f}"
     if not math.isnan(row["validation_rl"]):

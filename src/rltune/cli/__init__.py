@@ -46,26 +46,14 @@ def _version(asked: bool) -> None:
 def common(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            callback=_version,
-            is_eager=True,
-            help=("Say which version this is, and the digest of the sources that results depend on."),
-        ),
+        typer.Option("--version", callback=_version, is_eager=True, help="Print version and digest of the sources."),
     ] = False,
 ) -> None:
     """RLTune: learn and evaluate schedulers for deep-learning jobs on GPU clusters, from traces to a report."""
 
 
-CACHES = {
-    "MPLCONFIGDIR": "matplotlib",
-    "XDG_CACHE_HOME": "xdg",
-    "IPYTHONDIR": "ipython",
-    "KERAS_HOME": "keras",
-    "JUPYTER_CONFIG_DIR": "jupyter/config",
-    "JUPYTER_DATA_DIR": "jupyter/data",
-}
-"""Where libraries keep their own files: in the project's cache folder, not in the user's home (see also Makefile)."""
+CACHES = {"MPLCONFIGDIR": "matplotlib", "XDG_CACHE_HOME": "xdg"}
+"""Where the drawing library keeps its files: in the project's cache folder, not in the user's home (see also Makefile)."""
 
 
 ADVICE = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -25,30 +26,25 @@ BUILT_IN = {
     "overrun": OVERRUNS,
     "part": PARTS,
     "by": GROUPS,
+    "current_policy": POLICIES,
+    "current_backfill": BACKFILLS,
 }
 """Option → the words it takes."""
 
 
-def check_words(plugins: bool, **given: str | None) -> None:
+def check_words(plugins: bool = False, **given: str | None) -> None:
     """See that each option has a word that it knows; with files of the user's own any policy or placement may be named.
 
     Raises ConfigError with every option that has not.
     """
     wrong = [
-        f"--{option}: found {word!r}{nearest(word, BUILT_IN[option])}, expected one of {', '.join(BUILT_IN[option])}"
+        f"--{option.replace('_', '-')}: found {word!r}{nearest(word, BUILT_IN[option])}, "
+        f"expected one of {', '.join(BUILT_IN[option])}"
         for option, word in given.items()
         if word is not None and word not in BUILT_IN[option] and not (plugins and option in ("policy", "placement"))
     ]
     if wrong:
         raise ConfigError("\n".join(wrong))
-
-
-def check_estimate(name: str) -> None:
-    """See that the name of an estimate is one. Raises ConfigError where it is not."""
-    try:
-        parse_estimate(name)
-    except ConfigError as error:
-        raise ConfigError(f"--estimate: {error}") from None
 
 
 def check_factors(**given: float | None) -> None:
@@ -60,13 +56,17 @@ def check_factors(**given: float | None) -> None:
             )
 
 
-def check_named(trace: str, cluster: str | None = None) -> None:
-    """See that there is a trace, and a cluster, of these names, and that their files are right."""
-    for option, name, load in (("trace", trace, load_trace), ("cluster", cluster, load_cluster)):
-        if name is None:
-            continue
+def check_named(trace: str, cluster: str | None = None, estimate: str | None = None) -> None:
+    """See that there is a trace, a cluster and an estimate of these names, and that their files are right."""
+    root = project_root()
+    for option, name, read in (
+        ("trace", trace, partial(load_trace, root=root)),
+        ("cluster", cluster, partial(load_cluster, root=root)),
+        ("estimate", estimate, parse_estimate),
+    ):
         try:
-            load(name, project_root())
+            if name is not None:
+                read(name)
         except ConfigError as error:
             text = str(error)
             raise ConfigError(f"--{option}: {text}" if text.startswith("found ") else text) from None

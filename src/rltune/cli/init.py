@@ -8,23 +8,24 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
+from rltune.cli.choices import check_words
 from rltune.cli.steps import VerboseOption, make_verbose, step
+from rltune.config.base import NAME
 from rltune.errors import ConfigError, RLTuneError
 
 if TYPE_CHECKING:
     from rltune.evaluation.current_policy import CurrentPolicy
     from rltune.evaluation.studies.operator_log import Examined
+    from rltune.traces.sniff import Found
 
 T = TypeVar("T")
 MARK = "# Written by `rltune init`"
 """First words of every file it writes, by which it recognises its own files."""
 SAME = "same"
 """Answer for GPU types that are equally fast."""
-NAME = re.compile(r"[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*")
 RUN = """{mark}: the current rule against others on the last tenth of the log. docs/how-to/own-cluster.md explains it.
 title: {title}
 description: >-
@@ -85,20 +86,19 @@ def init(
     from rltune.traces.inspect import suggested
 
     make_verbose(verbose)
-    _check_rule(current_policy, current_backfill)
-    root, suggestions = project_root(), {}
+    check_words(current_policy=current_policy, current_backfill=current_backfill)
+    root = project_root()
 
-    def readable(text: str) -> Path:
+    def readable(text: str) -> tuple[Path, tuple[Found, str]]:
         path = Path(text).expanduser()
         with step(f"looking at {path}"):
-            suggestions[path] = suggested(path)
-        return path
+            return path, suggested(path)
 
     def listed(text: str) -> Path:
         read_nodes(Path(text).expanduser())
         return Path(text).expanduser()
 
-    log_path = _ask("Job log (a file)", "LOG", log, readable)
+    log_path, suggestion = _ask("Job log (a file)", "LOG", log, readable)
     nodes_path = _ask("List of nodes (a file)", "--nodes", nodes, listed)
     several = read_nodes(nodes_path).table.query("gpus > 0")["type"].nunique() > 1
     fast = parse_speeds(speeds or SAME)
@@ -106,7 +106,6 @@ def init(
         question = "How fast are its GPU types, such as K80=1,V100=4; or gavel, or a CSV of speeds"
         fast = _ask(question, "--speeds", None, parse_speeds, SAME)
     chosen = _ask("A name for your cluster", "--name", name, lambda text: _free(root, text, force))
-    suggestion = suggestions[log_path]
     if time_zone is not None:
         _zone(time_zone)
     elif suggestion[0].format in ("sacct", "csv"):
@@ -134,7 +133,7 @@ def init(
         if not _agreed(sensible=not seen.too_few_nodes):
             print("nothing written")
             raise typer.Exit(1)
-    for path in write_configuration(root, chosen, seen, current, nodes_path, force):
+    for path in write_configuration(root, chosen, seen, current, nodes_path):
         print(f"written: {path}")
     print(f"next: make report CONFIG={paths(chosen)[2]}")
     for defect in seen.defects:
@@ -147,7 +146,7 @@ def paths(name: str) -> tuple[str, str, str]:
 
 
 def write_configuration(
-    root: Path, name: str, seen: Examined, current: CurrentPolicy, nodes_path: Path, force: bool
+    root: Path, name: str, seen: Examined, current: CurrentPolicy, nodes_path: Path
 ) -> tuple[str, str, str]:
     """Write the three files of a run and return their paths. Raises ConfigError if the configuration's model refuses one."""
     import yaml
@@ -184,7 +183,6 @@ def write_configuration(
             model.model_validate(yaml.safe_load(text))
     except ValidationError as error:
         raise ConfigError(f"{name}: {first_error(error)}") from None
-    _free(root, name, force)
     for path, text in zip(paths(name), texts, strict=True):
         write_text(root / path, text)
     return paths(name)
@@ -192,7 +190,7 @@ def write_configuration(
 
 def _free(root: Path, name: str, force: bool) -> str:
     """The name if its files can be written: none is there or, with ``force``, `rltune init` wrote them. Raises ConfigError."""
-    if not NAME.fullmatch(name):
+    if not re.fullmatch(NAME, name):
         raise ConfigError(f"name: found {name!r}; allowed: letters, digits, dots, and single - or _ between them")
     for path in filter(lambda path: (root / path).exists(), paths(name)):
         if not (root / path).read_text(encoding="utf-8").startswith(MARK):
@@ -202,24 +200,14 @@ def _free(root: Path, name: str, force: bool) -> str:
     return name
 
 
-def _check_rule(policy: str | None, backfill: str | None) -> None:
-    """Refuse words that name no rule. Raises ConfigError."""
-    from rltune.config.cells import BACKFILLS, POLICIES
-    from rltune.config.messages import nearest
-
-    for option, given, allowed in (("policy", policy, POLICIES), ("backfill", backfill, BACKFILLS)):
-        if given is not None and given not in allowed:
-            near = nearest(given, allowed)
-            raise ConfigError(f"--current-{option}: found {given!r}{near}; allowed: {', '.join(allowed)}")
-
-
 def parse_rule(text: str) -> tuple[str, str | None]:
     """`fifo none` or `fifo` as (order, backfill). Raises ConfigError."""
     policy, *backfill = text.replace(",", " ").split() or [""]
     if len(backfill) > 1:
         raise ConfigError(f"current rule: found {text!r}; expected an order and a backfill, such as: fifo none")
-    _check_rule(policy, backfill[0] if backfill else None)
-    return policy, backfill[0] if backfill else None
+    current = policy, backfill[0] if backfill else None
+    check_words(current_policy=current[0], current_backfill=current[1])
+    return current
 
 
 def parse_speeds(text: str) -> str | dict[str, float] | None:
@@ -268,14 +256,12 @@ def _agreed(sensible: bool) -> bool:
 
 
 def _zone(text: str) -> str:
-    from rltune.config.trace import near_zone
+    from rltune.config.trace import known_zone
 
     try:
-        ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        expected = "expected an IANA name such as America/Los_Angeles"
-        raise ConfigError(f"time zone: found {text!r}, {expected}{near_zone(text)}") from None
-    return text
+        return known_zone(text)
+    except ValueError as error:
+        raise ConfigError(f"time zone: {error}") from None
 
 
 def _here() -> str:

@@ -8,15 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rltune.cli.choices import (
-    ConfigOption,
-    check_estimate,
-    check_factors,
-    check_goes_together,
-    check_named,
-    check_outputs,
-    check_words,
-)
+from rltune.cli.choices import ConfigOption, check_factors, check_goes_together, check_named, check_outputs, check_words
 from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, PLANNED_TYPES, POLICIES, TYPES
 from rltune.config.context import Run
@@ -71,12 +63,11 @@ def simulate(
     check_goes_together(replay, warm_up, windows, part, begin, jobs)
     slowdowns = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
     check_factors(**slowdowns)
-    check_estimate(estimate)
     run = Run.open(config)
     rules = {"policy": policy, "backfill": backfill, "placement": placement, "locality": locality, "types": types}
     rules |= {"overrun": overrun}
     check_words(bool(run.config.plugins), **rules, part=part, by=by)
-    check_named(trace, cluster)
+    check_named(trace, cluster, estimate)
     with step("loading the simulator"):
         from rltune.cluster.workload import build_workload
         from rltune.evaluation import simulation
@@ -97,11 +88,8 @@ def simulate(
     if estimate.startswith("lognormal") and result.has_limits:
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
     scheduler = scheduler.on(workload.jobs)
-    hidden = [
-        "policy",
-        *(["types"] if scheduler.types == "any" else []),
-        *(["gpu_price"] if scheduler.types not in PLANNED_TYPES else []),
-    ]
+    hidden = {"policy"} if scheduler.types in PLANNED_TYPES else {"policy", "gpu_price"}
+    hidden |= {"types"} if scheduler.types == "any" else set()
     print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k not in hidden and v != {})]))
     print(summary(result.metrics(), result.bound() if bound else None))
     if placed := result.placed():

@@ -9,7 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rltune.errors import ConfigError
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*$")]
+NAME = r"^[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*$"
+Name = Annotated[str, Field(pattern=NAME)]
 """Name of a file or preset; it becomes part of file names, so: letters, digits, dots, single - or _."""
 
 
@@ -26,9 +27,13 @@ def parsed_by(parse: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(check)
 
 
+def repeated(values: Sequence[Hashable]) -> list[str]:
+    """Those that are there twice or more, in words."""
+    return sorted({str(v) for v in values if list(values).count(v) > 1})
+
+
 def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
-    twice = sorted({str(v) for v in values if list(values).count(v) > 1})
-    if twice:
+    if twice := repeated(values):
         raise ValueError(f"found twice: {', '.join(twice)}")
     return values
 

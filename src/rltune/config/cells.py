@@ -8,7 +8,7 @@ import json
 import re
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -18,10 +18,7 @@ from rltune.config.metric import Metric
 from rltune.errors import ConfigError
 
 POLICIES: tuple[str, ...] = tuple(policies.POLICIES)
-if TYPE_CHECKING:
-    Policy = str
-else:
-    Policy = Literal[POLICIES]
+Policy = Literal[POLICIES]  # type: ignore[valid-type]
 Backfill = Literal["none", "greedy", "easy", "conservative"]
 TypeRule = Literal["auto", "any", "fastest_free", "fastest_only", "least", "allox", "joint"]
 Placement = Literal["first_fit", "best_fit", "isolating_best_fit", "spread", "exclusive", "lookahead"]

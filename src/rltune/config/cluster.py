@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from rltune.config.base import Block
+from rltune.config.base import Block, repeated
 
 
 class NodeGroup(Block):
@@ -75,34 +75,26 @@ class ClusterConfig(Block):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> ClusterConfig:
-        names = [p.name for p in self.pools]
-        twice = sorted({n for n in names if names.count(n) > 1})
-        if twice:
+        if twice := repeated([p.name for p in self.pools]):
             raise ValueError(f"pool names must differ; found twice: {', '.join(twice)}")
         served = [v for p in self.pools for v in (p.vcs if p.vcs is not None else [p.name])]
-        twice = sorted({v for v in served if served.count(v) > 1})
-        if twice:
+        if twice := repeated(served):
             raise ValueError(f"a virtual cluster belongs to one pool; found in two: {', '.join(twice)}")
         return self
 
     @model_validator(mode="after")
-    def _shares_are_of_its_types(self) -> ClusterConfig:
+    def _types_are_known(self) -> ClusterConfig:
+        for key in ("type_shares", "speeds"):
+            if getattr(self, key) is not None and self.gpu_types == "ignore":
+                raise ValueError(f"{key}: goes with gpu_types: match or any; with ignore there is one type only")
         if self.type_shares is None:
             return self
-        if self.gpu_types == "ignore":
-            raise ValueError("type_shares: goes with gpu_types: match; with ignore there is one type only")
         types = {g.gpu_type for p in self.pools for g in p.groups}
         unknown = sorted(set(self.type_shares) - types)
         if unknown:
             raise ValueError(f"type_shares: found {', '.join(unknown)}; the cluster has {', '.join(sorted(types))}")
         if min(self.type_shares.values(), default=0.0) < 0 or not sum(self.type_shares.values()) > 0:
             raise ValueError(f"type_shares: found {self.type_shares}, expected shares of 0 or more, one above 0")
-        return self
-
-    @model_validator(mode="after")
-    def _has_types_with_speeds(self) -> ClusterConfig:
-        if self.speeds is not None and self.gpu_types == "ignore":
-            raise ValueError("speeds: goes with gpu_types: match or any; with ignore there is one type only")
         return self
 
     @property

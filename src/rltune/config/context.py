@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from rltune.config.base import repeated
 from rltune.config.cluster import ClusterConfig
 from rltune.config.load import load_cluster, load_run, load_trace, project_root
 from rltune.config.run import RunConfig
@@ -44,5 +45,5 @@ class Run:
     def trace_titles(self) -> dict[str, str]:
         """Title of each trace of the run, with its name where two have the same."""
         titles = {name: trace.title for name, trace in self.traces.items()}
-        twice = {t for t in titles.values() if list(titles.values()).count(t) > 1}
+        twice = repeated(list(titles.values()))
         return {name: f"{title} ({name})" if title in twice else title for name, title in titles.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,26 +44,10 @@ def load_run(path: Path | str, root: Path) -> RunConfig:
     """
     path = _resolve(root, path)
     run, node = _read(path, RunConfig, root)
-    unknown = []
-    for i, experiment in enumerate(run.experiments):
-        for k, workload in enumerate(experiment.workloads):
-            unknown += _unknown_files(root, workload, ("experiments", i, "workloads", k))
-        for k, name in enumerate(experiment.preset):
-            if name not in (known := run.all_presets()):
-                unknown.append(
-                    (
-                        ("experiments", i, "preset", k),
-                        f"found {name!r}{nearest(name, list(known))}; allowed: {', '.join(known)}",
-                    )
-                )
-    for k, workload in enumerate(run.workloads):
-        unknown += _unknown_files(root, workload, ("workloads", k))
-    for k, name in enumerate(run.characterise):
-        unknown += _unknown_file(root, "trace", name, ("characterise", k))
-    unknown += _wrong_policies(run, root)
-    if unknown:
+    wrong = [*_unknown_names(run, root), *_wrong_policies(run, root)]
+    if wrong:
         shown = _shown(path, root)
-        raise ConfigError("\n".join(f"{shown}:{_line(node, loc)}: {dotted(loc)}: {text}" for loc, text in unknown))
+        raise ConfigError("\n".join(f"{shown}:{_line(node, loc)}: {dotted(loc)}: {text}" for loc, text in wrong))
     for name in run.traces():
         load_trace(name, root)
     for workload in run.all_workloads():
@@ -148,39 +133,43 @@ def _repeated(node: yaml.Node) -> list[tuple[int, str]]:
     return found + [pair for child in children for pair in _repeated(child)]
 
 
-def _wrong_policies(run: RunConfig, root: Path) -> list[tuple[tuple, str]]:
+def _unknown_names(run: RunConfig, root: Path) -> Iterator[tuple[tuple, str]]:
+    """What is wrong with the names of presets, traces and clusters: (location, text)."""
+    blocks: list[tuple[tuple, list[Workload]]] = [(("workloads",), run.workloads)]
+    known = run.all_presets()
+    for i, experiment in enumerate(run.experiments):
+        blocks.append((("experiments", i, "workloads"), experiment.workloads))
+        for k, name in enumerate(experiment.preset):
+            if name not in known:
+                yield ("experiments", i, "preset", k), _unknown(name, known)
+    named: list[tuple[tuple, str, str]] = [
+        (("characterise", k), "trace", name) for k, name in enumerate(run.characterise)
+    ]
+    for loc, workloads in blocks:
+        for k, workload in enumerate(workloads):
+            named += [((*loc, k, kind), kind, getattr(workload, kind)) for kind in ("trace", "cluster")]
+    for loc, kind, name in named:
+        try:
+            _named(root, kind, name)
+        except ConfigError as error:
+            yield loc, str(error)
+
+
+def _wrong_policies(run: RunConfig, root: Path) -> Iterator[tuple[tuple, str]]:
     """What is wrong with the files and names of the user's own policies, without loading them: (location, text)."""
-    wrong = []
     for k, name in enumerate(run.plugins):
         path = _resolve(root, name)
         if not path.is_file():
             found = "a folder" if path.is_dir() else "no such file"
-            wrong.append((("plugins", k), f"found {name!r}: {path} is {found}, expected a Python file"))
+            yield ("plugins", k), f"found {name!r}: {path} is {found}, expected a Python file"
     for k, name in enumerate(run.evaluation.baseline_policies):
         if name not in POLICIES and not run.plugins:
-            wrong.append(
-                (
-                    ("evaluation", "baseline_policies", k),
-                    f"found {name!r}{nearest(name, list(POLICIES))}; allowed: {', '.join(POLICIES)}, and policies of "
-                    "your own from files under `plugins`",
-                )
-            )
-    return wrong
+            text = f"{_unknown(name, POLICIES)}, and policies of your own from files under `plugins`"
+            yield ("evaluation", "baseline_policies", k), text
 
 
-def _unknown_files(root: Path, workload: Workload, loc: tuple) -> list[tuple[tuple, str]]:
-    """What is wrong with the names of a workload: (location, text)."""
-    named = (("trace", workload.trace), ("cluster", workload.cluster))
-    return [found for kind, name in named for found in _unknown_file(root, kind, name, (*loc, kind))]
-
-
-def _unknown_file(root: Path, kind: str, name: str, loc: tuple) -> list[tuple[tuple, str]]:
-    """What is wrong with the name of a trace or cluster: (location, text), or nothing."""
-    try:
-        _named(root, kind, name)
-    except ConfigError as error:
-        return [(loc, str(error))]
-    return []
+def _unknown(name: str, known: Iterable[str]) -> str:
+    return f"found {name!r}{nearest(name, known)}; allowed: {', '.join(known)}"
 
 
 def _named(root: Path, kind: str, name: str) -> Path:

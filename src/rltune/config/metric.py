@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+import re
+from decimal import Decimal
 from typing import Annotated
 
 from rltune import metrics
@@ -10,6 +11,7 @@ from rltune.config.base import parsed_by
 from rltune.errors import ConfigError
 
 METRICS: tuple[str, ...] = tuple(metrics.METRICS)
+_PART = re.compile(r"(?P<weight>0\.0*[1-9][0-9]*)\*(?P<metric>\w+)")
 
 
 def parse_metric(name: str) -> dict[str, float]:
@@ -20,20 +22,13 @@ def parse_metric(name: str) -> dict[str, float]:
     """
     if name in METRICS:
         return {name: 1.0}
-    weights: dict[str, Decimal] = {}
-    for part in str(name).replace(" ", "").split("+"):
-        weight, _, metric = part.partition("*")
-        try:
-            value = Decimal(weight)
-            share = 0 < value < 1
-        except InvalidOperation:
-            share = False
-        if metric not in METRICS or metric in weights or not share:
-            raise ConfigError(
-                f"found {name!r}, expected {', '.join(METRICS)}, or a mix of them whose weights add up to 1, such as "
-                "0.7*wait+0.3*utilisation"
-            )
-        weights[metric] = value
+    parts = [_PART.fullmatch(part) for part in str(name).replace(" ", "").split("+")]
+    weights = {part["metric"]: Decimal(part["weight"]) for part in parts if part and part["metric"] in METRICS}
+    if len(weights) < len(parts):
+        raise ConfigError(
+            f"found {name!r}, expected {', '.join(METRICS)}, or a mix of them whose weights add up to 1, such as "
+            "0.7*wait+0.3*utilisation"
+        )
     if sum(weights.values()) != 1:
         raise ConfigError(f"found {name!r}, whose weights add up to {sum(weights.values())}, expected 1")
     canonical = "+".join(f"{weights[m].normalize():f}*{m}" for m in METRICS if m in weights)

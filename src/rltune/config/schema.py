@@ -11,9 +11,6 @@ from rltune.config.slurm import SlurmConfig
 from rltune.config.trace import TraceConfig
 from rltune.files import write_text
 
-MEND = "rltune config schema"
-"""The command that brings config/schema.json up to date."""
-
 
 def schema_text() -> str:
     """The schemas of run, trace, cluster and controller files as one JSON document."""

@@ -22,10 +22,8 @@ class EligibleConfig(Block):
     """Users whose jobs are ranked; null: all."""
     accounts: list[str] | None = None
     """Accounts whose jobs are ranked; null: all."""
-    qos: list[str] | None = None
-    """QOS whose jobs are ranked; null: all but those of `exclude_qos`."""
     exclude_qos: list[str] = []
-    """QOS whose jobs are left to Slurm: those under a service-level agreement (paper §3.1.2)."""
+    """QOS whose jobs are left to Slurm, such as those under a service-level agreement (paper §3.1.2)."""
     priority_below: int | None = Field(None, ge=1, le=MOST_PRIORITY)
     """Jobs to which Slurm gives this priority or more are left to Slurm; null: those above the band."""
     also: list[Literal["arrays", "constraints"]] = []
@@ -65,7 +63,7 @@ class WatchdogConfig(Block):
 
     policy: Literal["multifactor_size", "multifactor", "fifo"] = "multifactor_size"
     """Slurm's own order in the simulation; `multifactor` favours shorter jobs, `multifactor_size` larger ones."""
-    every_s: float = Field(600.0, gt=0)
+    every_s: ClassVar[float] = 600.0
     """Seconds between two comparisons."""
     restart_s: ClassVar[float] = 86400.0
     """How long one simulation continues before it restarts from the cluster's present state."""
@@ -102,13 +100,6 @@ class SlurmConfig(Block):
     """Time limit of a Slurm command."""
     state_directory: str = "results/slurm"
     """Folder for the list of assigned jobs, decisions and metrics."""
-    base_policy: str | None = None
-    """Order of the jobs that the agent does not see (all but the first 256); null: that of the trained policy."""
-    backfill: Literal["none", "greedy", "easy", "conservative"] = "easy"
-    """How jobs that could start now are found: sched/backfill reserves nodes for every job of the queue, as
-    `conservative` does; `easy` reserves for the first job alone, which is faster."""
-    placement: Literal["lookahead", "best_fit"] = "lookahead"
-    """How nodes of jobs that could start now are chosen: by the placement model, or by best fit."""
     exclusive: Literal["never", "model"] = "never"
     """Which jobs get OverSubscribe=NO, nodes to themselves: none, or jobs of several GPUs that the placement model puts
     on idle nodes although partly used ones would hold them (with `interference_slowdown` above 1). Slurm cannot unset

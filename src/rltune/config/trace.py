@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
@@ -18,11 +18,7 @@ from rltune.config.messages import nearest
 
 FORMATS = tuple(sorted(p.stem for p in (Path(__file__).parents[1] / "traces" / "readers").glob("[a-z]*.py")))
 """Layouts of raw files: one file each in rltune.traces.readers."""
-if TYPE_CHECKING:
-    Format = str
-else:
-    Format = Literal[FORMATS]
-Status = Literal["passed", "failed", "killed", "running", "unknown"]
+Format = Literal[FORMATS]  # type: ignore[valid-type]
 GpuShare = Literal["round_up", "leave_out"]
 GENERATED = ("philly", "helios", "alibaba2020", "swf", "sacct")
 """Formats whose raw files `synthetic` can make."""
@@ -36,7 +32,7 @@ PARTS: dict[str, tuple[str, ...] | None] = {
 """Formats that take `part`, and the values it may have (None: any name)."""
 
 
-def near_zone(name: str) -> str:
+def _near_zone(name: str) -> str:
     """A remark that names the time zone most like this one, by all of its name or its last part; "" where none is."""
     known = {zone.lower(): zone for zone in sorted(available_timezones())}
     last = {zone.rpartition("/")[2]: zone for zone in known}
@@ -44,17 +40,18 @@ def near_zone(name: str) -> str:
     return f" (did you mean {known[last.get(close[0], close[0])]!r}?)" if close else ""
 
 
-def _known_zone(name: str) -> str:
+def known_zone(name: str) -> str:
+    """The name, where it is one of a time zone. Raises ValueError, with the nearest, where it is not."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(
-            f"found {name!r}, expected an IANA time zone such as America/Los_Angeles{near_zone(name)}"
+            f"found {name!r}, expected an IANA time zone such as America/Los_Angeles{_near_zone(name)}"
         ) from None
     return name
 
 
-Zone = Annotated[str, AfterValidator(_known_zone)]
+Zone = Annotated[str, AfterValidator(known_zone)]
 """IANA name of a time zone."""
 
 
@@ -84,9 +81,6 @@ class Download(Block):
 
 class Column(Block):
     """How one column of the job table is made from the columns of a CSV file."""
-
-    SHORT: ClassVar[str] = "the name of a column of the file (a number in quotes), or "
-    """What may stand in place of the block, for messages."""
 
     column: str | None = None
     """Column of the file."""

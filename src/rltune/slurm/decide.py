@@ -38,10 +38,13 @@ class Decision:
 
 
 def scheduler_of(policy: TrainedPolicy, config: SlurmConfig) -> SchedulerConfig:
-    """The scheduler of the decision: base policy, backfill and placement."""
+    """The scheduler of the decision: the order that the policy starts from, which is also that of the jobs that it does not
+    see, and a reservation for the first job; the placement model only where jobs may get whole nodes."""
     trained = policy.facts.get("scheduler", {})
-    base = config.base_policy or trained.get("policy") or policy.facts.get("policy", "fifo")
-    return SchedulerConfig(base, config.backfill, config.placement, interference_slowdown=config.interference_slowdown)
+    base = trained.get("policy") or policy.facts.get("policy", "fifo")
+    isolates = config.exclusive == "model" and config.interference_slowdown > 1
+    placement = "lookahead" if isolates else "best_fit"
+    return SchedulerConfig(base, "easy", placement, interference_slowdown=config.interference_slowdown)
 
 
 def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
@@ -57,7 +60,7 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
         orders[view.layout.pools[int(view.jobs.pool[row])]].append(job)
     scores: dict[int, float] = {}
     seen: set[int] = set()
-    # each pool is ranked once; the rest, as jobs start one by one, is the placement model's
+    # each pool is ranked once; the rest is where jobs start, one by one
     while len(asking := run.advance()) and state.now[0] == view.found.now_s:
         ranker(state, asking)
         pool = int(state.status["queue"][0])
@@ -68,8 +71,7 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
             scores |= {ids[int(job)]: -float(value) for job, value in zip(mine, score, strict=True)}
             orders[view.layout.pools[pool]] = _order(run, ids, mine, score)
     starts = {ids[job]: _places(run, view, job) for job in ids if state.start[0, job] == view.found.now_s}
-    isolates = config.exclusive == "model" and config.interference_slowdown > 1
-    exclusive = _exclusive(view, starts) if isolates else frozenset()
+    exclusive = _exclusive(view, starts) if scheduler.placement == "lookahead" else frozenset()
     return Decision({pool: order for pool, order in orders.items() if order}, scores, starts, exclusive)
 
 

@@ -33,7 +33,6 @@ def reason_to_leave(
         (not partitions <= set(rules.partitions), "also requests a partition that is not ranked"),
         (rules.users is not None and job.user not in rules.users, "another user"),
         (rules.accounts is not None and job.account not in rules.accounts, "another account"),
-        (rules.qos is not None and job.qos not in rules.qos, "another QOS"),
         (job.qos in rules.exclude_qos, "its QOS is left to Slurm"),
         (job.state != PENDING, f"in state {job.state}"),
         (job.held or job.priority == 0, "held"),

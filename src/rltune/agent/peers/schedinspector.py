@@ -51,10 +51,6 @@ class InspectorRanker:
     memory: Memory = field(default_factory=Memory, repr=False)
     alone = True
     """Asked of single jobs, too: for a small job to wait may let a big one start sooner."""
-    asked: int = field(init=False, default=0)
-    """Decisions so far …"""
-    rejections: int = field(init=False, default=0)
-    """… and how many of them were rejections."""
     _run: np.ndarray | None = field(init=False, repr=False, default=None)
     _rejected: np.ndarray = field(init=False, repr=False)
 
@@ -86,8 +82,6 @@ class InspectorRanker:
         rejects = (lead + noise > 0) & free
         state.status["hold"][asking] = rejects
         self._rejected[asking, job] += rejects
-        self.asked += int(free.sum())
-        self.rejections += int(rejects.sum())
         if self.rng:
             log_prob = -np.logaddexp(0.0, np.where(rejects, -lead, lead)).astype(np.float32)
             decisions = rejects.astype(np.int64), log_prob, asking, state.now[asking]

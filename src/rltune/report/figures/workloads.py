@@ -88,7 +88,7 @@ def _draw_fig5(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
 def fig6(batches: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Jobs above the median wait, and all waits together, in consecutive batches: a pair of panels a trace.
 
-    ``batches``: trace, data, wait_is and the columns of rltune.traces.statistics_shape.batches. Raises ValueError when
+    ``batches``: trace, data, wait_is and the columns of rltune.traces.statistics.batches. Raises ValueError when
     there are none.
     """
     if batches.empty:
@@ -127,7 +127,7 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 def arrivals(frame: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Arrivals by hour of the day and day of the week, relative to each trace's mean.
 
-    ``frame``: trace, data, busiest and the columns of rltune.traces.statistics_shape.arrivals.
+    ``frame``: trace, data, busiest and the columns of rltune.traces.statistics.arrivals.
     """
     if frame.empty:
         frame = pd.DataFrame(columns=["trace", "data", "busiest", "by", "bin", "relative"])
@@ -170,7 +170,7 @@ def distributions(run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResu
     """Shares of jobs and of work that jobs of at most a run time, or of at most a size, have.
 
     ``run_times`` and ``sizes``: trace, data, type and the columns of the functions of those names in
-    rltune.traces.statistics_shape. The frame: trace, data, type, of (run_s | size), at_most, jobs and work, both
+    rltune.traces.statistics. The frame: trace, data, type, of (run_s | size), at_most, jobs and work, both
     shares of the trace's, cumulative.
     """
     key = ["trace", "data", "type"]

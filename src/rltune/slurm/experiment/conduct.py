@@ -87,7 +87,6 @@ def conduct(
     cluster: ClusterConfig,
     submissions: Sequence[Submission],
     policy: TrainedPolicy | None,
-    placement: str,
     speed: float,
     log: Path,
     say: Callable[[str], None] = print,
@@ -96,7 +95,6 @@ def conduct(
 
     Args:
         policy: orders the queue through a controller; None: Slurm does by itself.
-        placement: the controller's.
         log: file for the controller's log; if the run fails, the daemons' logs are kept next to it.
         say: prints progress, and that the cluster could not be stopped, which is no error at that point.
 
@@ -111,7 +109,7 @@ def conduct(
         options = {"accounting": True, "accounts": accounts, "speed": speed, "settings": settings(speed)}
         slurm = Emulation(cluster, **options, small_first=True)
         with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
-            driver = _Driver(slurm, policy, placement, Path(folder), words.write) if policy is not None else None
+            driver = _Driver(slurm, policy, Path(folder), words.write) if policy is not None else None
             if driver is not None:
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
@@ -280,7 +278,7 @@ class _Driver:
     """The controller's service in a thread."""
 
     def __init__(
-        self, slurm: Emulation, policy: TrainedPolicy, placement: str, folder: Path, write: Callable[[str], object]
+        self, slurm: Emulation, policy: TrainedPolicy, folder: Path, write: Callable[[str], object]
     ) -> None:
         save_policy(folder / "policy.npz", policy)
         partitions = sorted({node.partition for node in slurm.nodes})
@@ -289,7 +287,6 @@ class _Driver:
                 "policy": str(folder / "policy.npz"),
                 "eligible": {"partitions": partitions},
                 "interval_s": INTERVAL_S,
-                "placement": placement,
                 "state_directory": str(folder / "state"),
                 "watchdog": None,  # the experiment is to show the order to its end
             }

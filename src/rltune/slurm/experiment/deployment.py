@@ -65,13 +65,12 @@ def deploy(
     """
     settings, retries = run.config.deployment or Deployment(), []
     cell, jobs = run.config.deployed_cell(), submissions(run, workload, repetition)
-    placement = "lookahead" if cell.placement == "lookahead" else "best_fit"
     if scheduler != "rltune":
         policy = None if scheduler == "slurm" else policy_of_rule(scheduler)
     while True:
         path = log.with_name(f"{log.stem}.{len(retries) + 1}{log.suffix}")
         try:
-            done = conduct(run.clusters[cell.cluster], jobs, policy, placement, settings.speed, path, say)
+            done = conduct(run.clusters[cell.cluster], jobs, policy, settings.speed, path, say)
         except ClusterDied as error:
             retries.append(str(error))
             if len(retries) == TRIES:
