@@ -10,10 +10,11 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
+from rltune.cluster.search import EXCLUSIVE
 from rltune.cluster.types import with_type_rule
 from rltune.policies import OWN, Queue
 from rltune.simulator.check import check_all
-from rltune.simulator.config import ASKED, SchedulerConfig
+from rltune.simulator.config import ASKED, CONSERVATIVE, SchedulerConfig
 from rltune.simulator.conservative import reserve_all
 from rltune.simulator.engine import advance_all
 from rltune.simulator.state import MAX_VISIBLE, PICK, PLACE, PLACED, RANK, State, new_state
@@ -85,6 +86,8 @@ class Run:
         jobs = with_type_rule(jobs, scheduler.types, scheduler.gpu_price)
         self.jobs, self.layout, self.placer = jobs, layout, placer
         options = scheduler.options(visible is not None, visible or 0, check, alone, silent)
+        if options.backfill == CONSERVATIVE and options.rule != EXCLUSIVE and only_gpus_count(jobs, layout):
+            options = options._replace(resources=1)
         self.state = new_state(jobs, layout.nodes, first, n, options, placer.top if placer else 1, scheduler.max_wait_h)
 
     def advance(self) -> np.ndarray:
@@ -112,6 +115,15 @@ class Run:
     def reserve(self) -> None:
         """Do what sequences with RESERVE are to do."""
         reserve_all(self.layout.nodes, self.jobs, self.state)
+
+
+def only_gpus_count(jobs: Jobs, layout: Layout) -> bool:
+    """Whether no job asks for more CPUs or memory a GPU than any node has a GPU, so that a node with free GPUs has the rest."""
+    node = layout.nodes.row
+    return bool(
+        (jobs.row["cpu_milli"] <= node["share_cpu"].min()).all()
+        and (jobs.row["mem_mb"] <= node["share_mem"].min()).all()
+    )
 
 
 def simulate(

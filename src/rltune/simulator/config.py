@@ -140,6 +140,7 @@ class SchedulerConfig:
             split_worth=float(self.split_worth),
             counts_colocated=interferes or rule == ISOLATING_BEST_FIT,
             splits=bool(EXTRA[locality] > 0 or worth_it),
+            resources=3,
             tracks=external or backfill >= EASY or worth_it or asked == AMONG_OTHERS or interferes,
             check=check,
             alone=alone,
@@ -178,6 +179,8 @@ class Options(NamedTuple):
     """Count the jobs of several GPUs on every node."""
     splits: bool
     """Whether a job may have more nodes than strict."""
+    resources: int
+    """That can keep a job from a node: 3, or 1 where CPUs and memory never do before GPUs."""
     tracks: bool
     """Keep running jobs in order of their expected ends: reservations need it, and observations."""
     check: bool

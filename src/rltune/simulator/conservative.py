@@ -19,6 +19,14 @@ from rltune.simulator.releases import next_release, settle_late
 from rltune.simulator.start import start_job
 from rltune.simulator.state import POOL, RESERVE, sequence_of
 
+KNOWN = np.dtype(
+    [(name, np.int64) for name in ("shape", "gpus", "cpu", "mem")] + [("lasts", np.float64), ("begin_s", np.float64)]
+)
+"""A reservation that was sought: what of, for how long, and that there is none before ``begin_s``."""
+SIZES, LENGTHS = 16, 32
+"""Such searches are kept by GPUs (modulo SIZES) and the duration's power of two; those of other jobs overwrite them."""
+UNBOUND = np.int64(1 << 50)
+"""More CPU thousandths or MB than there are."""
 ROUNDING = 1e-9
 """What a sum of times may be off by, relative to it: a type is passed over only where it is worse by more."""
 
@@ -103,9 +111,12 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
             profile[x] = profile[x - 1]
             slots += 1
         for c in range(n):
-            _add(nodes, jobs, j, whole, seq.place[c].node, seq.place[c].gpus, begin, profile[i:x], MINUS_ONE)
-        for y in range(i, x):
-            _count(nodes, begin, profile[y, 0], total[y])
+            m = seq.place[c].node
+            _add(nodes, jobs, j, whole, m, seq.place[c].gpus, begin, profile[i:x], MINUS_ONE)
+            gpus = nodes.row[m].gpus if whole else seq.place[c].gpus
+            for y in range(i, x):
+                total[y, nodes.row[m].type] -= gpus
+                total[y, -1] -= gpus
         if i == 0:
             start_job(nodes, jobs, seq, options, job, n)
             for c in range(n):  # the next isolating_best_fit sees what runs there now
@@ -121,12 +132,12 @@ def _open(nodes, jobs, seq, options, p, more):
     width, types = nodes.pool[p].stop - begin, jobs.cut.shape[1]
     most = seq.ends[p].due_len + seq.ends[p].late_len + more + 2
     times = np.empty(most, np.float64)
-    profile = np.empty((most, 3, width), np.int64)
+    profile = np.empty((most, options.resources, width), np.int64)
     slots = _profile(nodes, jobs, seq, options, p, times, profile)
     total = np.empty((most, types + 1), np.int64)  # free GPUs of the pool at each time, by type and, last, of all
     for x in range(slots):
         _count(nodes, begin, profile[x, 0], total[x])
-    low = np.empty((3, width), np.int64)
+    low = np.full((3, width), UNBOUND)
     # nodes of each type, counted from the pool's first, and, last, all
     index, count = np.empty((types + 1, width), np.int64), np.zeros(types + 1, np.int64)
     for m in range(width):
@@ -135,7 +146,8 @@ def _open(nodes, jobs, seq, options, p, more):
             count[kind] += 1
     # a copy of what is free, to search on
     spare = Free(seq.free.row.copy(), seq.free.total.copy(), seq.free.count.copy(), seq.free.words.copy())
-    return (times, total, profile, low, spare, index, count), slots
+    known = np.zeros((types + 1, SIZES, LENGTHS), KNOWN)
+    return (times, total, profile, low, spare, index, count, known), slots
 
 
 @inner_allocating
@@ -228,21 +240,25 @@ def _least(nodes, jobs, seq, options, j, begin, plan, slots):
 def _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, most, plan, slots):
     """(Slot, the first slot behind, chunks in ``place``) of the earliest allocation that lasts so long; on one GPU type, or
     with a ``kind`` of −1 as the rule has it. No chunks where it would end well after ``most``."""
-    times, total, profile, low, spare, index, count = plan
-    i = -1
+    times, total, profile, low, spare, index, count, known = plan
+    row = jobs.row[j]
+    length = min(np.int64(np.log2(max(lasts, 1.0))), LENGTHS - 1)
+    same = known[kind, row.gpus % SIZES]
+    i = _not_before(times, slots, same[: length + 1], row, kind, lasts) - 1
     while True:
         i = _enough(times, total[:, kind], slots, i + 1, lasts, jobs.row[j].gpus)
         if i == slots:
             raise RuntimeError("a job in the queue can never fit its pool")
         if times[i] + lasts > most + ROUNDING * abs(most):
+            _keep(same[length], row, lasts, times[i])
             return i, i, ZERO
-        for resource in range(3):
+        for resource in range(options.resources):
             for k in range(count[kind]):
                 m = index[kind, k]
                 low[resource, m] = profile[i, resource, m]
         x = i + 1
         while x < slots and times[x] < times[i] + lasts:
-            for resource in range(3):
+            for resource in range(options.resources):
                 for k in range(count[kind]):
                     m = index[kind, k]
                     low[resource, m] = min(low[resource, m], profile[x, resource, m])
@@ -255,7 +271,27 @@ def _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, most, plan, slot
             change(nodes, spare, begin + m, low[0, m] - have.gpus, low[1, m] - have.cpu, low[2, m] - have.mem)
         n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
         if n > 0:
+            _keep(same[length], row, lasts, times[i])
             return i, x, n
+
+
+@inner_kernel
+def _not_before(times, slots, same, row, kind, lasts):
+    """The first slot that a reservation may begin at, by those sought before for a job that is alike and lasts no longer:
+    reservations only take away, so what did not fit then does not fit now."""
+    begin_s = -np.inf
+    for k in range(same.shape[0]):
+        one = same[k]
+        alike = one.gpus == row.gpus and one.cpu == row.cpu_milli and one.mem == row.mem_mb
+        if alike and (kind >= 0 or one.shape == row.shape) and one.lasts <= lasts:
+            begin_s = max(begin_s, one.begin_s)
+    return np.searchsorted(times[:slots], begin_s)
+
+
+@inner_kernel
+def _keep(one, row, lasts, begin_s):
+    one.shape, one.gpus, one.cpu, one.mem = row.shape, row.gpus, row.cpu_milli, row.mem_mb
+    one.lasts, one.begin_s = lasts, begin_s
 
 
 @inner_kernel
@@ -326,8 +362,8 @@ def _profile(nodes, jobs, seq, options, p, times, profile):
     times[0] = seq.status.now
     for m in range(begin, end):
         profile[0, 0, m - begin] = seq.free.row[m].gpus
-        profile[0, 1, m - begin] = seq.free.row[m].cpu
-        profile[0, 2, m - begin] = seq.free.row[m].mem
+        if options.resources > 1:
+            profile[0, 1, m - begin], profile[0, 2, m - begin] = seq.free.row[m].cpu, seq.free.row[m].mem
     slots = 1
     due = late = ZERO
     while True:
@@ -364,5 +400,6 @@ def _add(nodes, jobs, j, whole, m, gpus, begin, profile, sign):
     if whole:
         gpus, cpu, mem = nodes.row[m].gpus, nodes.row[m].cpu_milli, nodes.row[m].mem_mb
     profile[:, 0, m - begin] += sign * gpus
-    profile[:, 1, m - begin] += sign * cpu
-    profile[:, 2, m - begin] += sign * mem
+    if profile.shape[1] > 1:
+        profile[:, 1, m - begin] += sign * cpu
+        profile[:, 2, m - begin] += sign * mem
