@@ -277,9 +277,7 @@ class _Timed(Controller):
 class _Driver:
     """The controller's service in a thread."""
 
-    def __init__(
-        self, slurm: Emulation, policy: TrainedPolicy, folder: Path, write: Callable[[str], object]
-    ) -> None:
+    def __init__(self, slurm: Emulation, policy: TrainedPolicy, folder: Path, write: Callable[[str], object]) -> None:
         save_policy(folder / "policy.npz", policy)
         partitions = sorted({node.partition for node in slurm.nodes})
         self.config = SlurmConfig.model_validate(
