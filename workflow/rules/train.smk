@@ -19,6 +19,7 @@ rule train:
         ENVIRONMENT
     # small networks gain little from a second thread; cells next to one another use the cores better
     threads: 1
+    priority: 1  # most of the rest waits for agents
     resources:
         mem_mb=more(4000),
         runtime=more(240),
