@@ -15,11 +15,11 @@ rule train:
         RESULTS / "logs/train-{cell}.ipynb",
     benchmark:
         RESULTS / "benchmarks/train/{cell}.tsv"
+    priority: 1  # most of the rest waits for agents
     conda:
         ENVIRONMENT
     # small networks gain little from a second thread; cells next to one another use the cores better
     threads: 1
-    priority: 1  # most of the rest waits for agents
     resources:
         mem_mb=more(4000),
         runtime=more(240),

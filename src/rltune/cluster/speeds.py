@@ -81,12 +81,13 @@ def read_profile(path: Path) -> Profile:
     empty = table[STEPS[1]].isna()
     numbers.loc[empty, STEPS[1]] = numbers.loc[empty, STEPS[0]]
     wrong = numbers.isna().any(axis=1) | (numbers < 0).any(axis=1) | (numbers["gpus"] < 1)
+    wrong |= (numbers[STEPS[0]] > 0) != (numbers[STEPS[1]] > 0)
     if wrong.any():
         row = table[wrong].iloc[0]
         found = ", ".join(f"{name} {row[name]}" for name in ["gpus", *STEPS])
         raise DataError(
             f"{path}: model {row['model']!r} on {row['gpu_type']}: found {found}, expected numbers of 0 or more, gpus of 1 "
-            "or more"
+            "or more, and speeds that are both 0 or neither"
         )
     table[["gpus", *STEPS]] = numbers
     if (twice := table.duplicated(["model", "gpus", "gpu_type"])).any():

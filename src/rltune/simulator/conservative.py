@@ -25,6 +25,7 @@ KNOWN = np.dtype(
 """A reservation that was sought: what of, for how long, and that there is none before ``begin_s``."""
 SIZES, LENGTHS = 16, 32
 """Such searches are kept by GPUs (modulo SIZES) and the duration's power of two; those of other jobs overwrite them."""
+LONGEST_S = 2.0 ** (LENGTHS - 1)
 UNBOUND = np.int64(1 << 50)
 """More CPU thousandths or MB than there are."""
 ROUNDING = 1e-9
@@ -225,9 +226,10 @@ def _least(nodes, jobs, seq, options, j, begin, plan, slots):
                 continue
             lasts, price = estimate * _slowest(jobs, options, j, kind), cut.price * estimate
             i, x, n = _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, first - price, plan, slots)
+            last = kind  # also without chunks: part of an allocation may be in ``place``
             if n == 0:
                 continue
-            last, ends = kind, times[i] + lasts + price
+            ends = times[i] + lasts + price
             if ends < first or (ends == first and kind < best):
                 best, first = kind, ends
                 found, behind, chunks, seconds = i, x, n, lasts
@@ -242,7 +244,7 @@ def _earliest(nodes, jobs, seq, options, j, kind, begin, lasts, most, plan, slot
     with a ``kind`` of −1 as the rule has it. No chunks where it would end well after ``most``."""
     times, total, profile, low, spare, index, count, known = plan
     row = jobs.row[j]
-    length = min(np.int64(np.log2(max(lasts, 1.0))), LENGTHS - 1)
+    length = np.int64(np.log2(min(max(lasts, 1.0), LONGEST_S)))
     same = known[kind, row.gpus % SIZES]
     i = _not_before(times, slots, same[: length + 1], row, kind, lasts) - 1
     while True:

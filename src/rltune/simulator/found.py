@@ -61,9 +61,8 @@ def resume(
     _check(jobs, layout, found)
     everyone = np.array([len(jobs.row)])
     run = Run(jobs, layout, np.array([0]), everyone, scheduler, placer, MAX_VISIBLE if asks else None)
-    state = run.state._replace(
-        options=run.state.options._replace(resources=3)
-    )  # others' use may leave GPUs without CPUs
+    # what others use may leave a node GPUs without CPUs
+    state = run.state._replace(options=run.state.options._replace(resources=3))
     widest = int(np.diff(found.offsets).max(initial=0))
     if widest > state.place.shape[1]:  # jobs found on more nodes than the scheduler would use
         state = state._replace(place=np.zeros((1, widest), CHUNK))

@@ -222,6 +222,11 @@ def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -
     try:
         with requests.get(address, headers=headers, stream=True, timeout=policy.timeout_s) as answer:
             return _receive(answer, address, file, part, have)
+    except (requests.Timeout, urllib3.exceptions.TimeoutError):
+        connect_s, read_s = policy.timeout_s
+        raise Fault(f"no connection within {connect_s:g} s or no byte for {read_s:g} s") from None
+    except urllib3.exceptions.ProtocolError as error:
+        raise Fault(f"the connection ended before the file did: {_reason(error)}") from None
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         final = (requests.exceptions.SSLError, requests.TooManyRedirects, requests.exceptions.InvalidURL)
         raise Fault(_reason(error), final=isinstance(error, final)) from None
