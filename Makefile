@@ -50,14 +50,14 @@ PYTEST = python -m pytest --numprocesses auto
 
 check: $(READY)  ## while you write: lint, types, layers, tests of simulator and policies
 	@ruff check . && ruff format --check . && mypy && lint-imports
-	@RLTUNE_EXAMPLES=25 $(PYTEST) -q tests/simulator tests/policies tests/cluster
+	@$(PYTEST) -q tests/simulator tests/policies tests/cluster
 
 test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS="options of pytest")
 	@$(PYTEST) -m "not daemons" $(ARGS)
 
-test-all: test  ## and the rest: on real Slurm daemons, one after the other, and four times the random cases
+test-all: test  ## and the rest: on real Slurm daemons, one after the other, and ten times the random cases
 	@python -m pytest -m daemons
-	@RLTUNE_EXAMPLES=400 $(PYTEST) tests/simulator
+	@$(PYTEST) --hypothesis-profile=thorough tests/simulator
 
 bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, quality, … (benchmarks/)
 	@test -f "benchmarks/$(BENCH).py" || { echo "make bench BENCH=name, one of:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }

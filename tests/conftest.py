@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import random_cases  # noqa: F401  # the profiles
 from chromium import Chromium
 from xdist.scheduler import LoadScopeScheduling
 

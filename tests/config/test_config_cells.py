@@ -6,7 +6,7 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rltune.config import Cell, RunConfig, parse_estimate
 from rltune.config.cells import AXES, BACKFILLS, POLICIES
@@ -45,7 +45,6 @@ def test_every_axis_tells_cells_apart_by_a_name_fit_for_a_folder_and_a_wildcard(
     assert all(re.fullmatch(r"[\w.+-]+", c.name) for c in cells)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_expansion_is_the_product_of_the_lists(data: st.DataObject) -> None:
     policy = data.draw(st.lists(st.sampled_from(POLICIES), min_size=1, unique=True))

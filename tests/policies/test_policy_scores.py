@@ -72,7 +72,6 @@ def test_known_scores(policy: str, known: Facts, score: float) -> None:
     assert compiled_score(IDS[policy], known) == pytest.approx(score)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
 @given(JOB)
 def test_compiled_equals_plain(known: Facts) -> None:
     for policy, number in IDS.items():

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
+from random_cases import times
 from twin_cases import Case, allocations, cases, run_engine
 from workload_cases import cluster, group, simple
 
@@ -14,9 +15,6 @@ from rltune.cluster.free import CHUNK
 from rltune.simulator.batch import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, resume
 from rltune.simulator.state import State
-
-proof = settings.get_profile("proof")
-fewer = settings(proof, max_examples=max(proof.max_examples // 4, 1))
 
 
 def room_left(case: Case, held: list[dict[int, int]], rows: np.ndarray) -> np.ndarray:
@@ -54,7 +52,7 @@ def laid_down(case: Case, state: State, now_s: float) -> tuple[Case, Found, np.n
     return replace(case, jobs=jobs), found, order
 
 
-@fewer
+@times(0.5)
 @given(
     cases().filter(
         lambda c: (

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
+from random_cases import times
 from twin_cases import BACKFILLS, Case, assert_same, cases, run_engine
 from workload_cases import cluster, group, random_case, simple
 
 from rltune.simulator.batch import SchedulerConfig
-
-proof = settings.get_profile("proof")
-fewer = settings(proof, max_examples=max(proof.max_examples // 4, 1))
 
 
 def whim(now: float, rows: np.ndarray) -> bool:
@@ -19,7 +17,7 @@ def whim(now: float, rows: np.ndarray) -> bool:
     return (int(np.sum(rows)) * 5 + int(now)) % 7 < 4
 
 
-@fewer
+@times(0.5)
 @given(cases().filter(lambda case: case.visible is not None), st.booleans())
 def test_engine_equals_twin_where_queues_are_held_back(case: Case, alone: bool) -> None:
     assert_same(case, whim, alone)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from twin_cases import BACKFILLS, PLACEMENTS, SETTINGS, Case, cases, played, workloads
 from workload_cases import cluster, compiled, group, random_cluster, random_rows, simple, table
 
@@ -16,8 +16,6 @@ from rltune.cluster.layout import Layout, build_layout
 from rltune.config.cells import PLANNED_TYPES
 from rltune.policies import IDS, OWN, POLICIES, Facts, Queue, policy
 from rltune.simulator.batch import SchedulerConfig, simulate
-
-some = settings(settings.get_profile("proof"), max_examples=max(60, settings.get_profile("proof").max_examples // 5))
 
 
 def run(jobs: Jobs, layout: Layout, scheduler: SchedulerConfig) -> np.ndarray:
@@ -32,7 +30,6 @@ def with_estimates(jobs: Jobs, factor: np.ndarray | float) -> Jobs:
     return jobs._replace(row=row)
 
 
-@some
 @given(
     workloads(),
     st.sampled_from(["fifo", "sjf", "saf", "smallest", "f1"]),
@@ -75,7 +72,6 @@ def test_easy_makes_many_reservations_and_breaks_them_where_estimates_are_wrong(
     assert 300 < kept < made
 
 
-@some
 @given(st.integers(1, 8), st.data())
 def test_conservative_gives_no_job_away(gpus: int, data: st.DataObject) -> None:
     """One node, exact estimates, first come, first served: what comes later changes nothing for those before it."""
@@ -90,7 +86,6 @@ def test_conservative_gives_no_job_away(gpus: int, data: st.DataObject) -> None:
         assert run(*simple(config, *rows[:k]), scheduler).tolist() == whole[:k].tolist()
 
 
-@some
 @given(
     st.integers(1, 6),
     st.booleans(),
@@ -130,7 +125,6 @@ def test_neither_the_order_of_the_rows_nor_names_of_jobs_matter(seed: int) -> No
     assert runs[0] == runs[1] == runs[2]
 
 
-@some
 @given(cases(), st.sampled_from(["fifo", "sjf", "saf", "smallest", "wfp3", "unicep"]), st.sampled_from([2.0, 0.25]))
 def test_the_unit_of_time_does_not_matter(case: Case, order: str, factor: float) -> None:
     """A power of two scales every start exactly, under orders without logarithms of time."""
@@ -143,7 +137,6 @@ def test_the_unit_of_time_does_not_matter(case: Case, order: str, factor: float)
     assert run(case.jobs._replace(row=row), case.layout, scaled).tolist() == (starts * factor).tolist()
 
 
-@some
 @given(cases(), st.sampled_from([name for name, built_in in POLICIES.items() if not built_in.fair]))
 def test_an_own_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) -> None:
     """Under every rule, behind a head that is kept as well."""

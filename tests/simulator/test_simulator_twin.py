@@ -6,7 +6,8 @@ from collections import Counter
 from itertools import product
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
+from random_cases import times
 from twin_cases import BACKFILLS, LOCALITIES, PLACEMENTS, Case, assert_same, cases
 from workload_cases import random_case
 
@@ -14,8 +15,6 @@ from rltune.cluster.fit import Jobs
 from rltune.policies import IDS
 from rltune.simulator.batch import SchedulerConfig
 from rltune.simulator.state import latest_s
-
-proof = settings.get_profile("proof")
 
 
 def test_engine_equals_twin() -> None:
@@ -25,7 +24,7 @@ def test_engine_equals_twin() -> None:
     """
     seen: Counter[str] = Counter()
 
-    @proof
+    @times(3)
     @given(cases())
     def compare(case: Case) -> None:
         twin, jobs, scheduler = assert_same(case), case.jobs, case.scheduler

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rltune.errors import SlurmError
 from rltune.slurm.answers import jobs_from_json, nodes_from_json
@@ -54,7 +54,6 @@ def sound(read: Parsed[Any]) -> None:
 
 
 @pytest.mark.parametrize("k", range(len(ANSWERS)))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_value_anywhere(k: int, data: st.DataObject) -> None:
     read, whole = ANSWERS[k]
@@ -74,7 +73,6 @@ def test_any_value_anywhere(k: int, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("read", [jobs_from_json, nodes_from_json])
-@settings(max_examples=120, deadline=None)
 @given(
     text=st.text()
     | VALUES.map(json.dumps)

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from raw_cases import cleaned, rows
 
 from rltune.errors import ConfigError, DataError
@@ -240,7 +240,6 @@ stamps = st.one_of(
 nothing = st.sampled_from([None, "", "None", "Unknown", "9999-12-31 23:59:59", "0001-01-01 00:00:00"])
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     text=st.lists(st.one_of(stamps, stamps, nothing), min_size=1, max_size=8),
     zone=st.sampled_from(["America/Los_Angeles", "Asia/Shanghai", "UTC", "Australia/Lord_Howe"]),

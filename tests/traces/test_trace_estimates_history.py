@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from history_cases import META, generated, poisoned, table
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.estimates import FALL_BACKS, HISTORY, estimates
@@ -22,7 +22,6 @@ users, waits = st.sampled_from(["a", "b", None]), st.sampled_from([0, 3, None])
 job_rows = st.tuples(st.integers(0, 30), st.integers(1, 20), users, st.sampled_from([1, 2]), waits)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(job_rows, min_size=1, max_size=40))
 def test_the_median_is_that_of_a_loop(rows: list[tuple]) -> None:
     rows.sort(key=lambda r: r[0])

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fetch_server import DATA, OTHER, QUICK, SHA, Site, chunked, file, in_turn, refuse, start
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
+from random_cases import times
 
 from rltune.errors import DataError
 from rltune.traces import progress
@@ -98,7 +99,7 @@ def test_a_cut_file_is_continued(known: bool, site: Site, get: Callable, capsys:
     assert "IncompleteRead(9000 bytes read, 11000 more expected)" in out and "continuing after 9 kB" in out
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@times(0.4)
 @given(data=st.data())
 def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site) -> None:
     content = np.random.default_rng(data.draw(st.integers(0, 99))).bytes(data.draw(st.integers(1, 6_000)))

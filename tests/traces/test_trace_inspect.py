@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 from raw_cases import BASES, FILES, PAI_JOBS, trace_config
 
 from rltune.config.trace import TraceConfig
@@ -139,7 +139,6 @@ def test_pai_tables_are_read_together(tmp_path: Path) -> None:
         assert "kept: 1 (1 gpu jobs)" in text and len(use(text, tmp_path).jobs) == 1
 
 
-@settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([CSV, *BASES.values(), "", "[{", "a|b\n", "PAR1", "PK\x03\x04", "\x1f\x8b", "\xff\xfe"]),
     st.integers(0, 400),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import ijson
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 from raw_cases import cleaned, rows as rows_of
 
 from rltune.errors import DataError
@@ -112,7 +112,6 @@ minutes = st.integers(0, 240)
 tries = st.lists(st.tuples(minutes, minutes.filter(bool) | st.none()), max_size=4)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(minutes, tries), min_size=1, max_size=6))
 def test_attempts_are_read_one_after_the_other(
     rows: list[tuple[int, list[tuple[int, int | None]]]], tmp_path: Path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
@@ -90,7 +90,6 @@ def test_ids_out_of_order_at_one_time_are_found() -> None:
     validate(sort_jobs(jobs))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 20)), max_size=8), st.integers(0, 50))
 def test_audit_adds_up(lines: list[tuple[str, int]], kept: int) -> None:
     audit = Audit()

@@ -140,8 +140,9 @@ def load_expectations(path: Path, root: Path) -> Expectations:
     return read_block(path, Expectations, root)
 
 
-def check(config: str, artefacts: Path, expectations: Expectations) -> list[Checked]:
-    """Compare a finished run's artefacts with what is expected of the run of ``config``, number by number.
+def check(config: str, artefacts: Path, expectations: Expectations, without: Sequence[str] = ()) -> list[Checked]:
+    """Compare a finished run's artefacts with what is expected of the run of ``config``, number by number, but for those of
+    the stages ``without``.
 
     Raises ConfigError where the run's configuration is another, DataError where an artefact is missing.
     """
@@ -150,8 +151,9 @@ def check(config: str, artefacts: Path, expectations: Expectations) -> list[Chec
             f"config: found {config}, but the expectations are those of {expectations.config}; "
             "numbers of another configuration cannot be compared with them"
         )
-    frames = {number.artefact: load_artefact(artefacts, number.artefact).frame for number in expectations.numbers()}
-    return [_found(number, frames[number.artefact]) for number in expectations.numbers()]
+    numbers = [number for part in expectations.reproduced if part.stage not in without for number in part.numbers]
+    frames = {number.artefact: load_artefact(artefacts, number.artefact).frame for number in numbers}
+    return [_found(number, frames[number.artefact]) for number in numbers]
 
 
 def _found(number: Number, frame: pd.DataFrame) -> Checked:

@@ -16,8 +16,8 @@ from rltune.report.format import show
 from rltune.report.paper import PaperResults
 
 SIDES = {
-    "Over its base policy": ("improvement", "low", "high"),
-    "Over the strongest heuristic": ("over_strong", "over_strong_low", "over_strong_high"),
+    "Over base policy": ("improvement", "low", "high"),
+    "Over best heuristic": ("over_strong", "over_strong_low", "over_strong_high"),
 }
 
 
