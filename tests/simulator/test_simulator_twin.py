@@ -24,7 +24,7 @@ def test_engine_equals_twin() -> None:
     """
     seen: Counter[str] = Counter()
 
-    @times(3)
+    @times(10)
     @given(cases())
     def compare(case: Case) -> None:
         twin, jobs, scheduler = assert_same(case), case.jobs, case.scheduler

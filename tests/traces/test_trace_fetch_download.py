@@ -258,7 +258,7 @@ def test_a_silent_connection_is_given_up_and_continued(site: Site, get: Callable
     assert "http://127.0.0.1:9/data.zip: Connection refused (3 attempts)" in fails("http://127.0.0.1:9/data.zip")
     site.answers["data.zip"] = in_turn(file(DATA, upto=9_000, stall=True), file(DATA))
     assert get(policy=replace(QUICK, timeout_s=(10, 0.3))) == DATA
-    assert "timed out" in capsys.readouterr().out and site.log[1].range
+    assert "no byte for 0.3 s" in capsys.readouterr().out and site.log[1].range
 
 
 @pytest.fixture
