@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
-from twin_cases import in_order, played, starts, where
-from workload_cases import cluster, group, simple
+from twin_cases import BACKFILLS, LOCALITIES, allocations, in_order, played, run_engine, starts, where
+from workload_cases import cluster, group, random_case, simple
 
-from rltune.cluster.fit import with_speeds
+from rltune.cluster.fit import Jobs, with_speeds
+from rltune.cluster.layout import Layout
 from rltune.cluster.speeds import Slowdowns
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table, sequence_table
+from rltune.simulator.state import State
 
 ONE_NODE, TWO_NODES = cluster([group(1, 4)]), cluster([group(2, 4)])
 
@@ -113,6 +117,47 @@ def test_soonest_end_waits_where_a_split_would_end_later() -> None:
     """The same, but 300 s of work would lose 250 s of the 240 s won."""
     case = simple(TWO_NODES, (0, 60, 3), (0, 300, 1), (0, 300, 2), (10, 300, 4), (11, 150, 2))
     assert starts(case, "fifo", "easy", locality="soonest_end", multi_node_slowdown=1.0 + 250 / 300)[3:] == [300, 11]
+
+
+def work_done(
+    jobs: Jobs, layout: Layout, state: State, multi_node_slowdown: float, interference_slowdown: float
+) -> tuple[np.ndarray, Counter]:
+    """Seconds of work that each job gets done between its start and its end, added up moment by moment; and the
+    number of jobs that were split, in company, or both."""
+    start, end, places = state.start[0], state.end[0], allocations(state, 0)
+    moments = np.unique([start, end])
+    done, count = np.zeros(len(start)), Counter()
+    for j, nodes in enumerate(places):
+        cut = jobs.cut[j, layout.nodes.row["type"][min(nodes)]]
+        split = len(nodes) > cut["full"] + (cut["rem"] > 0)
+        alone, slowed = multi_node_slowdown if split else 1.0, False
+        wide = np.flatnonzero(jobs.gpus > 1) if jobs.gpus[j] > 1 else []
+        beside = [i for i in wide if i != j and nodes.keys() & places[i]]
+        mine = moments[(moments >= start[j]) & (moments <= end[j])]
+        for now, then in zip(mine, mine[1:], strict=False):
+            company = ((start[beside] <= now) & (end[beside] >= then)).any()
+            done[j] += (then - now) / (max(alone, interference_slowdown) if company else alone)
+            slowed |= bool(company)
+        count.update({"split": int(split), "company": int(slowed), "both": int(split and slowed)})
+    return done, count
+
+
+@pytest.mark.parametrize("locality", LOCALITIES)
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_all_work_is_done_when_a_job_ends(backfill: str, locality: str) -> None:
+    """At each moment by the pace of the nodes it has and of the jobs beside it then; none on exclusive nodes."""
+    count: Counter = Counter()
+    for seed, placement in enumerate(["best_fit", "isolating_best_fit", "exclusive", "spread"] * 2):
+        jobs, layout = random_case(seed, n=80, pools=1)
+        rules = {"multi_node_slowdown": 1.3 if seed < 4 else 1.9, "interference_slowdown": 1.6}
+        scheduler = SchedulerConfig("saf", backfill, placement, locality, sticky_head=seed % 3 == 0, **rules)
+        state = run_engine(jobs, layout, [0], [len(jobs.gpus)], scheduler)
+        done, met = work_done(jobs, layout, state, **rules)
+        np.testing.assert_allclose(done, jobs.run_s, rtol=1e-9)
+        assert placement != "exclusive" or met["company"] == 0
+        count += met
+    assert count["company"] > 60, count
+    assert count["split"] == 0 if locality == "strict" else count["split"] > 3 and count["both"] > 0, count
 
 
 def test_a_spread_that_is_faster_stays_so_beside_others_where_sharing_costs_nothing() -> None:

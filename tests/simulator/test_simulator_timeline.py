@@ -114,4 +114,5 @@ def test_tables_that_do_not_go_together_are_refused() -> None:
     refuses("expected one sequence, got 2: 0, 1", pd.concat([job_table, other[0]]), pd.concat([chunk_table, other[1]]))
     refuses("job 11: not submitted, started and ended", job_table.assign(start_s=[0, np.nan]))
     refuses("job 10: not submitted, started and ended", job_table.assign(submit_s=[1, 0]))
+    refuses("job 11 has chunks but is not in the job table", job_table.head(1))
     refuses("node 0 has 2 GPUs, 3 are in use at 4.0 s", job_table.assign(start_s=[0.0, 4.0]))

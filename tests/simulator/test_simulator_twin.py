@@ -6,14 +6,16 @@ from collections import Counter
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from random_cases import times
 from twin_cases import BACKFILLS, LOCALITIES, PLACEMENTS, Case, assert_same, cases
-from workload_cases import random_case
+from workload_cases import cluster, compiled, group, random_case
 
 from rltune.cluster.fit import Jobs
+from rltune.config.cells import PLANNED_TYPES
 from rltune.policies import IDS
-from rltune.simulator.batch import SchedulerConfig
+from rltune.simulator.batch import SchedulerConfig, only_gpus_count
 from rltune.simulator.state import latest_s
 
 
@@ -72,3 +74,33 @@ def test_engine_equals_twin_where_many_queue() -> None:
         twin = assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], scheduler, visible))
         split |= {locality for j, way in twin.allocation.items() if twin.place.is_split(j, way)}
     assert split == {*LOCALITIES} - {"strict"}
+
+
+@pytest.mark.parametrize("types", ["auto", "least", "joint"])
+def test_engine_equals_twin_where_many_queue_under_every_rule(types: str) -> None:
+    """Long queues under each kind of backfilling, placement and head, also where the types are planned."""
+    backfills, heads = (["conservative"], [False]) if types in PLANNED_TYPES else (BACKFILLS, [False, True])
+    for i, (backfill, placement, sticky_head) in enumerate(product(backfills, PLACEMENTS, heads)):
+        jobs, layout = random_case(4 + i // 5, n=40 if types == "joint" else 80, pools=1)
+        scheduler = SchedulerConfig("saf", backfill, placement, "any", sticky_head=sticky_head, types=types)
+        assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], scheduler, None))
+
+
+@pytest.mark.parametrize("cpus", [None, 3.0, 9.0])
+@pytest.mark.parametrize("types", ["auto", "least"])
+def test_engine_equals_twin_where_many_alike_queue(types: str, cpus: float | None) -> None:
+    """Jobs of equal GPUs but other estimates, so that a search serves the next; a free GPU is not enough where CPUs are scarce."""
+    config, rng = cluster([group(2, 8, "V100"), group(2, 4, "P100")]), np.random.default_rng(0)
+    rows = []
+    for i in range(50):
+        gpus, run_s = int(rng.choice([1, 4, 4, 8])), float(rng.integers(20, 2000))
+        row = {"submit_s": 9.0 * (i // 5), "gpus": gpus, "run_s": run_s}
+        row["requested_s"] = run_s * float(rng.choice([0.4, 1, 1, 3]))
+        rows.append(row | ({"cpus": gpus * cpus} if cpus and i % 3 else {}))
+    jobs, layout = compiled(config, rows)
+    assert only_gpus_count(jobs, layout) == (cpus != 9.0)
+    for placement in ("best_fit", "spread"):
+        twin = assert_same(
+            Case(jobs, layout, [0], [50], SchedulerConfig("fifo", "conservative", placement, types=types), None)
+        )
+        assert sum(twin.start[j] > jobs.submit_s[j] for j in twin.rows) > 30

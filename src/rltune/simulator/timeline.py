@@ -57,7 +57,8 @@ def time_average(timeline: pd.DataFrame, column: str, until_s: float) -> float:
 def one_sequence(job_table: pd.DataFrame, chunk_table: pd.DataFrame) -> np.ndarray:
     """[chunks] int64, the row of the job table that each row of the chunk table belongs to.
 
-    Raises ValueError unless both tables are about the same one sequence and every job in it has submission ≤ start ≤ end.
+    Raises ValueError unless both tables are about the same one sequence and its jobs, and every job has
+    submission ≤ start ≤ end.
     Ends are compared with starts to the last bit: ``end_s`` is start + run time as the simulator adds them, since
     submission + (wait + run time) is rounded otherwise and can lie behind the start of the job that follows.
     """
@@ -68,7 +69,10 @@ def one_sequence(job_table: pd.DataFrame, chunk_table: pd.DataFrame) -> np.ndarr
     wrong = ~((submit <= start) & (start <= end) & np.isfinite(end))
     if wrong.any():
         raise ValueError(f"job {job_table['job'].to_numpy()[wrong][0]}: not submitted, started and ended in this order")
-    return pd.Index(job_table["job"]).get_indexer(pd.Index(chunk_table["job"]))
+    row = pd.Index(job_table["job"]).get_indexer(pd.Index(chunk_table["job"]))
+    if (row < 0).any():
+        raise ValueError(f"job {chunk_table['job'].to_numpy()[row < 0][0]} has chunks but is not in the job table")
+    return row
 
 
 def _level(n: int, up: np.ndarray, down: np.ndarray, weight: np.ndarray) -> np.ndarray:
