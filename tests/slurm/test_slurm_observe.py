@@ -85,7 +85,7 @@ def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
     for k, number in enumerate(sorted(n for n in slurm.queue if n >= 10)):
         slurm.change(number, time_limit_s=60.0 * ((k * 7) % 40 + 1))
     scheduler = {"policy": "sjf", "backfill": "easy", "placement": "best_fit", "locality": "strict"}
-    scheduler |= {"split_worth": 1.0, "uses_calibrated": False}
+    scheduler |= {"split_worth": 1.0, "types": "auto", "gpu_price": 0.0, "uses_calibrated": False}
     write_policy(tmp_path / "policy.npz", base_policy_bias=1e6, scheduler=scheduler)
     made = controller(slurm, tmp_path)
     made.cycle()

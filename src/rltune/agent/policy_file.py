@@ -112,8 +112,7 @@ def _wrong_with(policy: TrainedPolicy) -> str:
         return f"base_policy_bias {bias!r}, expected a number from 0"
     if "scheduler" in facts:
         try:
-            chosen = {"types": "auto", "gpu_price": 0.0, **facts["scheduler"]}  # which older files do not have
-            SchedulerConfig(**{name: chosen[name] for name in CHOSEN})
+            SchedulerConfig(**{name: facts["scheduler"][name] for name in CHOSEN})
         except (TypeError, ValueError, KeyError) as error:
             return f"scheduler {facts['scheduler']!r} ({error})"
     expected = shapes_of(policy.features, policy.agent)
