@@ -111,7 +111,7 @@ def test_a_run_whose_cluster_dies_is_repeated_once_and_says_why(
     said: list[str] = []
 
     def fails(cluster: object, jobs: list[Submission], *given: Any) -> Conducted:
-        logs.append(given[3])
+        logs.append(given[2])
         if len(logs) <= len(errors):
             raise errors[len(logs) - 1]
         return conducted(cluster, jobs)
