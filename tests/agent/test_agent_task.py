@@ -17,6 +17,7 @@ from rltune.agent.rollout import RandomRanker, ranker_of
 from rltune.agent.scheduler_choice import (
     CHOSEN,
     POLICIES,
+    RESERVATIONS,
     TRIALS,
     AgentScheduler,
     Trials,
@@ -216,6 +217,14 @@ def test_what_could_be_chance_is_not_taken() -> None:
 
     gain, error = difference(scored(START), scored(START.but(policy="saf")))
     assert 0 < gain < error and choose(START, "scheduler", True, no_price, scored)[0] == START
+
+
+@pytest.mark.parametrize("backfill", list(RESERVATIONS))
+def test_never_fewer_reservations_than_the_cell_has(backfill: str) -> None:
+    order = ["none", "greedy", "easy", "conservative"]
+    _, rows = choose(START.but(backfill=backfill), "scheduler", True, no_price, cheapest())
+    expected = order[order.index(backfill) :] if backfill != "none" else ["none"]
+    assert {row["backfill"] for row in rows} == set(expected)
 
 
 def test_it_is_chosen_on_training_rows_alone_and_the_base_policy_keeps_the_cells_rules() -> None:

@@ -20,6 +20,9 @@ from rltune.config.context import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATE = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
+GROUPS = ("", "cluster", "trace", "config", "slurm")
+COMMANDS = ("init", "simulate", "cluster balance", "trace inspect", "trace list", "trace fetch", "config check")
+COMMANDS += ("config schema", "slurm emulate", "slurm run", "slurm status", "slurm release")
 Cli = Callable[..., Any]
 
 
@@ -30,9 +33,13 @@ def commands(of: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]
         yield from commands(inner, (*before, name))
 
 
-@pytest.mark.parametrize("command", commands(typer.main.get_command(app)), ids=" ".join)
-def test_help(command: tuple[str, ...], cli: Cli) -> None:
-    outcome = cli(*command, "--help")
+def test_these_are_the_commands() -> None:
+    assert {" ".join(words) for words in commands(typer.main.get_command(app))} == {*GROUPS, *COMMANDS}
+
+
+@pytest.mark.parametrize("command", [*GROUPS, *COMMANDS])
+def test_help(command: str, cli: Cli) -> None:
+    outcome = cli(*command.split(), "--help")
     assert outcome.status == 0 and "Usage: " in outcome.out and not outcome.err
 
 

@@ -72,6 +72,14 @@ def test_full_clusters_have_the_published_sizes(name: str, nodes: int, gpus: int
     assert (cluster.nodes, cluster.gpus) == (nodes, gpus)
 
 
+@pytest.mark.parametrize("name", ["philly-192", "venus-160", "pai-140"])
+def test_a_balanced_cluster_is_the_same_but_for_its_arrivals(name: str) -> None:
+    plain, balanced = load_cluster(name, ROOT), load_cluster(f"{name}-balanced", ROOT)
+    assert plain.balance is None and balanced.balance == 0.9
+    other = {"title", "source", "balance"}
+    assert plain.model_dump(exclude=other) == balanced.model_dump(exclude=other)
+
+
 def test_the_default_run_needs_no_download() -> None:
     run = load_run("config/default.yaml", ROOT)
     traces = [load_trace(name, ROOT) for name in run.traces()]

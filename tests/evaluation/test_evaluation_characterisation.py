@@ -110,6 +110,14 @@ def test_a_simulated_wait_is_that_of_simulate_on_a_cluster_that_keeps_up(project
     assert wait_is(project) == "simulated: FIFO + EASY on Small", "large enough now"
 
 
+def test_jobs_the_cluster_cannot_hold_have_no_wait(project: Any) -> None:
+    project.change(project.cluster, "gpu_types: ignore\n", "gpu_types: ignore\nmax_job_gpus: 4\n")
+    opened, tables, fitted = read(project)
+    jobs = tables["tiny"][0]
+    waits, _ = simulated_wait(jobs, fitted["tiny", "small"], opened.clusters["small"])
+    assert (waits.isna() == (jobs["gpus"] > 4)).all() and waits.isna().any()
+
+
 def test_the_largest_cluster_that_gets_all_arrivals_is_simulated(project: Any) -> None:
     folder = project.root / "config" / "clusters"
     (folder / "larger.yaml").write_text(FULL)

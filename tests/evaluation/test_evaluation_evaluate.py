@@ -116,6 +116,15 @@ def test_baselines_of_other_windows_are_refused(results):
         with_baselines(results.windows[results.windows["role"] == "rltune"], other, "strict")
 
 
+def test_baselines_are_run_in_every_locality_asked_for(work):
+    config = run_config(sequence_jobs=[64], baseline_policies=["fifo", "saf"], baseline_backfills=["none", "easy"])
+    both, alone = (
+        evaluate_baselines(work, config, names).drop(columns="seconds") for names in (("strict", "any"), ("strict",))
+    )
+    assert set(both["locality"]) == {"strict", "any"} and len(both) == 2 * len(alone)
+    pd.testing.assert_frame_equal(of(both, locality="strict"), alone)
+
+
 def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
     """The simulator was given them, and all rows say by which they were made, but for the maximum waits."""
     seen = []

@@ -116,6 +116,22 @@ def test_partitions_rank_pools_in_one_queue(priorities: list[float], expected: l
     assert simulate(jobs, layout, [0], [4], scheduler, check=True).start[0].tolist() == expected
 
 
+def test_age_overtakes_a_fair_share_in_days() -> None:
+    """u has used all: 2^−2 to v's 1. A job of u that is older by six days (6/7 > 3/4) goes first, by five (5/7) not."""
+    day = 86400.0
+
+    def order(days: float) -> list[float]:
+        rows = [
+            {"gpus": 4, "user": "u", "run_s": 6.5 * day, "requested_s": 60.0},
+            {"gpus": 4, "user": "u", "run_s": 60.0, "submit_s": 0.2 * day},
+            {"gpus": 4, "user": "v", "run_s": 60.0, "submit_s": (0.2 + days) * day},
+        ]
+        return [start - 6.5 * day for start in starts(rows)[1:]]
+
+    assert order(6.0) == [0, 60]
+    assert order(5.0) == [60, 0]
+
+
 def test_accounts_that_come_later_change_nothing_before() -> None:
     """A share is one over the accounts that have come so far: held-out jobs cannot reach back."""
     rng = np.random.default_rng(0)

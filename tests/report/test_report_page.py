@@ -139,6 +139,16 @@ def test_dark_mode_reaches_the_pictures(made: Made) -> None:
     assert "var(--figure-ink)" in drawings and "#22282f" not in drawings and "#ffffff" not in drawings
 
 
+def test_where_zero_is_covered_no_difference_is_said_to_be_shown(made: Made) -> None:
+    rows = made.there["fig12-numbers"].frame
+    rows = rows[rows["sequence_jobs"] == 256]
+    for shown, words in (("open", "no difference shown"), ("better", "better"), ("worse", "worse")):
+        counted = sum((rows[column] == shown).sum() for column in ("shows", "shows_random", "shows_strong"))
+        badge = rf'class="mark {shown}">[^/]+</data>[^/]+</span> <span class="badge {shown}">{words}<'
+        assert len(re.findall(badge, made.html)) == counted
+    assert (rows["shows"] == "open").any() and (rows["shows"] == "better").any()
+
+
 def test_the_answers_are_first_and_count_every_study(page: Page, made: Made) -> None:
     answers = next(x for _, a, x in page.all("dl") if a.get("class") == "answers")
     answers = " ".join(answers.split())

@@ -82,6 +82,8 @@ def test_nodes(folder: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("gpu:p100", {"p100": 1}),
+        ("gpu:1K", {"": 1024}),
         ("gpu:(null):3(IDX:0,2-3)", {"": 3}),
         ("gres/gpu=4,gres/gpu:a=1", {"a": 1, "": 3}),
         ("gpu:p100:0(IDX:N/A)", {}),

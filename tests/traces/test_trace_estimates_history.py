@@ -12,7 +12,14 @@ from rltune.errors import DataError
 from rltune.traces.estimates import FALL_BACKS, HISTORY, estimates
 from rltune.traces.estimates.history import GROUPS, LAST, START_S, all_known, end_s, rolling_median
 from rltune.traces.estimates.kinds import history_lightgbm
-from rltune.traces.estimates.kinds.history_lightgbm import MODEL, NO_MODEL
+from rltune.traces.estimates.kinds.history_lightgbm import (
+    EVERY_JOBS,
+    FIRST_JOBS,
+    GROWTH,
+    MODEL,
+    NO_MODEL,
+    training_points,
+)
 from rltune.traces.estimates.kinds.requested import FALL_BACK as NOT_REQUESTED
 
 MODELS = [name for name in HISTORY if name != "requested"]
@@ -56,9 +63,10 @@ def test_the_future_has_no_say_in_a_model(when: float, factor: float, monkeypatc
     jobs = generated(1500).assign(run_s=lambda j: 20 * j["run_s"])  # hundreds still run at any time
     now_s = when * jobs["submit_s"].iloc[-1]
     until = (jobs["submit_s"] <= now_s).to_numpy()
-    plain, other = (estimates(j, META, "history-lightgbm", 0, 0)[until] for j in (jobs, poisoned(jobs, now_s, factor)))
-    assert (plain["source"] == MODEL).any()
-    pd.testing.assert_frame_equal(plain, other)
+    plain, other = (estimates(j, META, "history-lightgbm", 0, 0) for j in (jobs, poisoned(jobs, now_s, factor)))
+    assert (plain["source"][until] == MODEL).any()
+    pd.testing.assert_frame_equal(plain[until], other[until])
+    assert not plain[~until].equals(other[~until]), "the poison is felt later"
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -78,6 +86,16 @@ def test_the_model_learns_and_repeats_itself() -> None:
     error = np.abs(np.log(first["estimate_s"] / jobs["run_s"]))[by_model]
     blind = np.abs(np.log(jobs["run_s"].median() / jobs["run_s"]))[by_model]
     assert error.median() < 0.6 * blind.median(), "users differ in their run times, which can be learned"
+
+
+def test_when_models_are_trained() -> None:
+    submit = np.arange(60_000, dtype=np.float64)
+    begins, stops = zip(*training_points(submit, submit + 0.5), strict=True)
+    assert begins[:2] == (FIRST_JOBS, FIRST_JOBS + EVERY_JOBS) and stops == (*begins[1:], 60_000)
+    steps = np.diff(begins)
+    assert (steps >= EVERY_JOBS).all() and steps[-1] == int(begins[-2] * GROWTH)
+    assert training_points(submit[: FIRST_JOBS - 1], submit[: FIRST_JOBS - 1] + 0.5) == []
+    assert training_points(submit[:5000], submit[:5000] + 1e9) == [], "none has ended"
 
 
 def test_requested_is_the_users_own_and_the_rest_is_counted() -> None:
