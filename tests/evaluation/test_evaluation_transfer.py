@@ -18,7 +18,15 @@ from rltune.config.context import Run
 from rltune.errors import ConfigError
 from rltune.evaluation.compare import where
 from rltune.evaluation.contenders import contender_of, windows_of
-from rltune.evaluation.studies.transfer import KEPT, SIGMAS, across_bases, across_traces, shortest_windows, under_noise
+from rltune.evaluation.studies.transfer import (
+    KEPT,
+    SIGMAS,
+    across_bases,
+    across_traces,
+    shortest_windows,
+    under_noise,
+    with_spread,
+)
 from rltune.simulator.config import SchedulerConfig
 from rltune.traces.split import split_points
 
@@ -133,7 +141,9 @@ def test_only_the_estimates_change_from_one_spread_to_the_next(
     agents[cells[1]] = replace(
         SMALLEST, facts=SMALLEST.facts | {"scheduler": AgentScheduler(SchedulerConfig("fifo"), True).facts()}
     )
-    found = under_noise(run.config, cells, workloads, agents)
+    seed = run.config.evaluation.seed
+    calibrated = {key: with_spread(work, 1.0, seed, True) if "1" in key[2] else work for key, work in workloads.items()}
+    found = under_noise(run.config, cells, calibrated, agents)
     assert list(found["sigma"].unique()) == list(SIGMAS)
     assert not found["cell"].str.contains("history").any()
     fifo = waits(found, policy="fifo", backfill="none", cell="", sigma=0.0)
