@@ -55,7 +55,9 @@ check: $(READY)  ## while you write: lint, types, layers, tests of simulator and
 test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS="options of pytest")
 	@$(PYTEST) -m "not daemons" $(ARGS)
 
-test-all: test  ## and the rest: on real Slurm daemons, one after the other, and ten times the random cases
+test-all: $(READY)  ## all tests: on real Slurm daemons and in a browser too (root: installs them), ten times the random cases
+	@python tests/install_packages.py
+	@$(PYTEST) -m "not daemons" $(ARGS)
 	@python -m pytest -m daemons
 	@$(PYTEST) --hypothesis-profile=thorough tests/simulator
 
