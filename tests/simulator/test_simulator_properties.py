@@ -48,8 +48,10 @@ def test_easy_keeps_its_word(case: tuple[Jobs, Layout], order: str, scheduler: S
     scheduler = replace(scheduler, policy=order, backfill="easy", interference_slowdown=1.0, max_wait_h={}, types=types)
     twin = played((jobs, layout), **vars(scheduler))
 
+    last = max(twin.end.values())
+
     def key(j: int) -> tuple:
-        return (not twin.sla[j], twin.score_now(j, 0.0), twin.submit[j], j)
+        return (not twin.sla[j], twin.score_now(j, last), twin.submit[j], j)
 
     for now, head, reserved in twin.reservations:
         start = twin.start[head]

@@ -1,4 +1,4 @@
-"""Reservations of conservative backfilling, where a job may be split and GPU types differ in speed."""
+"""Reservations of backfilling, where a job may be split and GPU types differ in speed."""
 
 from __future__ import annotations
 
@@ -30,3 +30,15 @@ def at_two_speeds() -> tuple[Jobs, Layout]:
 
 def test_a_reservation_is_where_it_was_sought_though_another_type_was_tried_since() -> None:
     assert starts(at_two_speeds(), "fifo", "conservative", "best_fit", "plus_one", types="least")[-1] == 3.0
+
+
+def test_easy_starts_a_job_that_is_told_to_be_quick_enough() -> None:
+    """Its estimate, 100 s, is too long to end before the head starts; half of it is not."""
+    jobs, layout = compiled(
+        cluster([group(1, 2)]),
+        [{"run_s": 100.0, "gpus": 1}, {"submit_s": 1.0, "run_s": 50.0, "gpus": 2}, {"submit_s": 2.0, "run_s": 100.0}],
+    )
+    cut = jobs.cut.copy()
+    cut["slow"][2] = 0.5
+    assert starts((jobs, layout), "fifo", "easy") == [0.0, 100.0, 150.0]
+    assert starts((jobs._replace(cut=cut), layout), "fifo", "easy") == [0.0, 100.0, 2.0]

@@ -69,9 +69,8 @@ class Observation:
     @property
     def places(self) -> tuple[np.ndarray, np.ndarray]:
         """The sequence of each row, and its place in the queue, both [R]: where its answer goes in ``State.score``."""
-        return np.repeat(self.asking, self.length), np.arange(len(self.jobs)) - np.repeat(
-            self.offsets[:-1], self.length
-        )
+        sequence, before = (np.repeat(each, self.length) for each in (self.asking, self.offsets[:-1]))
+        return sequence, np.arange(len(self.jobs)) - before
 
 
 @dataclass

@@ -41,7 +41,7 @@ def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals, longer: bool =
     jobs = jobs if "seed" in jobs else jobs.assign(seed=0)
     windows, rows = np.sort(jobs["window"].unique()), []
     for group, mine in jobs.groupby("group", sort=False):
-        per = mine.groupby(["scheduler", "seed", "window"], sort=False)[["wait_s", "bsld"]].sum()
+        per = mine.groupby(["scheduler", "seed", "window"], sort=False)[["wait_s", "bsld"]].sum().sort_index()
         number = mine[mine["scheduler"] == base].groupby("window").size().reindex(windows, fill_value=0).to_numpy(float)
 
         def sums(scheduler: str, column: str, per: pd.DataFrame = per) -> np.ndarray:

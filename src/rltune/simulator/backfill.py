@@ -6,7 +6,7 @@ import numpy as np
 
 from rltune.cluster.free import change, take
 from rltune.cluster.search import EXCLUSIVE, WORTH_IT, find
-from rltune.kernels import MINUS_ONE, ONE, ZERO, inner_kernel
+from rltune.kernels import MINUS_ONE, ONE, ZERO, inlined, inner_kernel
 from rltune.simulator.config import EASY
 from rltune.simulator.contention import slowdown_on
 from rltune.simulator.queue import drop_started
@@ -95,6 +95,18 @@ def free_in_pool(nodes, free, p):
     return total
 
 
+@inlined
+def _quickest(jobs, options, j):
+    """The least that a job's slowdown can be: below 1 where a split is faster, or speeds are told wrong."""
+    least = np.inf
+    for kind in range(jobs.cut.shape[1]):
+        cut = jobs.cut[j, kind]
+        if cut.full >= 0:
+            split = cut.spread * options.multi_node_slowdown if options.splits else 1.0
+            least = min(least, cut.slow * min(1.0, split))
+    return least
+
+
 @inner_kernel
 def backfill(nodes, jobs, seq, options):
     """Start others of the queue behind the chosen job, its head, in the order of the queue, or of ``order``.
@@ -123,10 +135,10 @@ def backfill(nodes, jobs, seq, options):
         if job == head or seq.failed[0, row.shape] == this:
             continue
         mine = row.pool == pool
-        alongside = mine and now + row.estimate_s > reserved
+        j = seq.status.first + job
+        alongside = mine and now + row.estimate_s * _quickest(jobs, options, j) > reserved
         if alongside and seq.failed[1, row.shape] == this:
             continue
-        j = seq.status.first + job
         if not alongside:
             if held:
                 _let_go(nodes, seq, shadow)

@@ -237,12 +237,10 @@ def _fit(nodes, jobs, seq, options, job):
     status.split = n == 0
     if n > 0:
         return n
+    if options.locality < WORTH_IT and options.extra == 0:
+        return ZERO
     if options.locality < WORTH_IT:
-        return (
-            0
-            if options.extra == 0
-            else split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, options.extra, seq.place)
-        )
+        return split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, options.extra, seq.place)
     reserve(nodes, jobs, seq, options, job, ZERO)
     status.may_wait = options.asks_place != NEVER and _in_equal_chunks(jobs, j)
     n = split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, AS_MANY, seq.place)

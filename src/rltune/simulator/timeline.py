@@ -46,12 +46,10 @@ def time_average(timeline: pd.DataFrame, column: str, until_s: float) -> float:
     NaN for a span of no length.
     """
     time = timeline["time_s"].to_numpy()
+    if until_s <= time[0]:
+        return np.nan
     held = np.diff(np.minimum(np.append(time, max(until_s, time[-1])), until_s))
-    return (
-        float(timeline[column].to_numpy(np.float64) @ held) / (until_s - float(time[0]))
-        if until_s > time[0]
-        else np.nan
-    )
+    return float(timeline[column].to_numpy(np.float64) @ held) / (until_s - float(time[0]))
 
 
 def one_sequence(job_table: pd.DataFrame, chunk_table: pd.DataFrame) -> np.ndarray:

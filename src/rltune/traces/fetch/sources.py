@@ -51,7 +51,8 @@ class Manifest:
 
     def write(self) -> None:
         """Write ``manifest.json``."""
-        write_json(self.folder / MANIFEST, {key: asdict(self)[key] for key in ("made", "files")})
+        files = {name: asdict(file) for name, file in self.files.items()}
+        write_json(self.folder / MANIFEST, {"made": self.made, "files": files})
 
     def unchanged(self, name: str) -> bool:
         """Whether a file has the size and time it had when it was recorded."""
