@@ -22,6 +22,7 @@ from itertools import product
 from parts.heldout import COLUMNS, SHIPPED, TRACES, VARIANTS, Task, add_options, play, show
 
 from rltune.files import write_json
+from rltune.report import style
 
 
 def main() -> None:
@@ -56,6 +57,9 @@ def main() -> None:
     parser.add_argument(
         "--write", metavar="FILE", help="write the JSON object to a file too: the documents read theirs"
     )
+    parser.add_argument(
+        "--draw", metavar="FILE", help="draw the mean waits in the longest windows: the README's picture"
+    )
     add_options(parser)
     args = parser.parse_args()
     if args.balanced and args.origins != [0.9]:
@@ -79,15 +83,43 @@ def main() -> None:
             for learner in args.learners
         ]
         ruled, agents, logs = play(tasks, args.processes)
-    figures: dict = {}
+    figures: dict = {trace: {} for trace in args.traces}
     metrics = [args.metric, *(m for m in COLUMNS if m != args.metric)]
     for trace, length in product(args.traces, args.lengths):
         mine = (frame[(frame["trace"] == trace) & (frame["length"] == length)] for frame in (ruled, agents))
-        figures |= show(trace, *mine, metrics)
+        figures[trace][length] = show(trace, *mine, metrics)
     figures |= {"agents": logs, "seconds": round(time.perf_counter() - began)}
     if args.write:
         write_json(args.write, figures)
+    if args.draw:
+        draw(figures, args.traces, args.lengths[-1], args.draw)
     print(json.dumps(figures))
+
+
+def draw(figures: dict, traces: list[str], length: int, file: str) -> None:
+    """Mean waits of RLTune and of some rules, a panel a trace."""
+    with style.styled():
+        picture, axes = style.panels([trace.capitalize() for trace in traces], len(traces), 1.5, 0.3)
+        for axis, trace in zip(axes, traces):
+            found = figures[trace][length]
+            mean = found["wait"]["mean"]
+            bars = {
+                "FIFO, no backfilling": mean["fifo+none"],
+                "SAF + EASY": mean["saf+easy"],
+                "best rule, in hindsight": mean[found["wait"]["any"]],
+                "RLTune": mean["RLTune"],
+                "lower bound of any schedule": found["bound_s"],
+            }
+            colours = [style.ORANGE if name == "RLTune" else style.BLUE for name in bars]
+            drawn = axis.barh(list(bars), list(bars.values()), color=colours)
+            axis.bar_label(drawn, [f"{value:,.0f} s" for value in bars.values()], padding=3, fontsize=8)
+            axis.set(xlim=(0, 1.3 * max(bars.values())), xticks=[])
+            axis.invert_yaxis()
+            axis.grid(visible=False)
+            if axis is not axes[0]:
+                axis.set_yticks([])
+        picture.suptitle(f"Mean wait in held-out windows of {length:,} jobs, estimated run times", fontsize=9.5)
+        picture.savefig(file, dpi=200)
 
 
 if __name__ == "__main__":

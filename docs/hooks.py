@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import griffe
@@ -117,50 +119,125 @@ AGAINST = {
     "linear": "the tuned linear score",
     "scheduler": "its scheduler without its network",
 }
-"""Ends of keys in the output of benchmarks/quality.py → what RLTune is compared with."""
+"""Keys in the output of benchmarks/quality.py → what RLTune is compared with."""
+METRICS = {"wait": "wait, s", "jct": "completion time, s", "bsld": "bounded slowdown"}
+LEARNERS = {"schedinspector": "SchedInspector", "rlscheduler": "RLScheduler", "naive": "naive", "pro": "pro"}
 
 
-def waits(length: int) -> str:
-    """Mean waits in windows of that many jobs, from the output of benchmarks/quality.py."""
-    found = json.loads((ROOT / "docs" / "assets" / "results" / "quality.json").read_text(encoding="utf-8"))
-    traces = list(dict.fromkeys(log["trace"] for log in found["agents"]))
-    chosen = {log["trace"]: log["scheduler"] for log in found["agents"] if log["agent"] == "RLTune"}
+def measured(file: str) -> dict[str, Any]:
+    """What benchmarks/quality.py has written for the documents: ``--write docs/assets/results/<file>.json``."""
+    found: dict[str, Any] = json.loads((ROOT / "docs" / "assets" / "results" / f"{file}.json").read_text("utf-8"))
+    return found
 
-    def row(title: str, text: Callable[[str, str], str]) -> tuple[str, ...]:
-        return title, *(text(trace, f"{trace}_" + ("" if length == 256 else f"{length}_")) for trace in traces)
 
-    def mean(prefix: str, scheduler: str, named: bool = False) -> str:
-        rule = f" ({scheduler_title(*scheduler.split('+'))})" if named else ""
-        return f"{found[f'{prefix}wait'][scheduler]:,.0f}{rule}"
+def percent(found: list[float | None] | None) -> str:
+    """A difference and its interval; bold where all of it is on one side of zero."""
+    if found is None or found[0] is None:
+        return "–"
+    middle, *ends = (None if f is None else round(100 * f, 1) + 0.0 for f in found)  # no negative zero
+    interval = "" if None in ends else " [{:+.1f}, {:+.1f}]".format(*ends)
+    text = f"{middle:+.1f}{interval}".replace("-", "−")
+    return f"**{text}**" if interval and (max(ends) < 0 or min(ends) > 0) else text
 
-    def change(key: str) -> str:
-        if key not in found:
-            return "–"
-        ends = (found[f"{key}_lo"], found[f"{key}_hi"])
-        interval = " [{:+.1f}, {:+.1f}]".format(*(100 * end for end in ends)) if None not in ends else ""
-        text = f"{100 * found[key]:+.1f}{interval}".replace("-", "−")
-        return f"**{text}**" if interval and max(ends) < 0 else text
+
+def rule_title(rule: str) -> str:
+    """`SAF + EASY, any` of `saf+easy any`."""
+    scheduler, *where = rule.split(" ")
+    plain = ["no backfilling"] if scheduler.endswith("+none") else []
+    return ", ".join([scheduler_title(*scheduler.split("+")), *plain, *where])
+
+
+def quality(file: str, length: int, metric: str = "wait", also: str = "") -> str:
+    """RLTune on windows of that many jobs, a column a trace, compared by ``metric``, and by ``also``."""
+    found = measured(file)
+    logs = [log for log in found["agents"] if log["agent"] == "RLTune"]
+    traces = list(dict.fromkeys(log["trace"] for log in logs))
+    part = {trace: found[trace][str(length)] for trace in traces}
+    shown = "{:,.2f}" if metric == "bsld" else "{:,.0f}"
+
+    def row(title: str, text: Callable[[str], str]) -> tuple[str, ...]:
+        return title, *map(text, traces)
+
+    def mean(trace: str, rule: str) -> str:
+        return shown.format(part[trace][metric]["mean"][rule])
+
+    def named(trace: str, key: str) -> str:
+        rule = part[trace][metric][key]
+        return f"{mean(trace, rule)} ({rule_title(rule)})"
 
     def own(trace: str) -> str:
-        facts = chosen[trace]
-        calibrated = ", calibrated estimates" if facts["uses_calibrated"] else ""
-        return scheduler_title(facts["policy"], facts["backfill"]) + calibrated
+        """The schedulers that the agents on a trace chose, one for each training."""
+        texts = []
+        for chosen in (log["scheduler"] for log in logs if log["trace"] == trace):
+            places = [
+                chosen[key]
+                for key, usual in (("placement", "best_fit"), ("locality", "strict"))
+                if chosen[key] != usual
+            ]
+            estimates = ["calibrated estimates"] if chosen["uses_calibrated"] else []
+            texts.append(", ".join([scheduler_title(chosen["policy"], chosen["backfill"]), *places, *estimates]))
+        return "; ".join(dict.fromkeys(texts))
 
+    def against(key: str, by: str) -> tuple[str, ...]:
+        title = AGAINST[key] + (where if key == "saf_easy" else "")
+        return row(f"against {title}, %", lambda trace: percent(part[trace][by]["against"]["RLTune"].get(key)))
+
+    compared = [key for key in AGAINST if any(key in part[trace][metric]["against"]["RLTune"] for trace in traces)]
+    plain = next(rule for rule in part[traces[0]][metric]["mean"] if rule.startswith("fifo+none"))
+    where = plain.removeprefix("fifo+none").replace(" ", ", ")  # a locality, where there are several
     rows = [
-        row("windows", lambda trace, prefix: str(found[f"{prefix}windows"])),
-        row("FIFO without backfilling, mean wait, s", lambda trace, prefix: mean(prefix, "fifo+none")),
-        row("strong baseline, s", lambda trace, prefix: mean(prefix, found[f"{prefix}wait_strong"], named=True)),
-        row("best of all rules tried, s", lambda trace, prefix: mean(prefix, found[f"{prefix}wait_any"], named=True)),
-        row("**RLTune, s**", lambda trace, prefix: f"**{mean(prefix, 'RLTune')}**"),
-        row("its scheduler", lambda trace, prefix: own(trace)),
-        row("lower bound, s", lambda trace, prefix: f"{found[f'{prefix}bound_s']:,}"),
+        row("windows", lambda trace: str(part[trace]["windows"])),
+        row(f"FIFO without backfilling{where}, mean {METRICS[metric]}", lambda trace: mean(trace, plain)),
+        row("strong baseline", lambda trace: named(trace, "strong")),
+        row("best of all rules tried", lambda trace: named(trace, "any")),
+        row("**RLTune**", lambda trace: f"**{mean(trace, 'RLTune')}**"),
+        row("its scheduler", own),
+        *([row("lower bound", lambda trace: f"{part[trace]['bound_s']:,}")] if metric == "wait" else []),
+        *(against(key, metric) for key in compared),
         *(
-            row(f"against {name}, %", lambda trace, prefix, key=key: change(f"{prefix}vs_{key}"))
-            for key, name in AGAINST.items()
+            [
+                (f"mean {METRICS[also]} (the best rules by it):", *("" for _ in traces)),
+                against("strong", also),
+                against("any", also),
+            ]
+            if also
+            else []
         ),
-        row("completion time, against its strong baseline, %", lambda trace, prefix: change(f"{prefix}jct_vs_strong")),
     ]
     return table(" | ".join([f"windows of {length:,}", *(trace.capitalize() for trace in traces)]), rows)
+
+
+def other_learners() -> str:
+    """Mean waits of other learners against SAF + EASY, on windows of 256."""
+    found = measured("learners")
+    traces = list(dict.fromkeys(log["trace"] for log in found["agents"]))
+    part = {trace: found[trace]["256"]["wait"]["against"] for trace in traces}
+    rows = [
+        (title, *(percent(part[trace][name]["saf_easy"]) for trace in traces))
+        for name, title in LEARNERS.items()
+        if name in part[traces[0]]
+    ]
+    return table(" | ".join(["against SAF + EASY, %", *(trace.capitalize() for trace in traces)]), rows)
+
+
+def constants() -> str:
+    """Trainings that differ in one constant, from constants.csv."""
+    with (ROOT / "docs" / "assets" / "results" / "constants.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+
+    def mean(column: str) -> str:
+        return f"{fmean(float(row[column]) for row in rows if row[column]):+.1f}".replace("-", "−")
+
+    return table(
+        f"mean of {len(rows)} trainings, against SAF + EASY, % | Philly | Venus",
+        [
+            (title, *(mean(f"{trace}_{column}") for trace in ("philly", "venus")))
+            for title, column in (
+                ("windows that chose the weights", "validation_percent"),
+                ("later windows", "percent"),
+            )
+        ],
+    )
 
 
 GENERATED = {
@@ -169,8 +246,15 @@ GENERATED = {
     "feature sets": feature_sets,
     "policies": policies,
     "expected numbers": reproduction,
-    "waits in long windows": lambda: waits(1024),
-    "waits in short windows": lambda: waits(256),
+    "waits in long windows": lambda: quality("quality", 1024, also="jct"),
+    "waits in short windows": lambda: quality("quality", 256, also="jct"),
+    "long waits by origin": lambda: quality("origins", 1024, also="jct"),
+    "short waits by origin": lambda: quality("origins", 256),
+    "slowdowns in long windows": lambda: quality("slowdown", 1024, "bsld"),
+    "slowdowns in short windows": lambda: quality("slowdown", 256, "bsld"),
+    "waits with contention": lambda: quality("contention", 256, also="jct"),
+    "other learners": other_learners,
+    "constants": constants,
 }
 """Tables that replace `<!-- generated: NAME -->` in a page."""
 

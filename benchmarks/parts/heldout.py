@@ -3,7 +3,8 @@
 An agent is trained on the rows up to an origin and evaluated on disjoint windows from the tenth behind it. Base policies run
 under every backfill rule with best_fit; the strong baseline is the best of all policies × {none, greedy, easy} (and
 localities) on the very windows it is compared on, and next to it the one that was best on the validation windows,
-which one could have known. Everybody is given the same estimates, lognormal(1). Intervals: 95 %,
+which one could have known. Everybody is given the same estimates, lognormal(1),
+but for agents that the preset `paper` trains with true run times. Intervals: 95 %,
 moving blocks, paired by window, over seeds too where there are several.
 """
 
@@ -78,6 +79,8 @@ COLUMNS = {"wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
 RESAMPLES, CONFIDENCE = 10_000, 0.95
 PICKED = "picked for "
 """Begins the name of the base policy that is best on validation windows; the metric follows."""
+ALONE = "its scheduler alone"
+"""RLTune without its network."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +218,7 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     for length in task.lengths:
         frames.append(run(load, length, scheduler, calibrated, policy).assign(scheduler=task.name))
         if task.name == "RLTune":
-            frames.append(run(load, length, scheduler, calibrated).assign(scheduler="its scheduler alone"))
+            frames.append(run(load, length, scheduler, calibrated).assign(scheduler=ALONE))
             easy = replace(scheduler, backfill="easy")  # nodes reserved for the first job alone
             frames.append(run(load, length, easy, calibrated, policy).assign(scheduler="RLTune, EASY only"))
     some = {k: facts.get(k) for k in ("scheduler", "best_epoch", "learned", "validation_metric", "validation_start")}
@@ -239,7 +242,7 @@ def prepare(task: Task) -> None:
 def kept_at(kind: str, task: Task) -> Path | None:
     """Where the result of a piece of work is kept; None: nowhere."""
     of = asdict(task if kind == "agent" else replace(task, seed=0, learner="", metric="", changes=(), label=""))
-    text = json.dumps([kind, of | {"folder": "", "keep": ""}, sources_digest("traces", *COMPILED)])
+    text = json.dumps([kind, of | {"folder": "", "keep": ""}, sources_digest("traces", "config", *COMPILED)])
     return Path(task.keep) / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet" if task.keep else None
 
 
@@ -307,28 +310,20 @@ def against(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> tuple[floa
     return -found.gain, -found.high, -found.low
 
 
-def named(name: str, found: tuple[float, float, float]) -> dict[str, float | None]:
-    """A difference and its interval as figures; None where there is no interval."""
-    return {f"{name}{end}": round(f, 4) if f == f else None for end, f in zip(("", "_lo", "_hi"), found, strict=True)}
-
-
 def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[str]) -> dict[str, Any]:
-    """Print a trace's tables, one length of windows; its figures."""
-    length = int(ruled["length"].iloc[0])
-    prefix = "" if length == 256 else f"{length}_"
-    figures: dict[str, Any] = {
-        f"{trace}_{prefix}windows": ruled.groupby(["origin", "first_job"]).ngroups,
-        f"{trace}_{prefix}bound_s": round(ruled["bound_s"].mean()),
-    }
+    """Print a trace's tables, one length of windows; their figures."""
+    length, windows = int(ruled["length"].iloc[0]), ruled.groupby(["origin", "first_job"]).ngroups
+    figures: dict[str, Any] = {"windows": windows, "bound_s": round(ruled["bound_s"].mean())}
+    rules = ruled[~ruled["scheduler"].str.startswith(PICKED)]
     for metric in metrics:
-        column, middle = COLUMNS[metric], "" if metric == metrics[0] else f"{metric}_"
-        means = ruled[~ruled["scheduler"].str.startswith(PICKED)].groupby("scheduler", sort=False)[column].mean()
+        column = COLUMNS[metric]
+        means = rules.groupby("scheduler", sort=False)[column].mean()
         known = means[[is_candidate(s) for s in means.index]]
         print(
-            f"\n{trace}, mean {metric}, {figures[f'{trace}_{prefix}windows']} windows of {length}"
+            f"\n{trace}, mean {metric}, {windows} windows of {length}"
             + (f"; no schedule waits less than {ruled['bound_s'].mean():.0f} s" if metric == "wait" else "")
         )
-        if known.index[0].count(" "):
+        if several := known.index[0].count(" ") > 0:
             for scheduler, value in means.sort_values().head(8).items():
                 print(f"  {scheduler:>30}  {value:9.5g}")
         else:
@@ -336,42 +331,37 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
             for policy in POLICIES:
                 print(f"  {policy:>14}  " + " / ".join(f"{means[f'{policy}+{b}']:9.4g}" for b in (*BACKFILLS, *MORE)))
         strong, best = str(known.idxmin()), str(means.idxmin())
-        figures |= {f"{trace}_{prefix}{metric}_strong": strong, f"{trace}_{prefix}{metric}_any": best}
-        print(f"  strong baseline: {strong} {known[strong]:.5g}; best of all rules: {best} {means[best]:.5g}")
         picked = ruled[ruled["scheduler"] == PICKED + metric]
-        figures[f"{trace}_{prefix}{metric}_picked"] = ", ".join(picked["rule"].unique())
-        print(f"  best on validation windows: {', '.join(picked['rule'].unique())} {picked[column].mean():.5g}")
-        plain = " strict" if known.index[0].count(" ") else ""
+        rule = ", ".join(picked["rule"].unique())
+        print(f"  strong baseline: {strong} {known[strong]:.5g}; best of all rules: {best} {means[best]:.5g}")
+        print(f"  best on validation windows: {rule} {picked[column].mean():.5g}")
+        plain = " strict" if several else ""
         rivals = {
-            "strong": strong,
-            "picked": PICKED + metric,
-            "any": best,
-            "saf_easy": f"saf+easy{plain}",
-            "fifo_none": f"fifo+none{plain}",
+            "strong": ruled[ruled["scheduler"] == strong],
+            "picked": picked,
+            "any": ruled[ruled["scheduler"] == best],
+            "saf_easy": ruled[ruled["scheduler"] == f"saf+easy{plain}"],
+            "fifo_none": ruled[ruled["scheduler"] == f"fifo+none{plain}"],
+            "scheduler": agents[agents["scheduler"] == ALONE],
+            "linear": agents[agents["scheduler"] == "linear"],
         }
+        compared: dict[str, dict[str, list[float | None]]] = {}
         for scheduler, mine in agents.groupby("scheduler", sort=False):
             seeds = ", ".join(f"{v:.5g}" for v in mine.groupby("seed")[column].mean())
             print(f"  {scheduler:>18}  {mine[column].mean():9.5g}  (by seed: {seeds})")
+            compared[scheduler] = {}
             for key, rival in rivals.items():
-                found = against(mine, ruled[ruled["scheduler"] == rival], column)
-                print(
-                    f"  {'':>18}  against {rival}: " + "{:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found))
-                )
-                if scheduler == "RLTune":
-                    figures |= named(f"{trace}_{prefix}{middle}vs_{key}", found)
-        whole, alone = (agents[agents["scheduler"] == name] for name in ("RLTune", "its scheduler alone"))
-        if len(whole):
-            found = against(whole, alone, column)
-            print(
-                "  what it learned, against its scheduler alone: {:+.1f} % [{:+.1f}, {:+.1f}]".format(
-                    *(100 * f for f in found)
-                )
-            )
-            figures |= named(f"{trace}_{prefix}{middle}vs_scheduler", found)
-        if len(whole) and "linear" in set(agents["scheduler"]):
-            found = against(whole, agents[agents["scheduler"] == "linear"], column)
-            print("  RLTune against the linear score: {:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
-            figures |= named(f"{trace}_{prefix}{middle}vs_linear", found)
+                if rival.empty or (key in ("scheduler", "linear") and scheduler != "RLTune"):
+                    continue
+                found = against(mine, rival, column)
+                print(f"  {'':>18}  against {key}: " + "{:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
+                compared[scheduler][key] = [round(f, 4) if f == f else None for f in found]
         both = pd.concat([means, agents.groupby("scheduler", sort=False)[column].mean()])
-        figures[f"{trace}_{prefix}{metric}"] = both.round(2).to_dict()
+        figures[metric] = {
+            "strong": strong,
+            "any": best,
+            "picked": rule,
+            "mean": both.round(2).to_dict(),
+            "against": compared,
+        }
     return figures

@@ -19,16 +19,7 @@ from rltune.errors import ConfigError
 from rltune.evaluation.groups import by_group, losers, size_class, unequal
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import summaries
-from rltune.evaluation.studies.scheduling_rules import (
-    Study,
-    agents,
-    balanced,
-    has_steps,
-    headroom,
-    steps_of,
-    too_short,
-    with_exact_estimates,
-)
+from rltune.evaluation.studies.scheduling_rules import Study, agents, balanced, has_steps, headroom, steps_of, too_short
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.fairness import fairness_summary
 from rltune.simulator.metrics import sequence_table
@@ -160,7 +151,7 @@ def test_headroom_with_exact_estimates_and_bound(monkeypatch: pytest.MonkeyPatch
     assert np.allclose(of["given", "fifo", "none"], of["exact", "fifo", "none"]), "asks for no run time"
     assert not np.allclose(of["given", "sjf", "none"], of["exact", "sjf", "none"])
     assert all((waits >= of["bound", "", ""] - 1e-9).all() for waits in of.values())
-    exact = with_exact_estimates(work)
+    exact = work.with_exact_estimates()
     assert np.array_equal(exact.jobs.estimate_s, work.jobs.run_s)
     assert not np.array_equal(work.jobs.estimate_s, work.jobs.run_s)
 

@@ -15,7 +15,7 @@ from rltune.report.common import proper, where
 from rltune.report.paper import load_paper
 from rltune.report.studies import SLURM, STUDIES, UTILISATION
 from rltune.report.tables.comparison import TESTED
-from rltune.report.verdict import ABSENT, verdict
+from rltune.report.verdict import ABSENT, FAILS, HOLDS, verdict
 
 PAPER = load_paper(fakes.SOURCE)
 PRINTED = {
@@ -150,6 +150,26 @@ def test_without_table_7_its_diagonal_is_the_comparison_with_ones_own_base_polic
     mine = frame[(frame["verdict"] != ABSENT) & frame["key"].str.startswith("table7")]
     assert set(mine["key"]) == {f"table7: Helios.{p}.{p}.wait" for p in ("fifo", "sjf", "f1", "wfp3")}
     assert set(mine["artefact"]) == {"fig12-numbers"}
+
+
+def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_not(made: Made) -> None:
+    rows = [("FIFO", "Wait, s", 0.9), ("RLScheduler (quick)", "Wait, s", 0.3), ("SchedInspector", "Wait, s", 0.5)]
+    rows += [("RLScheduler (quick)", "JCT, s", -0.1)]
+    numbers = pd.DataFrame(rows, columns=["against", "measure", "improvement"])
+    numbers = numbers.assign(
+        low=numbers["improvement"] - 0.1,
+        high=numbers["improvement"] + 0.1,
+        windows=40,
+        trace_title="Philly",
+        data="sample",
+        verdict="",
+    )
+    _, frame = tables.claims({"table9-numbers": numbers}, pd.DataFrame(), PAPER)
+    mine = frame[frame["key"].str.startswith("section7")].set_index("key")
+    assert mine.loc["section7: wait", ["ours", "row", "verdict"]].tolist() == [0.5, 2, HOLDS]
+    assert set(mine["learned"]) == {"no: kept its heuristic", ""}, "which another table of the same agent says"
+    assert mine.loc["section7: jct", "ours"] == -0.1 and mine.loc["section7: jct", "verdict"] == FAILS
+    assert mine.loc["section7: utilisation", "verdict"] == ABSENT
 
 
 def test_traces_that_the_paper_does_not_have_are_no_claims(made: Made) -> None:

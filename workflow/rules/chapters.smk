@@ -95,7 +95,12 @@ rule ablation:
 
 
 # tables of other chapters with claims of the paper
-OTHERS = {"transfer": "table7", "peers": "fig17-numbers", "deployment": "deployment-numbers"}
+OTHERS = [
+    ("transfer", "table7"),
+    ("peers", "fig17-numbers"),
+    ("peers", "table9-numbers"),
+    ("deployment", "deployment-numbers"),
+]
 
 
 rule figures:
@@ -104,7 +109,7 @@ rule figures:
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         histories=cells(RESULTS / "cells/{cell}/history.csv"),
         test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
-        others=[f"{RESULTS}/artefacts/{name}.csv" for stage, name in OTHERS.items() if name in artefact_names(stage)],
+        others=[f"{RESULTS}/artefacts/{name}.csv" for stage, name in OTHERS if name in artefact_names(stage)],
         placements=cells(RESULTS / "cells/{cell}/placements.csv"),
         paper=PAPER,
     output:

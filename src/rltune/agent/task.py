@@ -47,6 +47,7 @@ class TrainingTask:
 
     Attributes:
         identity: what it is made of: of two tasks that are equal in it, all runs are the same.
+        jobs: with the estimates of the cell, or the true run times (``preset.estimates``).
         scheduler: base policy, backfill, placement, locality and the other rules.
         own: the scheduler of the agent, which may have chosen another (rltune.agent.scheduler_choice).
         trials: a row a scheduler it tried, the one it had first.
@@ -67,6 +68,7 @@ class TrainingTask:
         folder: Path | str | None = None,
     ) -> None:
         self.cell, self.preset, self.lookahead, self.simulation = cell, preset, lookahead, simulation
+        workload = workload.with_exact_estimates() if preset.estimates == "exact" else workload
         self.jobs, self.layout, self.split = workload.jobs, workload.layout, workload.split
         last_s = float(self.jobs.submit_s[self.split.train[1] - 1])
         self.jobs_until = (pd.Timestamp(workload.meta.t0) + pd.Timedelta(seconds=last_s)).isoformat(timespec="seconds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +51,11 @@ class Workload:
     def calibrated(self) -> Jobs | None:
         """The jobs with calibrated estimates in the place of the given ones (a copy); None where there are none."""
         return self.with_estimates(self.table["calibrated_s"]) if "calibrated_s" in self.table else None
+
+    def with_exact_estimates(self) -> Workload:
+        """The same workload with true run times as estimates (a copy)."""
+        table = self.table.assign(estimate_s=self.jobs.run_s).drop(columns="calibrated_s", errors="ignore")
+        return replace(self, table=table, jobs=self.with_estimates(self.jobs.run_s))
 
     def with_estimates(self, estimate_s: pd.Series | np.ndarray) -> Jobs:
         """A copy of the jobs with these estimates [J], s."""

@@ -10,10 +10,13 @@ from rltune.config.base import Block
 
 
 class Preset(Block):
-    """How an agent is trained. Defaults are those of `paper` (§5.2; constants of Spinning Up's PPO)."""
+    """How an agent is trained. Defaults are those of `paper` (§5.2; constants of Spinning Up's PPO), but for `estimates`."""
 
     agent: Literal["rltune", "rlscheduler", "schedinspector", "linear"] = "rltune"
     """Which learner is trained: `rltune` or one that it is compared with."""
+    estimates: Literal["given", "exact"] = "given"
+    """Run times that schedulers are told in training: the cell's estimates, or the true run times, as in the paper (§4.1).
+    Evaluation always uses the cell's estimates."""
     epochs: int = Field(100, ge=1)
     """Policy updates."""
     trajectories: int = Field(100, ge=1)
@@ -88,7 +91,7 @@ class Preset(Block):
 
 
 BUILT_IN: dict[str, Preset] = {
-    "paper": Preset(),
+    "paper": Preset(estimates="exact"),
     "tuned": Preset(
         epochs=60,
         trajectories=12,
@@ -146,5 +149,5 @@ BUILT_IN: dict[str, Preset] = {
 }
 """`paper`: the paper's budget; `tuned`: starts from a heuristic and learns corrections of it; `quick`: for the default
 run, takes minutes and is not expected to converge. The others train what RLTune is compared with. `linear`: generations
-of CMA-ES on 48 sequences; `rlscheduler`: RLScheduler's constants, which are those of `paper`; `schedinspector`: about
+of CMA-ES on 48 sequences; `rlscheduler`: RLScheduler's constants, which are those of `paper` (on given estimates); `schedinspector`: about
 as many rollouts as `tuned`, rejecting one choice in twenty at first."""

@@ -106,7 +106,7 @@ def _add_releases(nodes, jobs, seq, options, p, profile):
 
 @inner_kernel
 def _add(nodes, jobs, profile, j, whole, m, gpus, first, i, x, sign):
-    """Add a chunk to what is free from slot ``i`` to before slot ``x``, or take it; its GPUs."""
+    """Add a chunk to what is free from slot ``i`` to before slot ``x``, or take it."""
     cpu, mem = needs(nodes, jobs, j, gpus, m)
     if whole:
         gpus, cpu, mem = nodes.row[m].gpus, nodes.row[m].cpu_milli, nodes.row[m].mem_mb

@@ -235,11 +235,6 @@ def agents(study: Study) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def with_exact_estimates(workload: Workload) -> Workload:
-    """The same workload with true run times as estimates (a copy)."""
-    return replace(workload, jobs=workload.with_estimates(workload.jobs.run_s))
-
-
 def headroom(these: Sequence[Study]) -> pd.DataFrame:
     """How much there is to gain at all: a row per scheduler × window.
 
@@ -252,7 +247,7 @@ def headroom(these: Sequence[Study]) -> pd.DataFrame:
         bound = pd.DataFrame({"policy": "", "backfill": "", "window": np.arange(len(first)), "first_job": first})
         parts = {
             GIVEN: by_window(study.workload, study.heuristics(), first, length)[WINDOW],
-            EXACT: by_window(with_exact_estimates(study.workload), study.heuristics(), first, length)[WINDOW],
+            EXACT: by_window(study.workload.with_exact_estimates(), study.heuristics(), first, length)[WINDOW],
             BOUND: bound.assign(wait_s=bound_s(study.workload, first, length)),
             AGENT: agents(study).drop(columns=["who", "step"]),
         }

@@ -20,6 +20,7 @@ def methods(run: Run) -> dict[str, Any]:
         "mixed": any(run.clusters[cell.cluster].speeds is not None for cell in cells),
         "fewest": FEWEST,
         "estimates": listed(sorted({c.estimate for c in cells})),
+        "exact": listed(sorted({c.preset for c in cells if config.preset(c.preset).estimates == "exact"})),
         "seeds": listed(sorted({c.seed for c in cells})),
         "sources": [
             {**{k: getattr(trace, k) for k in ("title", "data", "format", "licence", "citation")}, "clusters": clusters}

@@ -12,10 +12,12 @@ from rltune.report.common import best_measured, policy_title
 from rltune.report.paper import PaperResults
 from rltune.report.studies import JCT, PAPER_POLICY, STUDIES, UTILISATION, WAIT, Study
 from rltune.report.tables.ablation import figure_key
+from rltune.report.tables.peers import METRICS
 from rltune.report.verdict import ABSENT, HOLDS, MATCHES, TOO_SLOW, verdict
 
 HEADLINES: dict[str, Study] = {"wait": WAIT, "jct": JCT, "utilisation": UTILISATION}
 """Key of an entry of the abstract → where its counterpart is sought."""
+RL_SCHEDULERS = ("RLScheduler", "SchedInspector")
 ON_SLURM = {"makespan": "Shorter makespan", "utilisation": UTILISATION.less, "wait": WAIT.less}
 """Key of an entry of Section 5.6 → the claim."""
 STUDY_OF = {study.paper: study for study in STUDIES}
@@ -28,8 +30,8 @@ COPIED = ("trace_title", *SHOWN, "sequence_jobs", "windows", "data")
 def claims(tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: PaperResults) -> Table:
     """One row per relative improvement of the paper × setting of ours × window length; one without ours if none fits.
 
-    ``tables``: id → frame, of the studies' tables and of `table7`, `fig17-numbers` and `deployment-numbers`, as far as
-    the run has them; ``variants``: frame of `tables.ablation`, which may be empty. Columns: `claim` in plain words,
+    ``tables``: id → frame, of the studies' tables and of `table7`, `fig17-numbers`, `table9-numbers` and
+    `deployment-numbers`, as far as the run has them; ``variants``: frame of `tables.ablation`, which may be empty. Columns: `claim` in plain words,
     `where` in the paper, `paper` its figure, `ours` with `low` and `high` (all fractions), COPIED, `verdict`, and
     `artefact` and `row`: the id of the table it is from, and which row of its CSV, from 0.
     """
@@ -78,6 +80,9 @@ def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     found = [
         pd.DataFrame(columns=["key", "ours", "low", "high", *COPIED, "verdict", "choice", "learned", "artefact", "row"])
     ]
+    columns = ["cell", "learned", "choice"]  # of an agent, where a table does not say it
+    agents = [frame[columns] for frame in tables.values() if set(columns) <= set(frame)]
+    agent = pd.concat([pd.DataFrame(columns=columns), *agents]).drop_duplicates("cell").set_index("cell")
     for study in STUDIES:
         if study.paper and study.numbers in tables:
             frame = tables[study.numbers]
@@ -98,9 +103,15 @@ def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         key = "fig10: " + pd.Series([".".join(figure_key(row)) for _, row in frame.iterrows()], frame.index)
         found.append(_rows("fig10-numbers", frame[frame["paper"].notna()], key, "pro_over", "pro_over_"))
     if "fig17-numbers" in tables:
-        frame = tables["fig17-numbers"]
+        frame = tables["fig17-numbers"].join(agent, on="cell")
         known = frame[frame["paper_improvement"].notna()]
         found.append(_rows("fig17-numbers", known, _key("fig17", frame["paper_trace"], "qssf", "jct")))
+    if "table9-numbers" in tables:
+        frame = tables["table9-numbers"].join(agent, on="cell")
+        frame = frame[frame["against"].str.startswith(RL_SCHEDULERS)]
+        for headline in HEADLINES:
+            best = frame[frame["measure"] == METRICS[headline]].nlargest(1, "improvement")
+            found.append(_rows("table9-numbers", best, f"section7: {headline}"))
     if "deployment-numbers" in tables:
         frame = tables["deployment-numbers"]
         both = (frame["ours"] == "rltune") & (frame["theirs"] == "slurm")
@@ -147,6 +158,8 @@ def _claim(name: str, key: str, title: str) -> str:
         return f"Lower slowdown of pro than of naive RLTune on {parts[0]}, {_policy(parts[1])} as base policy"
     if name == "abstract" and key in HEADLINES:
         return f"{HEADLINES[key].less} than the base policy, up to"
+    if name == "section7" and key in HEADLINES:
+        return f"{HEADLINES[key].less} than other RL schedulers, up to"
     if name == "table7":
         return f"Less wait than {_policy(parts[2])} on {parts[0]}, trained with {_policy(parts[1])}"
     if name == "fig17":

@@ -228,7 +228,8 @@ def table9_numbers(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResul
         if not len(agents):
             continue
         ours, n, paper_trace = agents[0], int(group["sequence_jobs"].iloc[0]), group["paper_trace"].iloc[0]
-        same = {"trace_title": trace, "data": group["data"].iloc[0], "agent": ours}
+        cell = where(cells, cell=where(group, title=ours)["cell"].iloc[0]).iloc[0]
+        same = {**common.about(cell), "sequence_jobs": n, "agent": ours}
         for theirs, kind in group.groupby("title", sort=False)["kind"].first().items():
             for metric in METRICS if theirs != ours else ():
                 claimed = [printed(paper, "table9", metric, paper_trace, who) for who in (kind, "rltune")]
