@@ -159,7 +159,7 @@ def _claim(name: str, key: str, title: str) -> str:
     if name == "abstract" and key in HEADLINES:
         return f"{HEADLINES[key].less} than the base policy, up to"
     if name == "section7" and key in HEADLINES:
-        return f"{HEADLINES[key].less} than other RL schedulers, up to"
+        return f"{HEADLINES[key].less} than another RL scheduler"
     if name == "table7":
         return f"Less wait than {_policy(parts[2])} on {parts[0]}, trained with {_policy(parts[1])}"
     if name == "fig17":
