@@ -64,6 +64,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.balanced and args.origins != [0.9]:
         parser.error("--balanced: jobs are thinned by the load of the first 0.9, found another origin")
+    if args.draw and args.contention:
+        parser.error("--draw: draws rules without a locality, found --contention")
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began = time.perf_counter()
     simulation = {"sticky_head": True} if args.sticky_head else {}

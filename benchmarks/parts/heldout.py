@@ -3,9 +3,8 @@
 An agent is trained on the rows up to an origin and evaluated on disjoint windows from the tenth behind it. Base policies run
 under every backfill rule with best_fit; the strong baseline is the best of all policies × {none, greedy, easy} (and
 localities) on the very windows it is compared on, and next to it the one that was best on the validation windows,
-which one could have known. Everybody is given the same estimates, lognormal(1),
-but for agents that the preset `paper` trains with true run times. Intervals: 95 %,
-moving blocks, paired by window, over seeds too where there are several.
+which one could have known. Everybody is given the same estimates, lognormal(1), but for agents that the preset `paper`
+trains with true run times. Intervals: 95 %, moving blocks, paired by window, over seeds too where there are several.
 """
 
 from __future__ import annotations
@@ -341,7 +340,6 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
             "picked": picked,
             "any": ruled[ruled["scheduler"] == best],
             "saf_easy": ruled[ruled["scheduler"] == f"saf+easy{plain}"],
-            "fifo_none": ruled[ruled["scheduler"] == f"fifo+none{plain}"],
             "scheduler": agents[agents["scheduler"] == ALONE],
             "linear": agents[agents["scheduler"] == "linear"],
         }

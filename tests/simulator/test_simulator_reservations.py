@@ -32,7 +32,7 @@ def test_a_reservation_is_where_it_was_sought_though_another_type_was_tried_sinc
     assert starts(at_two_speeds(), "fifo", "conservative", "best_fit", "plus_one", types="least")[-1] == 3.0
 
 
-def test_easy_starts_a_job_that_is_told_to_be_quick_enough() -> None:
+def test_easy_starts_a_job_that_is_quick_enough_though_its_estimate_is_not() -> None:
     """Its estimate, 100 s, is too long to end before the head starts; half of it is not."""
     jobs, layout = compiled(
         cluster([group(1, 2)]),

@@ -15,7 +15,7 @@ class Preset(Block):
     agent: Literal["rltune", "rlscheduler", "schedinspector", "linear"] = "rltune"
     """Which learner is trained: `rltune` or one that it is compared with."""
     estimates: Literal["given", "exact"] = "given"
-    """Run times that schedulers are told in training: the cell's estimates, or the true run times, as in the paper (§4.1).
+    """Run times that schedulers are given in training: the cell's estimates, or the true ones, as in the paper (§4.1).
     Evaluation always uses the cell's estimates."""
     epochs: int = Field(100, ge=1)
     """Policy updates."""

@@ -97,7 +97,7 @@ def free_in_pool(nodes, free, p):
 
 @inlined
 def _quickest(jobs, options, j):
-    """The least that a job's slowdown can be: below 1 where speeds are told wrong."""
+    """The least that a job's slowdown can be: below 1 where the speeds that schedulers are given are off."""
     least = np.inf
     for kind in range(jobs.cut.shape[1]):
         cut = jobs.cut[j, kind]

@@ -31,9 +31,10 @@ def claims(tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: Pa
     """One row per relative improvement of the paper × setting of ours × window length; one without ours if none fits.
 
     ``tables``: id → frame, of the studies' tables and of `table7`, `fig17-numbers`, `table9-numbers` and
-    `deployment-numbers`, as far as the run has them; ``variants``: frame of `tables.ablation`, which may be empty. Columns: `claim` in plain words,
-    `where` in the paper, `paper` its figure, `ours` with `low` and `high` (all fractions), COPIED, `verdict`, and
-    `artefact` and `row`: the id of the table it is from, and which row of its CSV, from 0.
+    `deployment-numbers`, as far as the run has them; ``variants``: frame of `tables.ablation`, which may be empty.
+    Columns: `claim` in plain words, `where` in the paper, `paper` its figure, `ours` with `low` and `high` (all
+    fractions), COPIED, `verdict`, and `artefact` and `row`: the id of the table it is from, and which row of its CSV,
+    from 0.
     """
     printed = [
         {
