@@ -9,7 +9,7 @@ from workload_cases import cluster, compiled, group, random_cluster, random_rows
 
 from rltune.cluster.fit import compile_jobs, fit, in_slots
 from rltune.cluster.layout import build_layout
-from rltune.config import ClusterConfig
+from rltune.config import ClusterConfig, load_cluster, project_root
 from rltune.errors import DataError
 from rltune.traces.table import validate
 
@@ -102,6 +102,14 @@ def test_an_unknown_vc_is_left_out_or_drawn_as_the_cluster_says() -> None:
     assert len(fitted) == 3
     assert fitted["pool"][1] == 1
     assert audit.noted["VC not in the cluster, pool drawn"] == audit.noted["VC missing, pool drawn"] == 1
+
+
+def test_all_vcs_of_a_part_of_the_trace_can_share_a_pool() -> None:
+    helios = load_cluster("helios-full", project_root())
+    rows = [{"vc": vc, "gpus": 72} for vc in ("Venus/vcA", "Earth/vcA", "Uranus/b", "Saturn/c")] + [{"vc": "Mars/c"}]
+    fitted, audit = fit(table(rows), helios)
+    assert [helios.pools[p].name for p in fitted["pool"]] == ["Venus", "Earth", "Uranus", "Saturn"]
+    assert audit.left_out == {"its VC is not in the cluster": 1}
 
 
 def test_a_missing_vc_is_drawn_by_nodes_and_the_same_in_every_run() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from rltune.config import Cell, RunConfig, parse_estimate
 from rltune.config.cells import AXES, BACKFILLS, POLICIES
+from rltune.config.preset import BUILT_IN, Preset
 from rltune.errors import ConfigError
 
 REST = ("wait", "none", "lookahead", "strict", "engineered", "lognormal-1")
@@ -72,6 +73,12 @@ def test_a_cell_is_found_by_its_name() -> None:
     assert config.cell(second.name) == second and config.cell("") == config.cells()[0]
     with pytest.raises(ConfigError, match="found .nope.; the run has: .*sjf"):
         config.cell("nope")
+
+
+def test_a_preset_is_like_a_built_in_one_but_for_what_it_gives() -> None:
+    made = run({"policy": ["fifo"]}, presets={"mine": {"like": "tuned", "epochs": 8}, "plain": {"epochs": 8}}).presets
+    assert made["mine"] == BUILT_IN["tuned"].model_copy(update={"epochs": 8})
+    assert made["plain"] == Preset(epochs=8)
 
 
 def test_traces_beside_the_matrix_are_there_once_behind_it() -> None:

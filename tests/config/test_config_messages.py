@@ -35,6 +35,7 @@ RUNS = [
     (RUN + "    metric: [slowdown]\n", "mine.yaml:6: experiments[0].metric[0]: found 'slowdown', expected wait, jct"),
     (RUN + "    estimate: [lognormal-1.0]\n", "experiments[0].estimate[0]: found 'lognormal-1.0'"),
     (RUN + "    preset: [quik]\n", "mine.yaml:6: experiments[0].preset[0]: found 'quik' (did you mean 'quick'?)"),
+    (RUN + "presets: {m: {like: tund}}\n", "mine.yaml:6: presets.m.like: found 'tund' (did you mean 'tuned'?)"),
     (RUN + "results: ../x\n", "mine.yaml:6: results: found '../x', expected results or a folder in it"),
     (RUN + "evaluation: {also: [{placement: algorithm1, locality: any}]}\n", "knows locality strict only; found any"),
     # files that are named

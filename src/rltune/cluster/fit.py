@@ -95,8 +95,9 @@ def fit(
     pool = np.zeros(len(jobs), dtype=np.int64)
     if layout.has_vcs:
         vc = jobs["vc"]
-        known = vc.isin(list(layout.pool_of_vc)).to_numpy()
-        pool[known] = vc[known].map(layout.pool_of_vc).to_numpy(np.int64)
+        served = vc.map({name: layout.serves(name) for name in vc.dropna().unique()})
+        known = served.notna().to_numpy()
+        pool[known] = served[known].to_numpy(np.int64)
         unknown = ~known & vc.notna().to_numpy()
         if cluster.unknown_vc == "leave_out":
             leave_out("its VC is not in the cluster", unknown)

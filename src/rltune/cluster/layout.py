@@ -68,6 +68,11 @@ class Layout:
         """Whether jobs are separated by virtual cluster."""
         return len(self.pools) > 1
 
+    def serves(self, vc: str) -> int | None:
+        """The pool of a virtual cluster: the one that names it, or all of its part of the trace (``Venus/*``)."""
+        part, slash, _ = vc.partition("/")
+        return self.pool_of_vc.get(vc, self.pool_of_vc.get(f"{part}{slash}*"))
+
 
 def build_layout(cluster: ClusterConfig) -> Layout:
     """Number the nodes, groups, pools and GPU types of a cluster.

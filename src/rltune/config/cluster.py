@@ -33,7 +33,8 @@ class Pool(Block):
     name: str
     """Name in tables and figures."""
     vcs: list[str] | None = None
-    """Virtual clusters of the trace that this pool serves; default: the one with the pool's name."""
+    """Virtual clusters of the trace that this pool serves, `Venus/*` for all of a cluster in a trace of several; default:
+    the one with the pool's name."""
     groups: list[NodeGroup] = Field(min_length=1)
     """Its nodes."""
     priority: float = Field(1.0, ge=0)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
 from rltune.config.base import Block
 
+BuiltIn = Literal["paper", "tuned", "quick", "linear", "rlscheduler", "schedinspector"]
+
 
 class Preset(Block):
     """How an agent is trained. Defaults are those of `paper` (§5.2; constants of Spinning Up's PPO), but for `estimates`."""
 
+    like: BuiltIn | None = Field(None, exclude=True)
+    """The built-in preset that has what is left out here; null: `paper`, with the cell's estimates."""
     agent: Literal["rltune", "rlscheduler", "schedinspector", "linear"] = "rltune"
     """Which learner is trained: `rltune` or one that it is compared with."""
     estimates: Literal["given", "exact"] = "given"
@@ -69,6 +73,13 @@ class Preset(Block):
         """Whether a critic is trained; else rollouts of a sequence are compared with one another."""
         return self.credit_horizon_s is None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_like(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("like") not in get_args(BuiltIn):
+            return given
+        return BUILT_IN[given["like"]].model_dump() | {key: given[key] for key in given if key != "like"}
+
     @model_validator(mode="after")
     def _goes_together(self) -> Preset:
         if self.credit_horizon_s is not None and self.rollouts == 1:
@@ -90,7 +101,7 @@ class Preset(Block):
         return self
 
 
-BUILT_IN: dict[str, Preset] = {
+BUILT_IN: dict[BuiltIn, Preset] = {
     "paper": Preset(estimates="exact"),
     "tuned": Preset(
         epochs=60,
