@@ -39,6 +39,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "reward at the end, critic": {"credit_horizon_s": None},
     "half contended": {"contended": 0.5},
     "anywhere (contended 0)": {"contended": 0.0},
+    "an update after every sequence": {"trajectories": 1, "epochs": 720, "validate_every": 120},
     "32 sequences × 3": {"trajectories": 32, "rollouts": 3},
     "32 sequences × 3, seed 2": {"trajectories": 32, "rollouts": 3, "seed": 2},
     "32 sequences × 3, seed 3": {"trajectories": 32, "rollouts": 3, "seed": 3},

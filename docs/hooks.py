@@ -20,6 +20,7 @@ from rltune.report.expected import FILE, expected_text, load_expectations
 from rltune.report.style import scheduler_title
 
 ROOT = Path(__file__).resolve().parents[1]
+SCHEMA: dict[str, Any] = json.loads((ROOT / "config" / "schema.json").read_text(encoding="utf-8"))
 FROM_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
 ROLE = re.compile(r":(?:func|class|meth|mod|data|attr):`~?([^`]+)`")
 TABLE = re.compile(
@@ -44,15 +45,16 @@ def table(head: str, rows: list[tuple[str, ...]]) -> str:
 def configuration() -> str:
     """A table for each kind of file in config/, and for each block in it."""
     parts = []
-    for file, model in json.loads((ROOT / "config" / "schema.json").read_text(encoding="utf-8")).items():
-        for name, block in {file: model, **model.get("$defs", {})}.items():
-            if fields := block.get("properties"):
-                parts += [
-                    f"{'##' if name == file else '###'} {name}",
-                    line(block.get("description")),
-                    fields_table(fields),
-                ]
+    for name, block in blocks().items():
+        if fields := block.get("properties"):
+            level = "##" if name in SCHEMA else "###"
+            parts += [f"{level} {name}", line(block.get("description")), fields_table(fields)]
     return "\n\n".join(parts)
+
+
+def blocks() -> dict[str, Any]:
+    """Every kind of file in config/, with the types in it behind it, by name."""
+    return {n: b for file, model in SCHEMA.items() for n, b in {file: model, **model.get("$defs", {})}.items()}
 
 
 def fields_table(fields: dict[str, Any]) -> str:
@@ -67,13 +69,14 @@ def kind(field: dict[str, Any]) -> str:
     """The type of a field of the schema, in short."""
     if "$ref" in field:
         name = field["$ref"].rsplit("/", 1)[-1]
-        return f"[{name}](#{name.lower()})"  # its own table
+        block = blocks()[name]
+        return f"[{name}](#{name.lower()})" if "properties" in block else kind(block)  # its own table
     if "enum" in field:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if options := field.get("anyOf") or field.get("oneOf") or field.get("allOf"):
         return " or ".join(dict.fromkeys(kind(option) for option in options))
     if field.get("type") == "array":
-        return f"list of {kind(field.get('items', {}))}"
+        return f"list of {kind(field.get('items') or field.get('prefixItems', [{}])[0])}"
     return str(field.get("type", "any"))
 
 
@@ -220,6 +223,65 @@ def other_learners() -> str:
     return table(" | ".join(["against SAF + EASY, %", *(trace.capitalize() for trace in traces)]), rows)
 
 
+def placement() -> dict[str, Any]:
+    """What benchmarks/placement.py has written: its traces alone."""
+    return {
+        trace: found for trace, found in measured("placement").items() if isinstance(found, dict) and "off" in found
+    }
+
+
+def placed(choice: str) -> str:
+    """`best_fit`, `strict` of a choice of the benchmark."""
+    rule, locality, *_ = choice.split(" ")
+    return f"`{rule}`, `{locality}`"
+
+
+def placement_means() -> str:
+    """Wait, completion time and bounded slowdown of every placement and locality, with contention."""
+    traces = placement()
+    choices = [choice for choice in next(iter(traces.values()))["off"]["mean"]]
+    rows = [
+        (
+            placed(choice),
+            *(
+                "{wait_s:,.0f} / {jct_s:,.0f} / {bsld:.2f}".format(**t["middle"]["mean"][choice])
+                for t in traces.values()
+            ),
+        )
+        for choice in choices
+    ]
+    return table(" | ".join(["", *(f"{name}, {found['windows']} windows" for name, found in traces.items())]), rows)
+
+
+def placement_gains(contention: str, *pairs: str) -> str:
+    """Pairs of placements and localities under a contention, each in every metric; the names of the pairs as in the file."""
+    rows = []
+    for pair in pairs:
+        ours, theirs = map(placed, pair.split(" / "))
+        for name, found in placement().items():
+            gains = found[contention]["against"][pair].values()
+            rows.append((f"{ours} against {theirs}", name, *map(percent, gains)))
+    return table("% |  | wait | completion time | bounded slowdown", rows)
+
+
+def model_sizes() -> str:
+    """The wait under other numbers of jobs and slots in the placement model, against 8 jobs and one slot."""
+    sizes, traces = measured("placement")["sizes"], placement()
+    own = next(iter(sizes))
+    rows = []
+    for size, (jobs, slots) in sizes.items():
+        part = {name: found["middle"] for name, found in traces.items()}
+        solved = " / ".join(f"{100 * found['solved'][size]:.0f}" for found in part.values())
+        gains = (
+            percent(found["against"][f"{size} / {own}"]["wait_s"])
+            if size != own
+            else "{:,.0f} s".format(found["mean"][size]["wait_s"])
+            for found in part.values()
+        )
+        rows.append((str(jobs), str(slots), *gains, solved))
+    return table(" | ".join(["K", "T", *(f"wait on {name}" for name in traces), "solved, %"]), rows)
+
+
 def constants() -> str:
     """Trainings that differ in one constant, from constants.csv."""
     with (ROOT / "docs" / "assets" / "results" / "constants.csv").open(encoding="utf-8") as file:
@@ -255,6 +317,18 @@ GENERATED = {
     "waits with contention": lambda: quality("contention", 256, also="jct"),
     "other learners": other_learners,
     "constants": constants,
+    "placements": placement_means,
+    "placements compared": lambda: placement_gains(
+        "middle",
+        "best_fit worth_it / best_fit strict",
+        "best_fit soonest_end / best_fit worth_it",
+        "lookahead soonest_end / best_fit strict",
+        "lookahead soonest_end / isolating_best_fit soonest_end",
+    ),
+    "placements under weak interference": lambda: placement_gains(
+        "low", "lookahead worth_it / best_fit worth_it", "lookahead worth_it / isolating_best_fit worth_it"
+    ),
+    "sizes of the placement model": model_sizes,
 }
 """Tables that replace `<!-- generated: NAME -->` in a page."""
 
