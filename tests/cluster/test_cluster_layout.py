@@ -55,7 +55,17 @@ def test_a_pool_serves_the_vc_of_its_name_or_those_it_lists() -> None:
     pools[1]["vcs"] = ["x", "Venus/*", "a/b"]
     layout = build_layout(ClusterConfig.model_validate({"title": "C", "pools": pools}))
     served = {name: layout.serves(name) for name in ("a", "x", "Venus/x", "Venus/y/z", "a/b", "Venus", "y", "a/c", "")}
-    assert served == {"a": 0, "x": 1, "Venus/x": 1, "Venus/y/z": 1, "a/b": 1, "Venus": None, "y": None, "a/c": None, "": None}
+    assert served == {
+        "a": 0,
+        "x": 1,
+        "Venus/x": 1,
+        "Venus/y/z": 1,
+        "a/b": 1,
+        "Venus": None,
+        "y": None,
+        "a/c": None,
+        "": None,
+    }
     assert layout.has_vcs
     assert not build_layout(cluster([group(1, 1)])).has_vcs
 
