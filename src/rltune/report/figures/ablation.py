@@ -45,8 +45,7 @@ def ablation_training(cells: pd.DataFrame, histories: pd.DataFrame, paper: Paper
         line=[variant_title(f, p) for f, p in zip(chosen["features"], chosen["placement"])],
     )
     frame = curves(chosen, histories)
-    titles = list(dict.fromkeys(chosen["panel"]))
-    figure = draw(frame, {divmod(i, 2): title for i, title in enumerate(titles)}, _colours(frame["line"]))
+    figure = draw(frame, list(chosen["panel"].unique()), 2, _colours(frame["line"]))
     last = frame.groupby("cell", sort=False).agg({"panel": "last", "line": "last", "training": "last"})
     artefact = describe(
         "fig10-training",
