@@ -112,8 +112,10 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int = 6) -> None:
 
 
 def legend_of(axis: Axes, columns: int = 6) -> None:
-    """The legend of one panel above all of them."""
+    """The legend of one panel above all of them, in place of its own."""
     legend(axis.figure, axis.get_legend_handles_labels()[0], columns)
+    if own := axis.get_legend():
+        own.remove()
 
 
 def name_ticks(axis: Axes, names: Iterable[str], upright: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
+import seaborn as sns
 
 from rltune.report import style
 from rltune.report.artefact import Drawing
@@ -23,8 +24,6 @@ Facts = Mapping[str, Any]
 def fig18(runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults) -> Drawing:
     """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
     rltune.evaluation.studies.deployment.per_run and paired_runs give them."""
-    import seaborn as sns  # a second that other figures need not wait for
-
     frame = runs[["scheduler", "repetition", *PANELS]].assign(title=runs["scheduler"].map(who), data=facts["data"])
     means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean() / HOUR_S
     with style.styled():

@@ -36,8 +36,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
         for column, (name, colour) in PARTS.items():
             axis.barh(range(len(rows)), rows[column], 0.62, left, color=colour, label=name)
             left += rows[column]
-        for y, total in enumerate(left):
-            style.label(axis, show(total, "seconds"), (total, y), (4, 0), 7.5, va="center")
+        axis.bar_label(axis.containers[-1], [show(total, "seconds") for total in left], padding=4, fontsize=7.5)
         axis.axvline(rows["bound_s"].iloc[0], color=style.INK, linewidth=0.9, linestyle="--")
         style.name_rows(axis, [f"{rule}\n({title})" for rule, title in zip(rows["rule"], _orders(rows))])
         axis.set_xlim(0, float(left.max()) * 1.12)

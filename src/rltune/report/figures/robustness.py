@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from itertools import cycle, product
 from typing import Any
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.figure import Figure
 
 from rltune.evaluation.intervals import Improvement, Intervals
@@ -24,8 +26,6 @@ COLOURS = {
 }
 HIGHEST = 2.0
 """Panels end here: a share of FIFO's wait, or more wait as a fraction, beyond this is off the drawing."""
-
-
 REFERENCE = ("fifo", "none")
 """(Policy, backfill) that goes by no estimate."""
 
@@ -34,8 +34,9 @@ def robustness(cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals) -> Drawin
     """Lines over the spread of the estimates, a column of panels a trace; bands are intervals.
 
     ``cells`` as `report.read` gives them, ``runs`` as `evaluation.studies.transfer.under_noise` does. The frame has a row a
-    trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of REFERENCE, with ``share_low`` and ``share_high``; ``more``, the wait beyond the same scheduler's with exact
-    estimates, a fraction of that, with its interval. Agents that differ by seed are one scheduler.
+    trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of REFERENCE, with ``share_low`` and ``share_high``;
+    ``more``, the wait beyond the same scheduler's with exact estimates, a fraction of that, with its interval. Agents
+    that differ by seed are one scheduler.
     """
     titles = cells.drop_duplicates(HOME).set_index(HOME)["trace_title"]
     several = runs["locality"].nunique() > 1
@@ -88,23 +89,29 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
 
 @style.styled()
 def _draw(frame: pd.DataFrame) -> Figure:
-    traces, looks = list(dict.fromkeys(frame["trace_title"])), {}
-    for kind, colours in COLOURS.items():
-        for i, name in enumerate(dict.fromkeys(frame.loc[frame["kind"] == kind, "scheduler"])):
-            marker = style.MARKERS[len(looks) % len(style.MARKERS)]
-            looks[name] = {
-                "color": colours[i % len(colours)],
-                "linestyle": "-" if kind == "agent" else "--",
-                "marker": marker,
-            }
+    traces, colours = list(frame["trace_title"].unique()), {}
+    for kind, some in COLOURS.items():
+        colours |= dict(zip(frame.loc[frame["kind"] == kind, "scheduler"].unique(), cycle(some)))
+    agents = set(frame.loc[frame["kind"] == "agent", "scheduler"])
+    look = {
+        "hue": "scheduler",
+        "palette": colours,
+        "style": "scheduler",
+        "markers": dict(zip(colours, cycle(style.MARKERS))),
+    }
+    look |= {"dashes": {name: "" if name in agents else (4, 2) for name in colours}, "estimator": None}
+    look |= {"hue_order": list(colours), "style_order": list(colours), "markersize": 5.5, "mew": 0}
     share = {"sharex": True, "sharey": "row"}
-    figure, axes = style.panels([*traces, *[""] * len(traces)], len(traces), 2.0, 0.3 + 0.17 * len(looks) / 3, **share)
-    panels = [(value, trace) for value in SIDES for trace in traces]
-    for axis, (value, trace) in zip(axes, panels, strict=True):
-        for name, rows in where(frame, trace_title=trace).groupby("scheduler", sort=False):
-            look, band = looks[name], [rows[f"{value}_low"], rows[f"{value}_high"]]
-            axis.fill_between(rows["sigma"], *band, color=look["color"], alpha=0.1, linewidth=0)
-            axis.plot(rows["sigma"], rows[value], markersize=4, linewidth=1.5, label=name, **look)
+    figure, axes = style.panels(
+        [*traces, *[""] * len(traces)], len(traces), 2.0, 0.3 + 0.17 * len(colours) / 3, **share
+    )
+    for axis, (value, trace) in zip(axes, product(SIDES, traces), strict=True):
+        mine = where(frame, trace_title=trace)
+        for name, rows in mine.groupby("scheduler", sort=False):
+            band = rows[f"{value}_low"], rows[f"{value}_high"]
+            axis.fill_between(rows["sigma"], *band, color=colours[name], alpha=0.1, linewidth=0)
+        sns.lineplot(mine, x="sigma", y=value, legend=axis is axes[0], ax=axis, **look)
+        axis.set(xlabel="", ylabel="")
     for axis, (value, name) in zip(axes[:: len(traces)], SIDES.items(), strict=True):
         lines = frame[value].dropna()  # what these need, and a little of the bands
         low, high = (lines.min(), lines.max()) if len(lines) else (0.0, 1.0)

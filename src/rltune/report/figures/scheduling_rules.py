@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -155,8 +156,6 @@ def fairness(sizes: pd.DataFrame) -> Drawing:
 
 @style.styled()
 def _draw_fairness(frame: pd.DataFrame) -> Figure:
-    import seaborn as sns  # a second that other figures need not wait for
-
     panels = [(workload, measure) for workload in dict.fromkeys(frame["workload"]) for measure in MEASURES]
     figure, axes = style.panels([workload for workload, _ in panels], 2, 2.2)
     for axis, (workload, measure) in zip(axes, panels):

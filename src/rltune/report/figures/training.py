@@ -106,7 +106,9 @@ def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, 
     panels = chosen.drop_duplicates("panel").sort_values("metric", key=lambda m: pd.factorize(m)[0], kind="stable")
     most = panels["metric"].value_counts().max()
     across = most if panels["metric"].nunique() > 1 and most <= 3 else 2  # as in the paper, a row for each metric
-    figure = draw(frame, list(panels["panel"]), across, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"]))))
+    figure = draw(
+        frame, list(panels["panel"]), across, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"])))
+    )
     last = frame.groupby("cell", sort=False)["training"].last()
     metrics = ", ".join(dict.fromkeys(METRIC_NOUN.get(m, m) for m in chosen["metric"]))
     artefact = describe(

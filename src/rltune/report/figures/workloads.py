@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
@@ -142,8 +143,6 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults) -> Drawing:
 
 @style.styled()
 def _draw_arrivals(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
-    import seaborn as sns  # a second that other figures need not wait for
-
     figure = Figure(figsize=(style.WIDTH_IN, 3.1))
     axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     for axis, by in zip(axes, ("hour", "weekday")):
@@ -157,8 +156,7 @@ def _draw_arrivals(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
     axes[0].set(xlabel="Hour of the day", ylabel="Arrivals over the mean", ylim=(0, None))
     axes[1].set_xticks(range(7), DAYS)
     axes[1].set(xlabel="Day of the week", xlim=(-0.4, 6.4))
-    if legend := axes[0].get_legend():
-        legend.remove()
+    if len(frame):
         style.legend_of(axes[0])
     return figure
 
@@ -197,8 +195,6 @@ def _alt(frame: pd.DataFrame) -> str:
 
 @style.styled()
 def _draw_distributions(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
-    import seaborn as sns  # a second that other figures need not wait for
-
     cpu = sorted(set(frame.loc[frame["type"] == "CPU", "trace"]))
     figure = Figure(figsize=(style.WIDTH_IN, 4.6))
     axes = figure.subplots(2, 2, sharex="col", sharey=True)
