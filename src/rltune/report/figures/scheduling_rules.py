@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -67,14 +68,15 @@ def _draw_rules_of(axis: Axes, part: pd.DataFrame, looks: dict[str, tuple[str, s
     part = part.assign(wait_s=part["wait_s"] / 3600, before_s=part["before_s"] / 3600)  # drawn in hours
     orders, reference, places = where(part, who="order"), part["reference"].iloc[0], list(STEPS)
     shown = pd.concat([where(orders, policy=reference), where(part, who=AGENT).head(1)])
-    for _, r in shown.iterrows():
-        first = r["who"] == AGENT or r["step"] == places[0]
-        y = len(places) if r["who"] == AGENT else places.index(r["step"])
-        begin = 0.0 if first else r["before_s"]
-        colour = list(BARS.values())[3 if r["who"] == AGENT else 0 if first else 1 if r["wait_s"] < begin else 2]
-        axis.barh(y, r["wait_s"] - begin, 0.62, left=begin, color=colour)
-        at = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "center"}
-        style.label(axis, f"{show(r['wait_s'], 'number')} h", (1, y), (-2, 0), 7, **at)
+    agent, first = shown["who"] == AGENT, shown["step"] == places[0]
+    begin = shown["before_s"].mask(agent | first, 0.0)
+    base, less, more, ours = BARS.values()
+    colours = np.select([agent, first, shown["wait_s"] < begin], [ours, base, less], more)
+    y = [places.index(step) if step in places else len(places) for step in shown["step"]]
+    axis.barh(y, shown["wait_s"] - begin, 0.62, begin, color=colours)
+    for at, wait_h in zip(y, shown["wait_s"]):
+        place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "center"}
+        style.label(axis, f"{show(wait_h, 'number')} h", (1, at), (-2, 0), 7, **place)
     for policy, (marker, colour) in looks.items():
         rows = where(orders, policy=policy)
         if policy != reference:
