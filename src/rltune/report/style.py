@@ -37,7 +37,7 @@ LETTER_IN = 0.075
 """Width of a letter of a tick's name, about."""
 
 RC = {
-    **dict.fromkeys(("font.size", "axes.labelsize"), 9),
+    **dict.fromkeys(("font.size", "axes.labelsize", "figure.labelsize"), 9),
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8.5),
     **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),

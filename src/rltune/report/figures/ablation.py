@@ -85,6 +85,6 @@ def _draw(frame: pd.DataFrame) -> Figure:
         style.dots(axis, rows, ("improvement", "low", "high"), list(rows["variant"].map(colours)))
         style.name_rows(axis, list(rows["setting"].where(~rows["setting"].duplicated(), "")))
     only = set(frame["measure"]) == {"wait"}
-    figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base", fontsize=9)
+    figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base")
     style.legend(figure, [style.handle(name, colour, "o", "-") for name, colour in colours.items()])
     return figure

@@ -79,8 +79,8 @@ def _draw_fig17(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
         axis.set(xscale="log", ylim=(0, 1))
         axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         axis.yaxis.set_major_formatter(style.PERCENT)
-    figure.supxlabel("JCT (s)", fontsize=9)
-    figure.supylabel("Jobs completed within", fontsize=9)
+    figure.supxlabel("JCT (s)")
+    figure.supylabel("Jobs completed within")
     handles = [style.handle(name, colour, line=line) for name, colour, line in LOOKS.values()]
     style.legend(figure, [*handles, style.handle("mean", style.MUTED, line="-", linewidth=0.9)])
     return figure
@@ -154,6 +154,6 @@ def _draw_sensitivity(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure
     for axis, (_, rows) in zip(axes, frame.groupby("group", sort=False)):
         style.dots(axis, rows, ("improvement", "low", "high"), list(rows["trace_title"].map(colours)))
         style.name_rows(axis, [_label(r) for _, r in rows.iterrows()])
-    figure.supxlabel("Better than its base policy (negative: worse)", fontsize=9)
-    figure.supylabel("Features", fontsize=9)
+    figure.supxlabel("Better than its base policy (negative: worse)")
+    figure.supylabel("Features")
     return figure

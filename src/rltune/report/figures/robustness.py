@@ -120,6 +120,6 @@ def _draw(frame: pd.DataFrame) -> Figure:
     axes[-1].yaxis.set_major_formatter(style.PERCENT)
     axes[0].set_xticks(sorted(frame["sigma"].unique()))
     axes[0].xaxis.set_major_formatter(style.PLAIN)
-    figure.supxlabel("Spread of the estimates (σ)", fontsize=9)
+    figure.supxlabel("Spread of the estimates (σ)")
     style.legend_of(axes[0], 3)
     return figure

@@ -75,8 +75,8 @@ def draw(frame: pd.DataFrame, panels: Sequence[str], across: int, colours: Mappi
             axis.plot(seen["epoch"], seen["validation"], linestyle="none", mfc="none", mew=1.2, **look)
         axis.set(xlabel="", ylabel="")
     axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.supxlabel("Epoch", fontsize=9)
-    figure.supylabel("gap to base (relative)", fontsize=9)
+    figure.supxlabel("Epoch")
+    figure.supylabel("gap to base (relative)")
     handles = [style.handle(name, colour, markers[name], "-", mfc="none") for name, colour in colours.items()]
     handles.append(style.handle("training", style.MUTED, line="-"))
     handles.append(style.handle("validation", style.MUTED, "o", mfc="none"))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 import seaborn as sns
-from matplotlib.figure import Figure
 
 from rltune.report import style
 from rltune.report.artefact import Drawing
@@ -40,8 +39,7 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> Drawing:
     today = float(frame.loc[frame["kind"] == "current", "wait_h"].iloc[0])
     low, high = today - frame["hours_less_high"], today - frame["hours_less_low"]
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH_IN, 0.9 + 0.38 * len(frame)))
-        axis = figure.subplots()
+        figure, (axis,) = style.panels([""], 1, 0.38 * len(frame), 0.9)
         look = {"hue": "kind", "palette": LOOKS, "saturation": 1, "width": 0.62, "errorbar": None, "legend": False}
         sns.barplot(frame, x="wait_h", y="scheduler", ax=axis, **look)
         axis.axvline(today, color=style.ORANGE, linewidth=1, linestyle="--")
@@ -73,8 +71,7 @@ def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Drawing:
     title = {**names(ran), "recorded": RECORDED}
     frame = days.assign(title=days["scheduler"].map(title), data=facts["data"])
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH_IN, 3.0))
-        axis = figure.subplots()
+        figure, (axis,) = style.panels([""], 1, 3.0, 0.0)
         look = {**_looks(frame), "style": "title", "markersize": 5, "mew": 0, "linewidth": 1.2, "estimator": None}
         dashes = {name: (4, 2) if name == RECORDED else "" for name in look["palette"]}
         sns.lineplot(frame, x="block", y="wait_h", dashes=dashes, ax=axis, **look)
@@ -92,20 +89,19 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts) -> Drawing:
     """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
     frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH_IN, 3.4))
-        panels = figure.subplots(1, frame["grouping"].nunique(), sharey=True, squeeze=False)[0]
+        figure, axes = style.panels([""] * frame["grouping"].nunique(), 2, 3.4, 0.0, sharey=True)
         hours, look = frame.assign(wait_h=frame["wait_s"] / 3600), _looks(frame)
         look |= {"markers": list(look["markers"].values()), "dodge": 0.11 * (len(look["palette"]) - 1), "markersize": 5}
         look |= {"linestyle": "none", "errorbar": None}
-        for axis, (grouping, part) in zip(panels, hours.groupby("grouping", sort=False), strict=True):
-            sns.pointplot(part, x="group", y="wait_h", legend=axis is panels[0], ax=axis, **look)
+        for axis, (grouping, part) in zip(axes, hours.groupby("grouping", sort=False), strict=True):
+            sns.pointplot(part, x="group", y="wait_h", legend=axis is axes[0], ax=axis, **look)
             name = GROUP_TITLE[grouping]
             axis.set(xlabel=name.capitalize() if grouping == "user" else name, ylabel="Mean wait (h)")
             style.rows_only(axis)
-        panels[0].set_yscale("symlog", linthresh=0.1, linscale=0.5)
-        panels[0].set_ylim(0, max(2 * float(hours["wait_h"].max()), 0.2))
-        panels[0].yaxis.set_major_formatter(style.PLAIN)
-        style.legend_of(panels[0], 2)
+        axes[0].set_yscale("symlog", linthresh=0.1, linscale=0.5)
+        axes[0].set_ylim(0, max(2 * float(hours["wait_h"].max()), 0.2))
+        axes[0].yaxis.set_major_formatter(style.PLAIN)
+        style.legend_of(axes[0], 2)
     means = [
         f"{group} {GROUP_TITLE[grouping]}: "
         + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h" for _, r in part.iterrows())

@@ -143,15 +143,14 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults) -> Drawing:
 
 @style.styled()
 def _draw_arrivals(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
-    figure = Figure(figsize=(style.WIDTH_IN, 3.1))
-    axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    figure, axes = style.panels(["", ""], 2, 3.1, 0.0, sharey=True, width_ratios=(3, 2))
+    look = {"hue": "trace", "style": "trace", "palette": colours, "markers": True, "dashes": False, "estimator": None}
     for axis, by in zip(axes, ("hour", "weekday")):
         axis.axhline(1, color=style.INK, linewidth=0.9)
-        if frame.empty:
-            continue
-        look = {"hue": "trace", "style": "trace", "palette": colours, "markers": True, "dashes": False}
-        look |= {"estimator": None}
-        sns.lineplot(where(frame, by=by), x="bin", y="relative", linewidth=1.3, legend=by == "hour", ax=axis, **look)
+        if len(frame):
+            sns.lineplot(
+                where(frame, by=by), x="bin", y="relative", linewidth=1.3, legend=by == "hour", ax=axis, **look
+            )
     axes[0].set_xticks(range(0, 24, 3), [f"{h}:00" for h in range(0, 24, 3)])
     axes[0].set(xlabel="Hour of the day", ylabel="Arrivals over the mean", ylim=(0, None))
     axes[1].set_xticks(range(7), DAYS)
@@ -196,20 +195,18 @@ def _alt(frame: pd.DataFrame) -> str:
 @style.styled()
 def _draw_distributions(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
     cpu = sorted(set(frame.loc[frame["type"] == "CPU", "trace"]))
-    figure = Figure(figsize=(style.WIDTH_IN, 4.6))
-    axes = figure.subplots(2, 2, sharex="col", sharey=True)
-    dashes = {trace: (4, 2) if trace in cpu else "" for trace in colours}
-    for axis, (share, of) in zip(axes.flat, product(("jobs", "work"), ("run_s", "size"))):
-        look = {"hue": "trace", "style": "trace", "palette": colours, "dashes": dashes, "legend": False}
-        look |= {"estimator": None}
+    figure, axes = style.panels([""] * 4, 2, 2.3, 0.0, sharex="col", sharey=True)
+    look = {"hue": "trace", "style": "trace", "palette": colours, "legend": False, "estimator": None}
+    look["dashes"] = {trace: (4, 2) if trace in cpu else "" for trace in colours}
+    for axis, (share, of) in zip(axes, product(("jobs", "work"), ("run_s", "size"))):
         sns.lineplot(where(frame, of=of), x="at_most", y=share, markers=of == "size", linewidth=1.4, ax=axis, **look)
-    axes[0, 0].set(xscale="log", ylabel="Share of the jobs", ylim=(0, 1.02))
-    axes[1, 0].set(ylabel=f"Share of the {'GPU- or CPU-time' if cpu else 'GPU-time'}", xlabel="Run time, at most")
-    style.fixed_ticks(axes[0, 0].xaxis, TICKS_S, TICKS_S)
-    axes[0, 0].yaxis.set_major_formatter(style.PERCENT)
-    axes[0, 1].set_xscale("log", base=2)
+    axes[0].set(xscale="log", ylabel="Share of the jobs", ylim=(0, 1.02))
+    axes[2].set(ylabel=f"Share of the {'GPU- or CPU-time' if cpu else 'GPU-time'}", xlabel="Run time, at most")
+    style.fixed_ticks(axes[0].xaxis, TICKS_S, TICKS_S)
+    axes[0].yaxis.set_major_formatter(style.PERCENT)
+    axes[1].set_xscale("log", base=2)
     largest = int(where(frame, of="size")["at_most"].max())
-    style.fixed_ticks(axes[0, 1].xaxis, [2**k for k in range(0, largest.bit_length(), 1 + (largest > 256))])
-    axes[1, 1].set_xlabel("GPUs (CPUs), at most" if cpu else "GPUs, at most")
+    style.fixed_ticks(axes[1].xaxis, [2**k for k in range(0, largest.bit_length(), 1 + (largest > 256))])
+    axes[3].set_xlabel("GPUs (CPUs), at most" if cpu else "GPUs, at most")
     style.legend(figure, [style.handle(t, c, line="--" if t in cpu else "-") for t, c in colours.items()])
     return figure
