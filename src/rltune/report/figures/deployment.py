@@ -13,6 +13,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import where
+from rltune.report.figures.series import lines
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.deployment import HOUR_S, in_words, short, who
@@ -52,19 +53,12 @@ def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> Drawing:
     """GPUs in use and jobs waiting over time, two panels a repetition. ``usage``: rltune.evaluation.studies.deployment.in_use."""
     frame = usage.assign(title=usage["scheduler"].map(who), data=facts["data"])
     panels = list(product(sorted(set(frame["repetition"])), OVER_TIME))
-    look = {
-        "hue": "title",
-        "palette": {who(s): colour for s, colour in LOOKS.items()},
-        "hue_order": frame["title"].unique(),
-    }
+    colours = {who(scheduler): LOOKS[scheduler] for scheduler in frame["scheduler"].unique()}
     with style.styled():
         figure, axes = style.panels([f"{OVER_TIME[column]}, repetition {k}" for k, column in panels], 2, 1.7)
         for axis, (k, column) in zip(axes, panels, strict=True):
-            part = where(frame, repetition=k)
-            sns.lineplot(
-                part, x="hour", y=column, linewidth=1.1, estimator=None, legend=axis is axes[0], ax=axis, **look
-            )
-            axis.set(xlabel="", ylabel="")
+            look = {"linewidth": 1.1, "legend": axis is axes[0]}
+            lines(axis, where(frame, repetition=k), "hour", column, "title", colours, **look)
             if column == "utilisation":
                 axis.yaxis.set_major_formatter(style.PERCENT)
         figure.supxlabel("Hours since the first submission")

@@ -7,7 +7,6 @@ from itertools import cycle, product
 from typing import Any
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from rltune.evaluation.intervals import Improvement, Intervals
@@ -15,6 +14,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import policy_title, varying, where
+from rltune.report.figures.series import lines
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 
 SIDES = {"share": "Mean wait / FIFO’s", "more": "More wait than\nwith exact estimates"}
@@ -92,15 +92,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
     traces, colours = list(frame["trace_title"].unique()), {}
     for kind, some in COLOURS.items():
         colours |= dict(zip(frame.loc[frame["kind"] == kind, "scheduler"].unique(), cycle(some)))
-    agents = set(frame.loc[frame["kind"] == "agent", "scheduler"])
-    look = {
-        "hue": "scheduler",
-        "palette": colours,
-        "style": "scheduler",
-        "markers": dict(zip(colours, cycle(style.MARKERS))),
-    }
-    look |= {"dashes": {name: "" if name in agents else (4, 2) for name in colours}, "estimator": None}
-    look |= {"hue_order": list(colours), "style_order": list(colours), "markersize": 5.5, "mew": 0}
+    dashed = set(frame.loc[frame["kind"] == "heuristic", "scheduler"])
     share = {"sharex": True, "sharey": "row"}
     figure, axes = style.panels(
         [*traces, *[""] * len(traces)], len(traces), 2.0, 0.3 + 0.17 * len(colours) / 3, **share
@@ -110,11 +102,11 @@ def _draw(frame: pd.DataFrame) -> Figure:
         for name, rows in mine.groupby("scheduler", sort=False):
             band = rows[f"{value}_low"], rows[f"{value}_high"]
             axis.fill_between(rows["sigma"], *band, color=colours[name], alpha=0.1, linewidth=0)
-        sns.lineplot(mine, x="sigma", y=value, legend=axis is axes[0], ax=axis, **look)
-        axis.set(xlabel="", ylabel="")
+        look = {"marked": True, "markersize": 5.5, "linewidth": 1.5, "legend": axis is axes[0]}
+        lines(axis, mine, "sigma", value, "scheduler", colours, dashed=dashed, **look)
     for axis, (value, name) in zip(axes[:: len(traces)], SIDES.items(), strict=True):
-        lines = frame[value].dropna()  # what these need, and a little of the bands
-        low, high = (lines.min(), lines.max()) if len(lines) else (0.0, 1.0)
+        values = frame[value].dropna()  # what these need, and a little of the bands
+        low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
         room = 0.15 * max(high - low, 0.1)
         axis.set(ylabel=name, ylim=(min(LEAST[value], max(low - room, -1.0)), min(high + room, HIGHEST)))
     axes[-1].yaxis.set_major_formatter(style.PERCENT)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -16,6 +15,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import policy_title, schedulers, where
+from rltune.report.figures.series import points
 from rltune.report.format import show
 from rltune.report.tables.scheduling_rules import AGENT, LOADS, RLTUNE, STEPS, TITLES, scheduler_names
 
@@ -160,12 +160,13 @@ def fairness(sizes: pd.DataFrame) -> Drawing:
 def _draw_fairness(frame: pd.DataFrame) -> Figure:
     panels = [(workload, measure) for workload in dict.fromkeys(frame["workload"]) for measure in MEASURES]
     figure, axes = style.panels([workload for workload, _ in panels], 2, 2.2)
+    colours, markers = (
+        {who: colour for who, (*_, colour) in PAYERS.items()},
+        [marker for _, marker, _ in PAYERS.values()],
+    )
     for axis, (workload, measure) in zip(axes, panels):
         part = where(frame, workload=workload)
-        colours, markers = ({who: look[k] for who, look in PAYERS.items()} for k in (2, 1))
-        look = {"hue": "scheduler", "palette": colours, "linestyle": "none"}
-        look |= {"hue_order": list(PAYERS), "markers": list(markers.values())}
-        sns.pointplot(part, x="group", y=measure, dodge=0.4, markersize=5, errorbar=None, legend=False, ax=axis, **look)
+        points(axis, part, "group", measure, "scheduler", colours, 0.2, markers=markers, legend=False)
         if measure == "wait_s" and part[measure].min() < 2 * LINEAR_BELOW_S:
             axis.set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.5)
             axis.set_ylim(-1, max(3 * part[measure].max(), 2 * LINEAR_BELOW_S))
@@ -173,7 +174,6 @@ def _draw_fairness(frame: pd.DataFrame) -> Figure:
             axis.set_yscale("log")
         axis.set(xlabel="GPUs of a job", ylabel=MEASURES[measure])
         axis.yaxis.set_major_formatter(style.PLAIN)
-        style.rows_only(axis)
     style.legend(figure, [style.handle(name, colour, marker) for name, marker, colour in PAYERS.values()])
     return figure
 

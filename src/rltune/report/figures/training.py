@@ -7,7 +7,6 @@ from itertools import cycle
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -16,6 +15,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe, entry_of
 from rltune.report.common import SETTING_TITLE, policy_title, proper, varying, where
+from rltune.report.figures.series import lines
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, in_curves
 from rltune.report.style import trace_colours
@@ -24,7 +24,6 @@ SMALLEST = {"utilisation": 1e-3}
 """Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
 METRIC_SHORT = {name: metric.short for name, metric in METRICS.items()}
 """Metrics as titles of panels have them."""
-DASHED = (0, (2, 2))
 
 
 def normalised(base: pd.Series, agent: pd.Series, metric: str = "wait") -> pd.Series:
@@ -65,22 +64,20 @@ def draw(frame: pd.DataFrame, panels: Sequence[str], across: int, colours: Mappi
     for axis, panel in zip(axes, panels):
         rows = where(frame, panel=panel)
         axis.axhline(0, color=style.INK, linewidth=0.9)
-        each = {"x": "epoch", "hue": "line", "palette": colours, "legend": False, "ax": axis}
-        lines = {**each, "units": "cell", "estimator": None}
-        sns.lineplot(rows, y="training", linewidth=0.8, alpha=0.4, **lines)
-        sns.lineplot(rows, y="smooth", **lines)
-        sns.lineplot(rows, y="random", linewidth=1.0, linestyle=DASHED, **lines)
+        each = {"x": "epoch", "by": "line", "colours": colours, "units": "cell", "legend": False}
+        lines(axis, rows, y="training", linewidth=0.8, alpha=0.4, **each)
+        lines(axis, rows, y="smooth", **each)
+        lines(axis, rows, y="random", linewidth=1.0, dashed=colours, **each)
         for line, seen in rows.dropna(subset=["validation"]).groupby("line", sort=False):
             look = {"marker": markers[line], "color": colours[line], "markersize": 4.5}
             axis.plot(seen["epoch"], seen["validation"], linestyle="none", mfc="none", mew=1.2, **look)
-        axis.set(xlabel="", ylabel="")
     axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel("Epoch")
     figure.supylabel("gap to base (relative)")
     handles = [style.handle(name, colour, markers[name], "-", mfc="none") for name, colour in colours.items()]
     handles.append(style.handle("training", style.MUTED, line="-"))
     handles.append(style.handle("validation", style.MUTED, "o", mfc="none"))
-    handles.append(style.handle("random order", style.MUTED, line=DASHED, linewidth=1.0))
+    handles.append(style.handle("random order", style.MUTED, line="--", linewidth=1.0))
     style.legend(figure, handles, 6 if len(handles) < 7 else 4)
     return figure
 

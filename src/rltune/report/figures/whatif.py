@@ -12,6 +12,7 @@ import seaborn as sns
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
+from rltune.report.figures.series import lines, points
 from rltune.report.format import show
 from rltune.report.tables.whatif import GROUP_TITLE, names
 
@@ -54,13 +55,10 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> Drawing:
     return describe("whatif", frame, confidence=confidence), frame, figure
 
 
-def _looks(frame: pd.DataFrame) -> dict[str, Any]:
-    """How seaborn draws the schedulers, by title: each in the colour of its bar, of each rule one of its own."""
-    titles = dict(zip(frame["scheduler"], frame["title"]))
-    rules = cycle(RULES)
-    colours = {title: LOOKS[name] if name in LOOKS else next(rules) for name, title in titles.items()}
-    markers = dict(zip(colours, cycle(style.MARKERS)))
-    return {"hue": "title", "hue_order": list(colours), "palette": colours, "markers": markers}
+def _colours(frame: pd.DataFrame) -> dict[str, str]:
+    """Title of each scheduler → colour: that of its bar, of each rule one of its own."""
+    titles, rules = dict(zip(frame["scheduler"], frame["title"])), cycle(RULES)
+    return {title: LOOKS[name] if name in LOOKS else next(rules) for name, title in titles.items()}
 
 
 def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Drawing:
@@ -72,9 +70,8 @@ def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Drawing:
     frame = days.assign(title=days["scheduler"].map(title), data=facts["data"])
     with style.styled():
         figure, (axis,) = style.panels([""], 1, 3.0, 0.0)
-        look = {**_looks(frame), "style": "title", "markersize": 5, "mew": 0, "linewidth": 1.2, "estimator": None}
-        dashes = {name: (4, 2) if name == RECORDED else "" for name in look["palette"]}
-        sns.lineplot(frame, x="block", y="wait_h", dashes=dashes, ax=axis, **look)
+        look = {"marked": True, "dashed": [RECORDED], "markersize": 5, "linewidth": 1.2}
+        lines(axis, frame, "block", "wait_h", "title", _colours(frame), **look)
         ticks = frame.drop_duplicates("block").sort_values("block")
         ticks = ticks.iloc[:: max(1, -(-len(ticks) // 12))]
         axis.set_xticks(list(ticks["block"]), [at[5:10] for at in ticks["at"]])
@@ -90,14 +87,11 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts) -> Drawing:
     frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
     with style.styled():
         figure, axes = style.panels([""] * frame["grouping"].nunique(), 2, 3.4, 0.0, sharey=True)
-        hours, look = frame.assign(wait_h=frame["wait_s"] / 3600), _looks(frame)
-        look |= {"markers": list(look["markers"].values()), "dodge": 0.11 * (len(look["palette"]) - 1), "markersize": 5}
-        look |= {"linestyle": "none", "errorbar": None}
+        hours, colours = frame.assign(wait_h=frame["wait_s"] / 3600), _colours(frame)
         for axis, (grouping, part) in zip(axes, hours.groupby("grouping", sort=False), strict=True):
-            sns.pointplot(part, x="group", y="wait_h", legend=axis is axes[0], ax=axis, **look)
+            points(axis, part, "group", "wait_h", "title", colours, 0.11, legend=axis is axes[0])
             name = GROUP_TITLE[grouping]
             axis.set(xlabel=name.capitalize() if grouping == "user" else name, ylabel="Mean wait (h)")
-            style.rows_only(axis)
         axes[0].set_yscale("symlog", linthresh=0.1, linscale=0.5)
         axes[0].set_ylim(0, max(2 * float(hours["wait_h"].max()), 0.2))
         axes[0].yaxis.set_major_formatter(style.PLAIN)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
@@ -13,6 +12,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import where
+from rltune.report.figures.series import lines
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 
@@ -144,13 +144,11 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults) -> Drawing:
 @style.styled()
 def _draw_arrivals(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
     figure, axes = style.panels(["", ""], 2, 3.1, 0.0, sharey=True, width_ratios=(3, 2))
-    look = {"hue": "trace", "style": "trace", "palette": colours, "markers": True, "dashes": False, "estimator": None}
     for axis, by in zip(axes, ("hour", "weekday")):
         axis.axhline(1, color=style.INK, linewidth=0.9)
         if len(frame):
-            sns.lineplot(
-                where(frame, by=by), x="bin", y="relative", linewidth=1.3, legend=by == "hour", ax=axis, **look
-            )
+            look = {"marked": True, "linewidth": 1.3, "legend": by == "hour"}
+            lines(axis, where(frame, by=by), "bin", "relative", "trace", colours, **look)
     axes[0].set_xticks(range(0, 24, 3), [f"{h}:00" for h in range(0, 24, 3)])
     axes[0].set(xlabel="Hour of the day", ylabel="Arrivals over the mean", ylim=(0, None))
     axes[1].set_xticks(range(7), DAYS)
@@ -196,10 +194,9 @@ def _alt(frame: pd.DataFrame) -> str:
 def _draw_distributions(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
     cpu = sorted(set(frame.loc[frame["type"] == "CPU", "trace"]))
     figure, axes = style.panels([""] * 4, 2, 2.3, 0.0, sharex="col", sharey=True)
-    look = {"hue": "trace", "style": "trace", "palette": colours, "legend": False, "estimator": None}
-    look["dashes"] = {trace: (4, 2) if trace in cpu else "" for trace in colours}
     for axis, (share, of) in zip(axes, product(("jobs", "work"), ("run_s", "size"))):
-        sns.lineplot(where(frame, of=of), x="at_most", y=share, markers=of == "size", linewidth=1.4, ax=axis, **look)
+        look = {"marked": of == "size", "linewidth": 1.4, "legend": False}
+        lines(axis, where(frame, of=of), "at_most", share, "trace", colours, dashed=cpu, **look)
     axes[0].set(xscale="log", ylabel="Share of the jobs", ylim=(0, 1.02))
     axes[2].set(ylabel=f"Share of the {'GPU- or CPU-time' if cpu else 'GPU-time'}", xlabel="Run time, at most")
     style.fixed_ticks(axes[0].xaxis, TICKS_S, TICKS_S)
