@@ -22,7 +22,7 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "
 INK, MUTED, GRID, PAPER = "#22282f", "#5b6570", "#d9dee3", "#ffffff"
 """The page swaps these four for its own in dark mode; nothing else in a figure may use them."""
 
-SCHEDULER = {"rltune": BLUE, "base": ORANGE, "base_best_fit": SKY, "baseline": VERMILION, "paper": PURPLE}
+SCHEDULER = {"rltune": BLUE, "base": ORANGE, "baseline": VERMILION}
 TRACES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 PAPER_TRACE = {"Philly": BLUE, "Helios": VERMILION, "Alibaba": GREEN}
 MARKERS = ("o", "s", "^", "D", "v", "P")

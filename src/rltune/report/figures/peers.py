@@ -42,10 +42,8 @@ def fig17(cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, pa
         curves.append(pd.DataFrame({**about, "jct_s": np.quantile(jct_s, share), "mean_s": jct_s.mean()}))
     frame = pd.concat(curves, ignore_index=True)
     means = {titles[c["cell"]]: _summary(c) for _, c in comparisons.iterrows()}
-    artefact = describe(
-        "fig17", frame, paper, cells=used, means="; ".join(f"{title}: {words}" for title, words in means.items())
-    )
-    return artefact, frame, _draw_fig17(frame, means)
+    said = "; ".join(f"{title}: {words}" for title, words in means.items())
+    return describe("fig17", frame, paper, cells=used, means=said), frame, _draw_fig17(frame, means)
 
 
 def _summary(comparison: pd.Series) -> str:
@@ -59,10 +57,9 @@ def _summary(comparison: pd.Series) -> str:
 
 @style.styled()
 def _draw_fig17(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
-    titles = list(dict.fromkeys(frame["trace_title"]))
-    figure, axes = style.panels(titles, 2, 2.5, 0.6, sharey=True)
-    for axis, title in zip(axes, titles):
-        curves = where(frame, trace_title=title)
+    parts = dict(list(frame.groupby("trace_title", sort=False)))
+    figure, axes = style.panels(list(parts), 2, 2.5, 0.6, sharey=True)
+    for axis, (title, curves) in zip(axes, parts.items()):
         drawn = curves.assign(jct_s=curves["jct_s"].clip(lower=1.0))
         lines(axis, drawn, "jct_s", "share", "scheduler", COLOURS, dashed=DASHED, legend=axis is axes[0])
         for name, mean_s in curves.groupby("scheduler")["mean_s"].first().items():
@@ -135,10 +132,6 @@ def sensitivity(
     return describe("sensitivity", frame, paper, cells=used, without=["features", "seed"]), frame, figure
 
 
-def _label(row: pd.Series) -> str:
-    return f"{row['count']} · {row['features']}"
-
-
 @style.styled()
 def _draw_sensitivity(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     most = frame.groupby("group").size().max()
@@ -146,7 +139,7 @@ def _draw_sensitivity(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure
     figure, axes = style.panels(titles, 2, 0.75 + 0.26 * most, 0.3, sharex=True)
     for axis, (_, rows) in zip(axes, frame.groupby("group", sort=False)):
         style.dots(axis, rows, ("improvement", "low", "high"), list(rows["trace_title"].map(colours)))
-        style.name_rows(axis, [_label(r) for _, r in rows.iterrows()])
+        style.name_rows(axis, list(rows["count"].astype(str) + " · " + rows["features"]))
     figure.supxlabel("Better than its base policy (negative: worse)")
     figure.supylabel("Features")
     return figure
