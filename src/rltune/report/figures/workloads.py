@@ -107,18 +107,17 @@ def fig6(batches: pd.DataFrame, paper: PaperResults) -> Drawing:
 
 @style.styled()
 def _draw_fig6(batches: pd.DataFrame, colours: dict[str, str]) -> Figure:
-    titles = []
-    for trace, rows in batches.groupby("trace", sort=False):
+    titles, parts = [], dict(list(batches.groupby("trace", sort=False)))
+    for trace, rows in parts.items():
         simulated = rows["wait_is"].iloc[0].startswith("simulated")
         titles += [f"{trace}{' (simulated waits)' * simulated}", ""]
     figure, axes = style.panels(titles, 2, 1.7, 0.3)
-    for i, (trace, rows) in enumerate(batches.groupby("trace", sort=False)):
-        names = {"above": "Jobs above\nthe median wait", "wait_h": "Total wait (h)"}
-        for axis, (column, name) in zip(axes[2 * i : 2 * i + 2], names.items()):
-            axis.bar(rows["batch"], rows[column], width=1.0, color=colours[str(trace)], linewidth=0)
-            axis.set_xlim(rows["batch"].min() - 0.5, rows["batch"].max() + 0.5)
-            axis.set(xlabel="Batch", ylabel=name)
-            axis.yaxis.set_major_formatter(style.PLAIN)
+    names = {"above": "Jobs above\nthe median wait", "wait_h": "Total wait (h)"}
+    for axis, ((trace, rows), (column, name)) in zip(axes, product(parts.items(), names.items())):
+        axis.bar(rows["batch"], rows[column], width=1.0, color=colours[str(trace)], linewidth=0)
+        axis.set_xlim(rows["batch"].min() - 0.5, rows["batch"].max() + 0.5)
+        axis.set(xlabel="Batch", ylabel=name)
+        axis.yaxis.set_major_formatter(style.PLAIN)
     return figure
 
 
