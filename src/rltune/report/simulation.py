@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 
 from rltune.report.artefact import save_picture
-from rltune.report.figures.gantt import gantt
 from rltune.report.format import show
 
 ROWS = {"wait_s": "wait (s)", "jct_s": "JCT (s)", "bsld": "bounded slowdown"}
@@ -72,4 +71,6 @@ def draw(bars: pd.DataFrame, node_gpus: Sequence[int], title: str, path: Path) -
 
     It ends at ``until_s``, so that one very long job does not squeeze all others.
     """
+    from rltune.report.figures.gantt import gantt  # seaborn takes seconds, which a simulation need not wait for
+
     save_picture(path, gantt(bars, node_gpus, title, until_s=until_s(bars)), "gantt")

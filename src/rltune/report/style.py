@@ -22,8 +22,7 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "
 INK, MUTED, GRID, PAPER = "#22282f", "#5b6570", "#d9dee3", "#ffffff"
 """The page swaps these four for its own in dark mode; nothing else in a figure may use them."""
 
-SCHEDULER = {"rltune": BLUE, "base": ORANGE, "base_best_fit": SKY, "baseline": VERMILION, "paper": PURPLE}
-POLICY = {"fifo": BLUE, "sjf": ORANGE, "saf": PURPLE, "f1": SKY, "wfp3": GREEN}
+SCHEDULER = {"rltune": BLUE, "base": ORANGE, "baseline": VERMILION}
 TRACES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 PAPER_TRACE = {"Philly": BLUE, "Helios": VERMILION, "Alibaba": GREEN}
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -38,7 +37,7 @@ LETTER_IN = 0.075
 """Width of a letter of a tick's name, about."""
 
 RC = {
-    **dict.fromkeys(("font.size", "axes.labelsize"), 9),
+    **dict.fromkeys(("font.size", "axes.labelsize", "figure.labelsize"), 9),
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8.5),
     **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
@@ -112,14 +111,10 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int = 6) -> None:
 
 
 def legend_of(axis: Axes, columns: int = 6) -> None:
-    """The legend of one panel above all of them."""
+    """The legend of one panel above all of them, in place of its own."""
     legend(axis.figure, axis.get_legend_handles_labels()[0], columns)
-
-
-def name_ticks(axis: Axes, names: Iterable[str], upright: bool) -> None:
-    """Name the places 0, 1, … of the x axis; what stands behind a comma goes on a line of its own."""
-    lines = [name.replace(", ", "\n") for name in names]
-    axis.set_xticks(range(len(lines)), lines, rotation=90 if upright else 0)
+    if own := axis.get_legend():
+        own.remove()
 
 
 def upright_in(names: Iterable[str], each_in: float) -> float:
@@ -154,9 +149,9 @@ LEFT_MOST = -1.0
 def dots(axis: Axes, rows: pd.DataFrame, columns: Sequence[str], colours: Sequence[str]) -> None:
     """Improvements with their intervals (``columns``: value, low, high), a dot a row, the first on top."""
     value, low, high = (rows[column].clip(lower=LEFT_MOST).to_numpy(float) for column in columns)
+    axis.hlines(range(len(rows)), low, high, colours, linewidth=2.2)
     for y, colour in enumerate(colours):
-        axis.plot([low[y], high[y]], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt")
-        axis.plot(value[y], y, marker="o" if value[y] > LEFT_MOST else "<", color=colour, markersize=5.5)
+        marks(axis, value[y], y, "o" if value[y] > LEFT_MOST else "<", colour)
     axis.axvline(0, color=INK, linewidth=0.9)
     axis.xaxis.set_major_locator(MaxNLocator(4))
     axis.xaxis.set_major_formatter(PERCENT)

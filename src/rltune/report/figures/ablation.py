@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -14,6 +16,7 @@ from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.ablation import PARTS, paper_ref, variant_title, with_variants
 
+NONE = "no ablation: the run has no setting in which pro can be compared with another variant"
 COLOUR = {"naive": style.ORANGE, "naive, whole nodes": style.VERMILION, "pro": style.BLUE}
 BETWEEN = (style.SKY, style.PURPLE, style.MUTED)
 
@@ -25,7 +28,7 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
     Raises ValueError when it is empty.
     """
     if variants.empty:
-        raise ValueError("no ablation: the run has no setting in which pro can be compared with another variant")
+        raise ValueError(NONE)
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
     own = paper_ref(frame, paper)
     artefact = describe("fig10", frame, paper_ref=own, own=own, cut=(frame["improvement"] < style.LEFT_MOST).any())
@@ -39,14 +42,13 @@ def ablation_training(cells: pd.DataFrame, histories: pd.DataFrame, paper: Paper
     """
     chosen = with_variants(cells)
     if chosen.empty:
-        raise ValueError("no ablation: the run has no setting in which pro can be compared with another variant")
+        raise ValueError(NONE)
     chosen = chosen.assign(
         panel=_settings(chosen, chosen["metric"]),
         line=[variant_title(f, p) for f, p in zip(chosen["features"], chosen["placement"])],
     )
     frame = curves(chosen, histories)
-    titles = list(dict.fromkeys(chosen["panel"]))
-    figure = draw(frame, {divmod(i, 2): title for i, title in enumerate(titles)}, _colours(frame["line"]))
+    figure = draw(frame, list(chosen["panel"].unique()), 2, _colours(frame["line"]))
     last = frame.groupby("cell", sort=False).agg({"panel": "last", "line": "last", "training": "last"})
     artefact = describe(
         "fig10-training",
@@ -69,9 +71,8 @@ def _settings(rows: pd.DataFrame, measures: pd.Series) -> list[str]:
 
 def _colours(lines: pd.Series) -> dict[str, str]:
     """Variant → its colour, the same in every figure."""
-    names = list(dict.fromkeys(lines))
-    between = iter(BETWEEN * len(names))
-    return {name: COLOUR.get(name) or next(between) for name in names}
+    between = cycle(BETWEEN)
+    return {name: COLOUR.get(name) or next(between) for name in lines.unique()}
 
 
 @style.styled()
@@ -86,6 +87,6 @@ def _draw(frame: pd.DataFrame) -> Figure:
         style.dots(axis, rows, ("improvement", "low", "high"), list(rows["variant"].map(colours)))
         style.name_rows(axis, list(rows["setting"].where(~rows["setting"].duplicated(), "")))
     only = set(frame["measure"]) == {"wait"}
-    figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base", fontsize=9)
+    figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base")
     style.legend(figure, [style.handle(name, colour, "o", "-") for name, colour in colours.items()])
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -19,7 +20,10 @@ from rltune.report.transferred import SAME_AGENT
 LINEAR_BELOW_S = 10.0
 """The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""
 QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
-DRAWN = {"p05": "whislo", "p25": "q1", "p50": "med", "p75": "q3", "p95": "whishi"}
+ABOUT = ("trace_title", "base", *(name for name in SETTINGS if name not in ("metric", "seed")), "seeds", "setting")
+COLUMNS = (*ABOUT, "role", "metric", "sequence_jobs", "jobs", "mean", *QUANTILES)
+ROLE = {"base": "base policy", "rltune": "RLTune"}
+"""Role → what the legend calls it, from left to right."""
 NAME = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "jct": ("Completion time", "times")}
 """Metric → what a job has of it, and the plural."""
 
@@ -39,24 +43,20 @@ def boxes(
     there = lengths_of(study, cells, jobs)
     longest = max(there, default=0)
     n = sequence_jobs or longest
-    rows = []
-    chosen = chosen.assign(setting=_settings(chosen))
-    for _, seeds in chosen.groupby(SAME_AGENT, sort=False):
-        pooled = jobs[jobs["cell"].isin(seeds["cell"]) & (jobs["sequence_jobs"] == n)]
-        cell, found = seeds.iloc[0], pooled.groupby("role")[study.column]
-        about = {
-            "trace_title": cell["trace_title"],
-            "base": policy_title(cell["policy"]),
-            **{c: cell[c] for c in SETTINGS if c not in ("metric", "seed")},
-            "seeds": len(seeds),
-            "setting": cell["setting"],
-        }
-        for role, values in found:
-            row = about | {"role": role, "metric": study.metric, "sequence_jobs": n, "jobs": len(values)}
-            rows.append(row | {"mean": values.mean(), **{name: values.quantile(q) for name, q in QUANTILES.items()}})
-    if not rows:
+    chosen = chosen.assign(
+        base=chosen["policy"].map(policy_title),
+        setting=_settings(chosen),
+        agent=chosen.groupby(SAME_AGENT, sort=False).ngroup(),
+        seeds=chosen.groupby(SAME_AGENT)["cell"].transform("size"),
+    )
+    agent = jobs["cell"].map(chosen.set_index("cell")["agent"])
+    values = jobs[jobs["sequence_jobs"] == n].groupby([agent.rename("agent"), "role"])[study.column]
+    if not len(values):
         raise ValueError(f"no test jobs of windows of {n} jobs; there are {there}")
-    frame = pd.DataFrame(rows)
+    quantiles = values.quantile(list(QUANTILES.values())).unstack().set_axis(list(QUANTILES), axis=1)
+    numbers = values.agg(jobs="size", mean="mean").join(quantiles).reset_index()
+    frame = chosen.drop_duplicates("agent").drop(columns="metric").merge(numbers, on="agent")
+    frame = frame.assign(metric=study.metric, sequence_jobs=n)[list(COLUMNS)]
     several = chosen.groupby(["trace_title", "setting"], sort=False)["cell"].nunique()
     artefact = describe(
         study.boxes if n == longest else f"{study.boxes}-{n}",
@@ -109,16 +109,13 @@ def _means(study: Study, frame: pd.DataFrame) -> str:
 
 @style.styled()
 def _draw(study: Study, frame: pd.DataFrame) -> Figure:
-    settings = {trace: list(dict.fromkeys(part["setting"])) for trace, part in frame.groupby("trace_title", sort=False)}
-    room = [max(len(names), 2) for names in settings.values()]
+    parts = dict(list(frame.groupby("trace_title", sort=False)))
+    room = [max(part["setting"].nunique(), 2) for part in parts.values()]
     upright = style.upright_in(frame["setting"], (style.WIDTH_IN - 0.8) / sum(room))
-    figure, axes = style.panels(list(settings), len(room), 2.9 + upright, sharey=True, width_ratios=room)
-    name = {"base": "base policy", "rltune": "RLTune"}
-    for axis, (trace, names) in zip(axes, settings.items()):
-        for (role, rows), shift in zip(frame[frame["trace_title"] == trace].groupby("role"), (-0.2, 0.2)):
-            _draw_boxes(axis, rows, rows["setting"].map(names.index) + shift, style.SCHEDULER[role], study.format)
-        style.name_ticks(axis, names, upright > 0)
-        axis.set_xlim(-0.55, len(names) - 0.45)
+    figure, axes = style.panels(list(parts), len(room), 2.9 + upright, sharey=True, width_ratios=room)
+    for axis, part in zip(axes, parts.values()):
+        _draw_boxes(axis, part, study.format)
+        axis.tick_params(axis="x", rotation=90 if upright else 0)
         style.rows_only(axis)
     top = float(frame[["p95", "mean"]].max().max())
     if study.metric == "wait":
@@ -131,24 +128,18 @@ def _draw(study: Study, frame: pd.DataFrame) -> Figure:
         axes[0].set_ylim(0.8 * bottom, top * max(2.0, (top / bottom) ** 0.3))
         axes[0].yaxis.set_major_formatter(style.PLAIN)
     axes[0].set_ylabel(NAME[study.metric][0] + (f" ({study.unit})" if study.unit else ""))
-    style.legend(figure, [Patch(color=style.SCHEDULER[role], label=text) for role, text in name.items()])
+    style.legend(figure, [Patch(color=style.SCHEDULER[role], label=text) for role, text in ROLE.items()])
     return figure
 
 
-def _draw_boxes(axis: Axes, rows: pd.DataFrame, x: pd.Series, colour: str, form: str) -> None:
-    line = {"color": colour}
-    axis.bxp(
-        rows.rename(columns=DRAWN)[list(DRAWN.values())].to_dict("records"),
-        positions=list(x),
-        widths=0.32,
-        showfliers=False,
-        manage_ticks=False,
-        patch_artist=True,
-        boxprops={"facecolor": colour, "edgecolor": colour},
-        medianprops={"color": style.PAPER, "linewidth": 1.6},
-        whiskerprops=line,
-        capprops=line,
-    )
-    style.marks(axis, x, rows["mean"], "D", style.INK, 3.8, mec=style.PAPER, mew=0.7, zorder=5)
-    for at, mean, above in zip(x, rows["mean"], rows[["p95", "mean"]].max(axis=1)):
+def _draw_boxes(axis: Axes, part: pd.DataFrame, form: str) -> None:
+    """A pair of boxes a setting; the five quantiles stand for the jobs, so that seaborn's are the same."""
+    part = part.assign(name=part["setting"].str.replace(", ", "\n"))
+    look = {"hue": "role", "hue_order": list(ROLE), "palette": style.SCHEDULER, "legend": False, "ax": axis}
+    look |= {"saturation": 1, "gap": 0.2, "whis": (0, 100), "medianprops": {"color": style.PAPER, "linewidth": 1.6}}
+    sns.boxplot(part.melt(["name", "role"], list(QUANTILES)), x="name", y="value", linecolor=style.INK, **look)
+    x = pd.factorize(part["name"])[0] + part["role"].map({"base": -0.2, "rltune": 0.2})
+    style.marks(axis, x, part["mean"], "D", style.INK, 3.8, mec=style.PAPER, mew=0.7, zorder=5)
+    for at, mean, above in zip(x, part["mean"], part[["p95", "mean"]].max(axis=1)):
         style.label(axis, show(mean, form), (at, above), (0, 4), 7, rotation=90, ha="center", va="bottom")
+    axis.set(xlabel="", ylabel="")

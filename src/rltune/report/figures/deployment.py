@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import pandas as pd
+import seaborn as sns
 
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
+from rltune.report.common import where
+from rltune.report.figures.series import lines
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.deployment import HOUR_S, in_words, short, who
@@ -17,26 +21,23 @@ from rltune.report.tables.deployment import HOUR_S, in_words, short, who
 LOOKS = {"slurm": style.ORANGE, "rltune": style.BLUE, "saf": style.PURPLE, "sjf": style.GREEN, "fifo": style.SKY}
 PANELS = {"makespan_s": "Makespan", "wait_s": "Mean wait", "wait_max_s": "Longest wait"}
 """Column of a run → what it is; drawn in hours."""
+OVER_TIME = {"utilisation": "GPUs in use", "waiting": "Waiting"}
 Facts = Mapping[str, Any]
 
 
 def fig18(runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults) -> Drawing:
     """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
     rltune.evaluation.studies.deployment.per_run and paired_runs give them."""
-    import seaborn as sns  # a second that other figures need not wait for
-
     frame = runs[["scheduler", "repetition", *PANELS]].assign(title=runs["scheduler"].map(who), data=facts["data"])
     means = frame.groupby("scheduler", sort=False)[list(PANELS)].mean() / HOUR_S
     with style.styled():
         figure, axes = style.panels([f"{name} (h)" for name in PANELS.values()], len(PANELS), 2.8, 0.0)
+        hours = frame.assign(name=frame["scheduler"].map(short), **(frame[list(PANELS)] / HOUR_S))
+        look = {"palette": {short(s): colour for s, colour in LOOKS.items()}, "saturation": 1, "width": 0.6}
         for axis, column in zip(axes, PANELS, strict=True):
-            hours = frame.assign(hours=frame[column] / HOUR_S, name=frame["scheduler"].map(short))
-            colours = {short(scheduler): colour for scheduler, colour in LOOKS.items()}
-            bars = sns.barplot(
-                hours, x="name", y="hours", hue="name", palette=colours, errorbar=None, saturation=1, width=0.6, ax=axis
-            )
-            sns.stripplot(hours, x="name", y="hours", color=style.INK, size=3.5, jitter=False, ax=axis)
-            for bar in bars.containers:
+            sns.barplot(hours, x="name", y=column, hue="name", errorbar=None, ax=axis, **look)
+            sns.stripplot(hours, x="name", y=column, color=style.INK, size=3.5, jitter=False, ax=axis)
+            for bar in axis.containers:
                 axis.bar_label(bar, fmt=lambda v: show(v, "number"), label_type="center", color=style.PAPER)
             axis.set(xlabel="", ylabel="", ylim=(0, None))
             style.rows_only(axis)
@@ -51,17 +52,16 @@ def fig18(runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperRe
 def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> Drawing:
     """GPUs in use and jobs waiting over time, two panels a repetition. ``usage``: rltune.evaluation.studies.deployment.in_use."""
     frame = usage.assign(title=usage["scheduler"].map(who), data=facts["data"])
+    panels = list(product(sorted(set(frame["repetition"])), OVER_TIME))
+    colours = {who(scheduler): LOOKS[scheduler] for scheduler in frame["scheduler"].unique()}
     with style.styled():
-        titles = [
-            f"{of}, repetition {k}" for k in sorted(set(frame["repetition"])) for of in ("GPUs in use", "Waiting")
-        ]
-        figure, axes = style.panels(titles, 2, 1.7)
-        for i, (_, part) in enumerate(frame.groupby("repetition")):
-            for axis, column in zip(axes[2 * i : 2 * i + 2], ("utilisation", "waiting"), strict=True):
-                for scheduler, rows in part.groupby("scheduler", sort=False):
-                    axis.plot(rows["hour"], rows[column], color=LOOKS[scheduler], linewidth=1.1, label=who(scheduler))
-            axes[2 * i].yaxis.set_major_formatter(style.PERCENT)
-        figure.supxlabel("Hours since the first submission", fontsize=9)
+        figure, axes = style.panels([f"{OVER_TIME[column]}, repetition {k}" for k, column in panels], 2, 1.7)
+        for axis, (k, column) in zip(axes, panels, strict=True):
+            look = {"linewidth": 1.1, "legend": axis is axes[0]}
+            lines(axis, where(frame, repetition=k), "hour", column, "title", colours, **look)
+            if column == "utilisation":
+                axis.yaxis.set_major_formatter(style.PERCENT)
+        figure.supxlabel("Hours since the first submission")
         style.legend_of(axes[0], 4)
     busy = frame[frame["hour"] <= facts["hours"]].groupby("scheduler", sort=False)["utilisation"].mean()
     shares = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
+from rltune.report.common import schedulers
 from rltune.report.format import show
 from rltune.report.tables.gpu_types import TITLES, best_of_each
 
@@ -36,16 +37,11 @@ def _draw(frame: pd.DataFrame) -> Figure:
         for column, (name, colour) in PARTS.items():
             axis.barh(range(len(rows)), rows[column], 0.62, left, color=colour, label=name)
             left += rows[column]
-        for y, total in enumerate(left):
-            style.label(axis, show(total, "seconds"), (total, y), (4, 0), 7.5, va="center")
+        axis.bar_label(axis.containers[-1], [show(total, "seconds") for total in left], padding=4, fontsize=7.5)
         axis.axvline(rows["bound_s"].iloc[0], color=style.INK, linewidth=0.9, linestyle="--")
-        style.name_rows(axis, [f"{rule}\n({title})" for rule, title in zip(rows["rule"], _orders(rows))])
+        style.name_rows(axis, [f"{rule}\n({title})" for rule, title in zip(rows["rule"], schedulers(rows))])
         axis.set_xlim(0, float(left.max()) * 1.12)
         axis.xaxis.set_major_formatter(style.COUNT)
     axes[-1].set_xlabel("Mean completion time (s)")
     style.legend_of(axes[0])
     return figure
-
-
-def _orders(rows: pd.DataFrame) -> list[str]:
-    return [style.scheduler_title(policy, backfill) for policy, backfill in zip(rows["policy"], rows["backfill"])]

@@ -64,7 +64,7 @@ def _draw(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
         style.name_rows(axis, list(frame["label"]))
     style.marks(axes[0], frame["paper"], range(len(frame)), "x", style.PURPLE, 6.5, markeredgewidth=1.8, zorder=6)
     only = set(frame["measure"]) == {"wait"}
-    figure.supxlabel("Less mean wait (negative: more)" if only else "Better (negative: worse)", fontsize=9)
+    figure.supxlabel("Less mean wait (negative: more)" if only else "Better (negative: worse)")
     if frame["paper"].notna().any():
         ours = style.handle("ours, with interval", style.MUTED, "o", "-")
         style.legend(figure, [ours, style.handle("the paper", style.PURPLE, "x", markeredgewidth=1.8)])

@@ -16,15 +16,14 @@ from rltune.report import common, style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import distinct_names, where
+from rltune.report.figures.series import lines
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.ablation import OTHER, OURS, of_the_same_seed, side_by_side
 from rltune.report.tables.peers import METRICS
 
-LOOKS: dict[str, tuple[str, str, Any]] = {
-    "qssf": ("QSSF", style.ORANGE, (0, (4, 1.5))),
-    "rltune": ("RLTune", style.BLUE, "solid"),
-}
+NAMES = {"qssf": "QSSF", "rltune": "RLTune"}
+COLOURS, DASHED = {"QSSF": style.ORANGE, "RLTune": style.BLUE}, ("QSSF",)
 POINTS = 201
 """Of each curve, evenly spaced shares of the jobs."""
 
@@ -39,20 +38,12 @@ def fig17(cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, pa
     titles = dict(zip(used["cell"], distinct_names(used, list(used["trace_title"]))))
     share, curves = np.linspace(0, 1, POINTS), []
     for (cell, who), jct_s in jobs.groupby(["cell", "who"], sort=False)["jct_s"]:
-        about = {
-            "trace_title": titles[cell],
-            "who": who,
-            "scheduler": LOOKS[who][0],
-            "jobs": len(jct_s),
-            "share": share,
-        }
+        about = {"trace_title": titles[cell], "who": who, "scheduler": NAMES[who], "jobs": len(jct_s), "share": share}
         curves.append(pd.DataFrame({**about, "jct_s": np.quantile(jct_s, share), "mean_s": jct_s.mean()}))
     frame = pd.concat(curves, ignore_index=True)
     means = {titles[c["cell"]]: _summary(c) for _, c in comparisons.iterrows()}
-    artefact = describe(
-        "fig17", frame, paper, cells=used, means="; ".join(f"{title}: {words}" for title, words in means.items())
-    )
-    return artefact, frame, _draw_fig17(frame, means)
+    said = "; ".join(f"{title}: {words}" for title, words in means.items())
+    return describe("fig17", frame, paper, cells=used, means=said), frame, _draw_fig17(frame, means)
 
 
 def _summary(comparison: pd.Series) -> str:
@@ -66,23 +57,22 @@ def _summary(comparison: pd.Series) -> str:
 
 @style.styled()
 def _draw_fig17(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
-    titles = list(dict.fromkeys(frame["trace_title"]))
-    figure, axes = style.panels(titles, 2, 2.5, 0.6, sharey=True)
-    for axis, title in zip(axes, titles):
-        for who, (_, colour, line) in LOOKS.items():
-            curve = where(frame, trace_title=title, who=who)
-            axis.plot(np.maximum(curve["jct_s"], 1.0), curve["share"], color=colour, linestyle=line)
-            axis.axvline(curve["mean_s"].iloc[0], color=colour, linestyle=line, linewidth=0.9)
+    parts = dict(list(frame.groupby("trace_title", sort=False)))
+    figure, axes = style.panels(list(parts), 2, 2.5, 0.6, sharey=True)
+    for axis, (title, curves) in zip(axes, parts.items()):
+        drawn = curves.assign(jct_s=curves["jct_s"].clip(lower=1.0))
+        lines(axis, drawn, "jct_s", "share", "scheduler", COLOURS, dashed=DASHED, legend=axis is axes[0])
+        for name, mean_s in curves.groupby("scheduler")["mean_s"].first().items():
+            axis.axvline(mean_s, color=COLOURS[name], linestyle="--" if name in DASHED else "-", linewidth=0.9)
         box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
         place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "bbox": box}
         axis.text(0.98, 0.04, means[title].replace(", ", "\n"), fontsize=7.5, **place)
         axis.set(xscale="log", ylim=(0, 1))
         axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         axis.yaxis.set_major_formatter(style.PERCENT)
-    figure.supxlabel("JCT (s)", fontsize=9)
-    figure.supylabel("Jobs completed within", fontsize=9)
-    handles = [style.handle(name, colour, line=line) for name, colour, line in LOOKS.values()]
-    style.legend(figure, [*handles, style.handle("mean", style.MUTED, line="-", linewidth=0.9)])
+    figure.supxlabel("JCT (s)")
+    figure.supylabel("Jobs completed within")
+    style.legend_of(axes[0])
     return figure
 
 
@@ -142,10 +132,6 @@ def sensitivity(
     return describe("sensitivity", frame, paper, cells=used, without=["features", "seed"]), frame, figure
 
 
-def _label(row: pd.Series) -> str:
-    return f"{row['count']} · {row['features']}"
-
-
 @style.styled()
 def _draw_sensitivity(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     most = frame.groupby("group").size().max()
@@ -153,7 +139,7 @@ def _draw_sensitivity(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure
     figure, axes = style.panels(titles, 2, 0.75 + 0.26 * most, 0.3, sharex=True)
     for axis, (_, rows) in zip(axes, frame.groupby("group", sort=False)):
         style.dots(axis, rows, ("improvement", "low", "high"), list(rows["trace_title"].map(colours)))
-        style.name_rows(axis, [_label(r) for _, r in rows.iterrows()])
-    figure.supxlabel("Better than its base policy (negative: worse)", fontsize=9)
-    figure.supylabel("Features", fontsize=9)
+        style.name_rows(axis, list(rows["count"].astype(str) + " · " + rows["features"]))
+    figure.supxlabel("Better than its base policy (negative: worse)")
+    figure.supylabel("Features")
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import cycle, product
 from typing import Any
 
 import pandas as pd
@@ -13,6 +14,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import policy_title, varying, where
+from rltune.report.figures.series import lines
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 
 SIDES = {"share": "Mean wait / FIFO’s", "more": "More wait than\nwith exact estimates"}
@@ -24,8 +26,6 @@ COLOURS = {
 }
 HIGHEST = 2.0
 """Panels end here: a share of FIFO's wait, or more wait as a fraction, beyond this is off the drawing."""
-
-
 REFERENCE = ("fifo", "none")
 """(Policy, backfill) that goes by no estimate."""
 
@@ -34,8 +34,9 @@ def robustness(cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals) -> Drawin
     """Lines over the spread of the estimates, a column of panels a trace; bands are intervals.
 
     ``cells`` as `report.read` gives them, ``runs`` as `evaluation.studies.transfer.under_noise` does. The frame has a row a
-    trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of REFERENCE, with ``share_low`` and ``share_high``; ``more``, the wait beyond the same scheduler's with exact
-    estimates, a fraction of that, with its interval. Agents that differ by seed are one scheduler.
+    trace × scheduler × sigma: ``mean_s``; ``share`` of the wait of REFERENCE, with ``share_low`` and ``share_high``;
+    ``more``, the wait beyond the same scheduler's with exact estimates, a fraction of that, with its interval. Agents
+    that differ by seed are one scheduler.
     """
     titles = cells.drop_duplicates(HOME).set_index(HOME)["trace_title"]
     several = runs["locality"].nunique() > 1
@@ -88,31 +89,29 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
 
 @style.styled()
 def _draw(frame: pd.DataFrame) -> Figure:
-    traces, looks = list(dict.fromkeys(frame["trace_title"])), {}
-    for kind, colours in COLOURS.items():
-        for i, name in enumerate(dict.fromkeys(frame.loc[frame["kind"] == kind, "scheduler"])):
-            marker = style.MARKERS[len(looks) % len(style.MARKERS)]
-            looks[name] = {
-                "color": colours[i % len(colours)],
-                "linestyle": "-" if kind == "agent" else "--",
-                "marker": marker,
-            }
+    traces, colours = list(frame["trace_title"].unique()), {}
+    for kind, some in COLOURS.items():
+        colours |= dict(zip(frame.loc[frame["kind"] == kind, "scheduler"].unique(), cycle(some)))
+    dashed = set(frame.loc[frame["kind"] == "heuristic", "scheduler"])
     share = {"sharex": True, "sharey": "row"}
-    figure, axes = style.panels([*traces, *[""] * len(traces)], len(traces), 2.0, 0.3 + 0.17 * len(looks) / 3, **share)
-    panels = [(value, trace) for value in SIDES for trace in traces]
-    for axis, (value, trace) in zip(axes, panels, strict=True):
-        for name, rows in where(frame, trace_title=trace).groupby("scheduler", sort=False):
-            look, band = looks[name], [rows[f"{value}_low"], rows[f"{value}_high"]]
-            axis.fill_between(rows["sigma"], *band, color=look["color"], alpha=0.1, linewidth=0)
-            axis.plot(rows["sigma"], rows[value], markersize=4, linewidth=1.5, label=name, **look)
+    figure, axes = style.panels(
+        [*traces, *[""] * len(traces)], len(traces), 2.0, 0.3 + 0.17 * len(colours) / 3, **share
+    )
+    for axis, (value, trace) in zip(axes, product(SIDES, traces), strict=True):
+        mine = where(frame, trace_title=trace)
+        for name, rows in mine.groupby("scheduler", sort=False):
+            band = rows[f"{value}_low"], rows[f"{value}_high"]
+            axis.fill_between(rows["sigma"], *band, color=colours[name], alpha=0.1, linewidth=0)
+        look = {"marked": True, "markersize": 5.5, "linewidth": 1.5, "legend": axis is axes[0]}
+        lines(axis, mine, "sigma", value, "scheduler", colours, dashed=dashed, **look)
     for axis, (value, name) in zip(axes[:: len(traces)], SIDES.items(), strict=True):
-        lines = frame[value].dropna()  # what these need, and a little of the bands
-        low, high = (lines.min(), lines.max()) if len(lines) else (0.0, 1.0)
+        values = frame[value].dropna()  # what these need, and a little of the bands
+        low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
         room = 0.15 * max(high - low, 0.1)
         axis.set(ylabel=name, ylim=(min(LEAST[value], max(low - room, -1.0)), min(high + room, HIGHEST)))
     axes[-1].yaxis.set_major_formatter(style.PERCENT)
     axes[0].set_xticks(sorted(frame["sigma"].unique()))
     axes[0].xaxis.set_major_formatter(style.PLAIN)
-    figure.supxlabel("Spread of the estimates (σ)", fontsize=9)
+    figure.supxlabel("Spread of the estimates (σ)")
     style.legend_of(axes[0], 3)
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,6 +15,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import policy_title, schedulers, where
+from rltune.report.figures.series import points
 from rltune.report.format import show
 from rltune.report.tables.scheduling_rules import AGENT, LOADS, RLTUNE, STEPS, TITLES, scheduler_names
 
@@ -66,14 +68,15 @@ def _draw_rules_of(axis: Axes, part: pd.DataFrame, looks: dict[str, tuple[str, s
     part = part.assign(wait_s=part["wait_s"] / 3600, before_s=part["before_s"] / 3600)  # drawn in hours
     orders, reference, places = where(part, who="order"), part["reference"].iloc[0], list(STEPS)
     shown = pd.concat([where(orders, policy=reference), where(part, who=AGENT).head(1)])
-    for _, r in shown.iterrows():
-        first = r["who"] == AGENT or r["step"] == places[0]
-        y = len(places) if r["who"] == AGENT else places.index(r["step"])
-        begin = 0.0 if first else r["before_s"]
-        colour = list(BARS.values())[3 if r["who"] == AGENT else 0 if first else 1 if r["wait_s"] < begin else 2]
-        axis.barh(y, r["wait_s"] - begin, 0.62, left=begin, color=colour)
-        at = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "center"}
-        style.label(axis, f"{show(r['wait_s'], 'number')} h", (1, y), (-2, 0), 7, **at)
+    agent, first = shown["who"] == AGENT, shown["step"] == places[0]
+    begin = shown["before_s"].mask(agent | first, 0.0)
+    base, less, more, ours = BARS.values()
+    colours = np.select([agent, first, shown["wait_s"] < begin], [ours, base, less], more)
+    y = [places.index(step) if step in places else len(places) for step in shown["step"]]
+    axis.barh(y, shown["wait_s"] - begin, 0.62, begin, color=colours)
+    for at, wait_h in zip(y, shown["wait_s"]):
+        place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "center"}
+        style.label(axis, f"{show(wait_h, 'number')} h", (1, at), (-2, 0), 7, **place)
     for policy, (marker, colour) in looks.items():
         rows = where(orders, policy=policy)
         if policy != reference:
@@ -155,16 +158,15 @@ def fairness(sizes: pd.DataFrame) -> Drawing:
 
 @style.styled()
 def _draw_fairness(frame: pd.DataFrame) -> Figure:
-    import seaborn as sns  # a second that other figures need not wait for
-
     panels = [(workload, measure) for workload in dict.fromkeys(frame["workload"]) for measure in MEASURES]
     figure, axes = style.panels([workload for workload, _ in panels], 2, 2.2)
+    colours, markers = (
+        {who: colour for who, (*_, colour) in PAYERS.items()},
+        [marker for _, marker, _ in PAYERS.values()],
+    )
     for axis, (workload, measure) in zip(axes, panels):
         part = where(frame, workload=workload)
-        colours, markers = ({who: look[k] for who, look in PAYERS.items()} for k in (2, 1))
-        look = {"hue": "scheduler", "palette": colours, "linestyle": "none"}
-        look |= {"hue_order": list(PAYERS), "markers": list(markers.values())}
-        sns.pointplot(part, x="group", y=measure, dodge=0.4, markersize=5, errorbar=None, legend=False, ax=axis, **look)
+        points(axis, part, "group", measure, "scheduler", colours, 0.2, markers=markers, legend=False)
         if measure == "wait_s" and part[measure].min() < 2 * LINEAR_BELOW_S:
             axis.set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.5)
             axis.set_ylim(-1, max(3 * part[measure].max(), 2 * LINEAR_BELOW_S))
@@ -172,7 +174,6 @@ def _draw_fairness(frame: pd.DataFrame) -> Figure:
             axis.set_yscale("log")
         axis.set(xlabel="GPUs of a job", ylabel=MEASURES[measure])
         axis.yaxis.set_major_formatter(style.PLAIN)
-        style.rows_only(axis)
     style.legend(figure, [style.handle(name, colour, marker) for name, marker, colour in PAYERS.values()])
     return figure
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle
-from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe, entry_of
 from rltune.report.common import SETTING_TITLE, policy_title, proper, varying, where
+from rltune.report.figures.series import lines
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, in_curves
 from rltune.report.style import trace_colours
@@ -24,7 +24,6 @@ SMALLEST = {"utilisation": 1e-3}
 """Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
 METRIC_SHORT = {name: metric.short for name, metric in METRICS.items()}
 """Metrics as titles of panels have them."""
-DASHED = (0, (2, 2))
 
 
 def normalised(base: pd.Series, agent: pd.Series, metric: str = "wait") -> pd.Series:
@@ -52,40 +51,33 @@ def curves(cells: pd.DataFrame, histories: pd.DataFrame) -> pd.DataFrame:
 
 
 @style.styled()
-def draw(frame: pd.DataFrame, panels: Mapping[tuple[int, int], str], colours: Mapping[str, str]) -> Figure:
-    """Panels by their place, (row, column), each with the lines of the cells that it has.
+def draw(frame: pd.DataFrame, panels: Sequence[str], across: int, colours: Mapping[str, str]) -> Figure:
+    """The panels of these titles, so many in a row, each with the lines of the cells that it has.
 
-    ``frame``: of :func:`curves`, with ``panel``, a title in ``panels``, and ``line``, what a cell is drawn as, one of
+    ``frame``: of :func:`curves`, with ``panel``, one of the titles, and ``line``, what a cell is drawn as, one of
     ``colours``: cells that differ by seed are lines of one name.
     """
-    down, across = (1 + max(place[axis] for place in panels) for axis in (0, 1))
-    figure = Figure(figsize=(style.WIDTH_IN, 0.5 + 2.05 * down))
-    axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    smooth = frame.groupby("cell")["training"].transform(lambda values: values.rolling(5, min_periods=1).mean())
+    frame = frame.assign(smooth=smooth)
+    figure, axes = style.panels(panels, across, 2.05, sharex=True, sharey=True)
     markers = dict(zip(colours, cycle(style.MARKERS)))
-    for place, title in panels.items():
-        axis = axes[place]
+    for axis, panel in zip(axes, panels):
+        rows = where(frame, panel=panel)
         axis.axhline(0, color=style.INK, linewidth=0.9)
-        axis.set_title(fill(title, 52), fontsize=None if len(title) < 40 else 8)
-        for (line, _), rows in where(frame, panel=title).groupby(["line", "cell"], sort=False):
-            colour = colours[str(line)]
-            axis.plot(rows["epoch"], rows["training"], color=colour, linewidth=0.8, alpha=0.4)
-            axis.plot(rows["epoch"], rows["training"].rolling(5, min_periods=1).mean(), color=colour)
-            seen = rows.dropna(subset=["validation"])
-            axis.plot(seen["epoch"], seen["random"], color=colour, linewidth=1.0, linestyle=DASHED)
-            style.marks(axis, seen["epoch"], seen["validation"], markers[str(line)], colour, 4.5, mfc="none", mew=1.2)
-    for place in set(np.ndindex(*axes.shape)) - set(panels):
-        axes[place].set_visible(False)
-        if place[0]:  # the panel above is the last of its column
-            axes[place[0] - 1, place[1]].tick_params(labelbottom=True)
-    axes[0, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.supxlabel("Epoch", fontsize=9)
-    figure.supylabel("gap to base (relative)", fontsize=9)
+        each = {"x": "epoch", "by": "line", "colours": colours, "units": "cell", "legend": False}
+        lines(axis, rows, y="training", linewidth=0.8, alpha=0.4, **each)
+        lines(axis, rows, y="smooth", **each)
+        lines(axis, rows, y="random", linewidth=1.0, dashed=colours, **each)
+        for line, seen in rows.dropna(subset=["validation"]).groupby("line", sort=False):
+            look = {"marker": markers[line], "color": colours[line], "markersize": 4.5}
+            axis.plot(seen["epoch"], seen["validation"], linestyle="none", mfc="none", mew=1.2, **look)
+    axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.supxlabel("Epoch")
+    figure.supylabel("gap to base (relative)")
     handles = [style.handle(name, colour, markers[name], "-", mfc="none") for name, colour in colours.items()]
-    handles += [
-        style.handle("training", style.MUTED, line="-"),
-        style.handle("validation", style.MUTED, "o", mfc="none"),
-    ]
-    handles.append(style.handle("random order", style.MUTED, line=DASHED, linewidth=1.0))
+    handles.append(style.handle("training", style.MUTED, line="-"))
+    handles.append(style.handle("validation", style.MUTED, "o", mfc="none"))
+    handles.append(style.handle("random order", style.MUTED, line="--", linewidth=1.0))
     style.legend(figure, handles, 6 if len(handles) < 7 else 4)
     return figure
 
@@ -108,9 +100,12 @@ def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, 
         raise ValueError(f"no training curves for {name}: no agent was trained for what it shows")
     chosen = chosen.assign(panel=_panels(chosen), line=chosen["trace_title"])
     frame = curves(chosen, histories)
-    placed = chosen.drop_duplicates("panel").sort_values("metric", key=lambda m: pd.factorize(m)[0], kind="stable")
-    panels = dict(zip(_places(list(placed["metric"])), placed["panel"]))
-    figure = draw(frame, panels, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"]))))
+    panels = chosen.drop_duplicates("panel").sort_values("metric", key=lambda m: pd.factorize(m)[0], kind="stable")
+    most = panels["metric"].value_counts().max()
+    across = most if panels["metric"].nunique() > 1 and most <= 3 else 2  # as in the paper, a row for each metric
+    figure = draw(
+        frame, list(panels["panel"]), across, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"])))
+    )
     last = frame.groupby("cell", sort=False)["training"].last()
     metrics = ", ".join(dict.fromkeys(METRIC_NOUN.get(m, m) for m in chosen["metric"]))
     artefact = describe(
@@ -121,7 +116,7 @@ def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, 
         metrics=metrics,
         in_paper=entry_of(name).paper,
         left=left,
-        panels="; ".join(panels.values()),
+        panels="; ".join(panels["panel"]),
         better=int((last > 0).sum()),
     )
     return artefact, frame, figure
@@ -139,17 +134,3 @@ def _panels(cells: pd.DataFrame) -> list[str]:
         for i, cell in alike.iterrows():
             titles[i] = ", ".join([first, *(str(cell[c]) for c in SETTING_TITLE if c in apart)])
     return list(titles)
-
-
-def _places(metrics: list[str]) -> list[tuple[int, int]]:
-    """(row, column) of each panel; every metric begins a row of its own where there are several and they fit, as in
-    the paper."""
-    most = max(map(metrics.count, metrics))
-    across = most if len(set(metrics)) > 1 and most <= 3 else min(2, len(metrics))
-    places, row, column = [], 0, 0
-    for before, metric in zip([metrics[0], *metrics], metrics):
-        if column == across or before != metric:
-            row, column = row + 1, 0
-        places.append((row, column))
-        column += 1
-    return places

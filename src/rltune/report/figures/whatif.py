@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
+import seaborn as sns
 
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
+from rltune.report.figures.series import lines, points
 from rltune.report.format import show
 from rltune.report.tables.whatif import GROUP_TITLE, names
 
@@ -25,6 +27,7 @@ LOOKS = {
 }
 RULES = (style.SKY, style.VERMILION, style.INK, style.GREEN)
 """Colours of rules where each has its own."""
+RECORDED = "As recorded"
 Facts = Mapping[str, Any]
 
 
@@ -34,33 +37,28 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> Drawing:
     ``numbers``: the frame of the table `whatif-numbers`.
     """
     frame = numbers[["scheduler", "kind", "title", "wait_h", "hours_less", "hours_less_low", "hours_less_high", "data"]]
+    today = float(frame.loc[frame["kind"] == "current", "wait_h"].iloc[0])
+    low, high = today - frame["hours_less_high"], today - frame["hours_less_low"]
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH_IN, 0.9 + 0.38 * len(frame)))
-        axis = figure.subplots()
-        places = range(len(frame))[::-1]
-        axis.barh(places, frame["wait_h"], color=[LOOKS[k] for k in frame["kind"]], height=0.62)
-        today = float(frame.loc[frame["kind"] == "current", "wait_h"].iloc[0])
+        figure, (axis,) = style.panels([""], 1, 0.38 * len(frame), 0.9)
+        look = {"hue": "kind", "palette": LOOKS, "saturation": 1, "width": 0.62, "errorbar": None, "legend": False}
+        sns.barplot(frame, x="wait_h", y="scheduler", ax=axis, **look)
         axis.axvline(today, color=style.ORANGE, linewidth=1, linestyle="--")
-        for place, (_, row) in zip(places, frame.iterrows(), strict=True):
-            right = row["wait_h"]
-            if pd.notna(row["hours_less_low"]):
-                ends = [today - row["hours_less_high"], today - row["hours_less_low"]]
-                axis.plot(ends, [place, place], color="black", linewidth=1.2, marker="|", markersize=7)
-                right = max(right, *ends)
-            style.label(axis, f"{show(row['wait_h'], 'int')} h", (right, place), (4, 0), va="center")
-        axis.set_yticks(list(places), list(frame["title"]))
-        axis.set_xlim(left=0)
+        axis.errorbar((low + high) / 2, frame.index, xerr=(high - low) / 2, fmt="none", ecolor=style.INK, capsize=3.5)
+        for y, (wait_h, right) in enumerate(zip(frame["wait_h"], high.fillna(0).clip(lower=frame["wait_h"]))):
+            style.label(axis, f"{show(wait_h, 'int')} h", (right, y), (6, 0), va="center")
+        style.name_rows(axis, list(frame["title"]))
         axis.margins(x=0.14)
-        axis.set_xlabel(f"Hours waited by {show(facts['jobs'], 'int')} jobs in {show(facts['days'], 'number')} days")
+        axis.set(xlabel=f"Hours waited by {show(facts['jobs'], 'int')} jobs in {show(facts['days'], 'number')} days")
+        axis.set(xlim=(0, None), ylabel="")
         axis.xaxis.set_major_formatter(style.COUNT)
     return describe("whatif", frame, confidence=confidence), frame, figure
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, str]:
-    """Scheduler → colour: that of its bar, of each rule one of its own."""
-    schedulers = list(dict.fromkeys(frame["scheduler"]))
-    rules = [s for s in schedulers if s not in LOOKS]
-    return {s: LOOKS[s] if s in LOOKS else RULES[rules.index(s) % len(RULES)] for s in schedulers}
+    """Title of each scheduler → colour: that of its bar, of each rule one of its own."""
+    titles, rules = dict(zip(frame["scheduler"], frame["title"])), cycle(RULES)
+    return {title: LOOKS[name] if name in LOOKS else next(rules) for name, title in titles.items()}
 
 
 def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Drawing:
@@ -68,24 +66,18 @@ def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Drawing:
 
     ``days``: scheduler, block, at (text), wait_h.
     """
-    title = {**names(ran), "recorded": "As recorded"}
+    title = {**names(ran), "recorded": RECORDED}
     frame = days.assign(title=days["scheduler"].map(title), data=facts["data"])
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH_IN, 3.0))
-        axis = figure.subplots()
-        colour = _colours(frame)
-        for i, (scheduler, part) in enumerate(frame.groupby("scheduler", sort=False)):
-            look = {"marker": style.MARKERS[i % len(style.MARKERS)], "markersize": 3.5, "color": colour[scheduler]}
-            line = "--" if scheduler == "recorded" else "-"
-            axis.plot(part["block"], part["wait_h"], line, label=part["title"].iloc[0], linewidth=1.2, **look)
+        figure, (axis,) = style.panels([""], 1, 3.0, 0.0)
+        look = {"marked": True, "dashed": [RECORDED], "markersize": 5, "linewidth": 1.2}
+        lines(axis, frame, "block", "wait_h", "title", _colours(frame), **look)
         ticks = frame.drop_duplicates("block").sort_values("block")
         ticks = ticks.iloc[:: max(1, -(-len(ticks) // 12))]
         axis.set_xticks(list(ticks["block"]), [at[5:10] for at in ticks["at"]])
-        axis.set_ylim(bottom=0)
-        axis.set_ylabel("Hours waited")
-        axis.set_xlabel("Day of arrival (the log’s time)")
+        axis.set(xlabel="Day of arrival (the log’s time)", ylabel="Hours waited", ylim=(0, None))
         axis.yaxis.set_major_formatter(style.COUNT)
-        style.legend_of(axis, 3)
+        style.legend_of(axis, 2)
     worst = frame.loc[frame.groupby("scheduler", sort=False)["wait_h"].idxmax()]
     return describe("whatif-days", frame, worst=worst.to_dict("records")), frame, figure
 
@@ -94,24 +86,16 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts) -> Drawing:
     """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
     frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH_IN, 3.4))
-        panels = figure.subplots(1, frame["grouping"].nunique(), sharey=True, squeeze=False)[0]
-        schedulers, colour = list(dict.fromkeys(frame["scheduler"])), _colours(frame)
-        for axis, (grouping, part) in zip(panels, frame.groupby("grouping", sort=False), strict=True):
-            order = list(dict.fromkeys(part["group"]))
-            for k, (scheduler, mine) in enumerate(part.groupby("scheduler", sort=False)):
-                at = [order.index(g) + 0.11 * (k - (len(schedulers) - 1) / 2) for g in mine["group"]]
-                name = mine["title"].iloc[0]
-                marker = style.MARKERS[k % len(style.MARKERS)]
-                style.marks(axis, at, mine["wait_s"] / 3600, marker, colour[scheduler], 5, label=name)
-            axis.set_xticks(range(len(order)), order)
-            axis.set_xlabel(GROUP_TITLE[grouping].capitalize() if grouping == "user" else GROUP_TITLE[grouping])
-            axis.set_yscale("symlog", linthresh=0.1, linscale=0.5)
-            axis.set_ylim(0, max(2 * float(frame["wait_s"].max()) / 3600, 0.2))
-            axis.yaxis.set_major_formatter(style.PLAIN)
-            style.rows_only(axis)
-        panels[0].set_ylabel("Mean wait (h)")
-        style.legend_of(panels[0], 3)
+        figure, axes = style.panels([""] * frame["grouping"].nunique(), 2, 3.4, 0.0, sharey=True)
+        hours, colours = frame.assign(wait_h=frame["wait_s"] / 3600), _colours(frame)
+        for axis, (grouping, part) in zip(axes, hours.groupby("grouping", sort=False), strict=True):
+            points(axis, part, "group", "wait_h", "title", colours, 0.11, legend=axis is axes[0])
+            name = GROUP_TITLE[grouping]
+            axis.set(xlabel=name.capitalize() if grouping == "user" else name, ylabel="Mean wait (h)")
+        axes[0].set_yscale("symlog", linthresh=0.1, linscale=0.5)
+        axes[0].set_ylim(0, max(2 * float(hours["wait_h"].max()), 0.2))
+        axes[0].yaxis.set_major_formatter(style.PLAIN)
+        style.legend_of(axes[0], 2)
     means = [
         f"{group} {GROUP_TITLE[grouping]}: "
         + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h" for _, r in part.iterrows())

@@ -12,6 +12,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import where
+from rltune.report.figures.series import lines
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 
@@ -106,18 +107,17 @@ def fig6(batches: pd.DataFrame, paper: PaperResults) -> Drawing:
 
 @style.styled()
 def _draw_fig6(batches: pd.DataFrame, colours: dict[str, str]) -> Figure:
-    titles = []
-    for trace, rows in batches.groupby("trace", sort=False):
+    titles, parts = [], dict(list(batches.groupby("trace", sort=False)))
+    for trace, rows in parts.items():
         simulated = rows["wait_is"].iloc[0].startswith("simulated")
         titles += [f"{trace}{' (simulated waits)' * simulated}", ""]
     figure, axes = style.panels(titles, 2, 1.7, 0.3)
-    for i, (trace, rows) in enumerate(batches.groupby("trace", sort=False)):
-        names = {"above": "Jobs above\nthe median wait", "wait_h": "Total wait (h)"}
-        for axis, (column, name) in zip(axes[2 * i : 2 * i + 2], names.items()):
-            axis.bar(rows["batch"], rows[column], width=1.0, color=colours[str(trace)], linewidth=0)
-            axis.set_xlim(rows["batch"].min() - 0.5, rows["batch"].max() + 0.5)
-            axis.set(xlabel="Batch", ylabel=name)
-            axis.yaxis.set_major_formatter(style.PLAIN)
+    names = {"above": "Jobs above\nthe median wait", "wait_h": "Total wait (h)"}
+    for axis, ((trace, rows), (column, name)) in zip(axes, product(parts.items(), names.items())):
+        axis.bar(rows["batch"], rows[column], width=1.0, color=colours[str(trace)], linewidth=0)
+        axis.set_xlim(rows["batch"].min() - 0.5, rows["batch"].max() + 0.5)
+        axis.set(xlabel="Batch", ylabel=name)
+        axis.yaxis.set_major_formatter(style.PLAIN)
     return figure
 
 
@@ -142,23 +142,17 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults) -> Drawing:
 
 @style.styled()
 def _draw_arrivals(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
-    import seaborn as sns  # a second that other figures need not wait for
-
-    figure = Figure(figsize=(style.WIDTH_IN, 3.1))
-    axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    figure, axes = style.panels(["", ""], 2, 3.1, 0.0, sharey=True, width_ratios=(3, 2))
     for axis, by in zip(axes, ("hour", "weekday")):
         axis.axhline(1, color=style.INK, linewidth=0.9)
-        if frame.empty:
-            continue
-        look = {"hue": "trace", "style": "trace", "palette": colours, "markers": True, "dashes": False}
-        look |= {"estimator": None}
-        sns.lineplot(where(frame, by=by), x="bin", y="relative", linewidth=1.3, legend=by == "hour", ax=axis, **look)
+        if len(frame):
+            look = {"marked": True, "linewidth": 1.3, "legend": by == "hour"}
+            lines(axis, where(frame, by=by), "bin", "relative", "trace", colours, **look)
     axes[0].set_xticks(range(0, 24, 3), [f"{h}:00" for h in range(0, 24, 3)])
     axes[0].set(xlabel="Hour of the day", ylabel="Arrivals over the mean", ylim=(0, None))
     axes[1].set_xticks(range(7), DAYS)
     axes[1].set(xlabel="Day of the week", xlim=(-0.4, 6.4))
-    if legend := axes[0].get_legend():
-        legend.remove()
+    if len(frame):
         style.legend_of(axes[0])
     return figure
 
@@ -197,23 +191,18 @@ def _alt(frame: pd.DataFrame) -> str:
 
 @style.styled()
 def _draw_distributions(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
-    import seaborn as sns  # a second that other figures need not wait for
-
     cpu = sorted(set(frame.loc[frame["type"] == "CPU", "trace"]))
-    figure = Figure(figsize=(style.WIDTH_IN, 4.6))
-    axes = figure.subplots(2, 2, sharex="col", sharey=True)
-    dashes = {trace: (4, 2) if trace in cpu else "" for trace in colours}
-    for axis, (share, of) in zip(axes.flat, product(("jobs", "work"), ("run_s", "size"))):
-        look = {"hue": "trace", "style": "trace", "palette": colours, "dashes": dashes, "legend": False}
-        look |= {"estimator": None}
-        sns.lineplot(where(frame, of=of), x="at_most", y=share, markers=of == "size", linewidth=1.4, ax=axis, **look)
-    axes[0, 0].set(xscale="log", ylabel="Share of the jobs", ylim=(0, 1.02))
-    axes[1, 0].set(ylabel=f"Share of the {'GPU- or CPU-time' if cpu else 'GPU-time'}", xlabel="Run time, at most")
-    style.fixed_ticks(axes[0, 0].xaxis, TICKS_S, TICKS_S)
-    axes[0, 0].yaxis.set_major_formatter(style.PERCENT)
-    axes[0, 1].set_xscale("log", base=2)
+    figure, axes = style.panels([""] * 4, 2, 2.3, 0.0, sharex="col", sharey=True)
+    for axis, (share, of) in zip(axes, product(("jobs", "work"), ("run_s", "size"))):
+        look = {"marked": of == "size", "linewidth": 1.4, "legend": False}
+        lines(axis, where(frame, of=of), "at_most", share, "trace", colours, dashed=cpu, **look)
+    axes[0].set(xscale="log", ylabel="Share of the jobs", ylim=(0, 1.02))
+    axes[2].set(ylabel=f"Share of the {'GPU- or CPU-time' if cpu else 'GPU-time'}", xlabel="Run time, at most")
+    style.fixed_ticks(axes[0].xaxis, TICKS_S, TICKS_S)
+    axes[0].yaxis.set_major_formatter(style.PERCENT)
+    axes[1].set_xscale("log", base=2)
     largest = int(where(frame, of="size")["at_most"].max())
-    style.fixed_ticks(axes[0, 1].xaxis, [2**k for k in range(0, largest.bit_length(), 1 + (largest > 256))])
-    axes[1, 1].set_xlabel("GPUs (CPUs), at most" if cpu else "GPUs, at most")
+    style.fixed_ticks(axes[1].xaxis, [2**k for k in range(0, largest.bit_length(), 1 + (largest > 256))])
+    axes[3].set_xlabel("GPUs (CPUs), at most" if cpu else "GPUs, at most")
     style.legend(figure, [style.handle(t, c, line="--" if t in cpu else "-") for t, c in colours.items()])
     return figure
