@@ -101,15 +101,6 @@ def holm_note(
     return note
 
 
-def seeds_note(frame: pd.DataFrame) -> str:
-    """Whether the intervals cover training seeds."""
-    if not len(frame) or "seeds" not in frame or frame["seeds"].max() == 1:
-        return "One training seed per row: the intervals cover windows only; another training seed would change the values."
-    single = int((frame["seeds"] == 1).sum())
-    note = "For settings trained with several seeds, means are over seeds and the interval resamples seeds and windows."
-    return note + (f" {single} of {len(frame)} rows have one seed: windows only." if single else "")
-
-
 def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The cells of RLTune proper, and a sentence on those left out ("" where none is).
 
@@ -128,17 +119,14 @@ def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
     variants = ours & ~pro & there(pro, beside)
     peers = ~ours & there(ours, [a for a in beside if a != "preset"])
-    named = [
-        f"{features} features with {placement} placement"
-        for features, placement in cells.loc[variants, list(PRO)].itertuples(index=False, name=None)
-    ]
-    named += list(cells.loc[peers, "agent"])
-    left = ", ".join(f"{name} ({named.count(name)})" for name in dict.fromkeys(named))
+    if not (variants | peers).any():
+        return cells, ""
+    setting = cells["features"] + " features with " + cells["placement"] + " placement"
+    names = pd.concat([setting[variants], cells.loc[peers, "agent"]])
+    left = ", ".join(f"{name} ({count})" for name, count in names.groupby(names, sort=False).size().items())
     note = (
-        f"Not shown here, because RLTune proper stands beside them in the same setting: {len(named)} of "
+        f"Not shown here, because RLTune proper stands beside them in the same setting: {len(names)} of "
         f"{len(cells)} agents, {left}."
-        if named
-        else ""
     )
     return cells[~(variants | peers)], note
 

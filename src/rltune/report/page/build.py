@@ -44,7 +44,7 @@ def build(
     there = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
     paper = load_paper(root)
     rows = summary.comparisons(there)
-    claimed = summary.claims(there)
+    claimed, untested = summary.claims(there)
     labels: dict[str, list[str]] = {}
     for trace in run.traces.values():
         labels.setdefault(trace.data, []).append(trace.title)
@@ -64,7 +64,7 @@ def build(
             meanings=marks.meanings(labels),
             s=summary.facts(run, there, rows, claimed),
             claims=claimed,
-            untested=summary.untested(there),
+            untested=untested,
             scores=summary.scores(rows),
             outcomes=list(summary.OUTCOMES),
             groups=opponents.groups(rows),

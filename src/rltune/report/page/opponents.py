@@ -49,8 +49,8 @@ class Group:
     data: str
     notebook: str
     """Where the agents of the trace are compared."""
-    summary: Markup
-    """The results in one sentence."""
+    tally: list[tuple[str, Markup, Markup, int]]
+    """Opponent, in how many comparisons RLTune is better, worse, and of how many."""
     lines: list[Line]
 
     @property
@@ -72,22 +72,23 @@ def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
             for same in [part.duplicated("policy", keep=False)]
             for i, row in part.iterrows()
         ]
-        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", summary(mine, title), lines))
+        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", _tally(mine, title), lines))
     return made
 
 
-def summary(rows: dict[Study, pd.DataFrame], trace: str) -> Markup:
-    """The results of a trace in one sentence."""
-    parts = []
-    for name, (_, _, _, shows, _) in OPPONENTS.items():
-        known = {s: f[shows] for s, f in rows.items() if shows in f and f[shows].isin(OUTCOME).any()}
-        if not known:
-            continue
-        of = sum(int(column.isin(OUTCOME).sum()) for column in known.values())
-        counts = {word: sum(int((column == word).sum()) for column in known.values()) for word in ("better", "worse")}
-        marked = (count([s.numbers for s in known], f"trace_title={trace},{shows}={w}", n) for w, n in counts.items())
-        parts.append(Markup("{}{}: better in {}, worse in {} of {}").format(name[0].lower(), name[1:], *marked, of))
-    return Markup("Against ") + Markup("; against ").join(parts) + "." if parts else Markup("")
+def _tally(rows: dict[Study, pd.DataFrame], trace: str) -> list[tuple[str, Markup, Markup, int]]:
+    """The results of a trace against each opponent that it was compared with."""
+    found = []
+    for name, (_, _, _, column, _) in OPPONENTS.items():
+        there = [
+            study.numbers for study, frame in rows.items() if column in frame and frame[column].isin(OUTCOME).any()
+        ]
+        shows = pd.concat([frame[column] for frame in rows.values() if column in frame] or [pd.Series(dtype=object)])
+        better, worse = (
+            count(there, f"trace_title={trace},{column}={word}", (shows == word).sum()) for word in ("better", "worse")
+        )
+        found.append((name, better, worse, int(shows.isin(OUTCOME).sum())))
+    return [one for one in found if one[-1]]
 
 
 def _line(study: Study, index: int, row: pd.Series, with_setting: bool) -> Line:

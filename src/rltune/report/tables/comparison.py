@@ -58,7 +58,6 @@ def comparison(
         cells=chosen,
         without=["seed"],
         by=by,
-        paper_ref=paper.ref(study.paper) if study.paper else "",
         study=study,
         heuristics=heuristics,
         holm=common.holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
@@ -76,8 +75,6 @@ def _row(
         return compare(each, metric, n, AGENT, theirs, by)
 
     base = against({"role": "base"})
-    entry = _printed(cell, study, paper)
-    printed = common.NAN if entry is None or entry.value is None else entry.value
     row: dict[str, Any] = {
         **common.about(group),
         "measure": metric,
@@ -90,9 +87,7 @@ def _row(
         **{k: getattr(base, k) for k in ("seed_low", "seed_high", "worst_tenth_share")},
         "shows": direction(base.low, base.high, base.windows),
         "choice": choices(group, each, n),
-        "paper": printed,
-        "paper_says": "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " "),
-        "verdict": verdict(printed, base.low, base.high, base.windows),
+        **against_paper(_printed(cell, study, paper), base),
     }
     if metric == "utilisation":
         row |= _side("span", over := against({"role": "base"}, SPAN)) | {"span_rltune": over.ours_mean}
@@ -106,6 +101,16 @@ def _row(
     if (picked := picked_baseline(each[0], metric, n)) is not None:
         row |= {"picked": _title(picked), **_side("picked", against(picked))}
     return row
+
+
+def against_paper(entry: PaperEntry | None, found: Comparison) -> dict[str, Any]:
+    """The paper's figure as a number and in words, and the verdict; empty where it has none."""
+    value = common.NAN if entry is None or entry.value is None else entry.value
+    return {
+        "paper": value,
+        "paper_says": "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " "),
+        "verdict": verdict(value, found.low, found.high, found.windows),
+    }
 
 
 def _side(name: str, c: Comparison) -> dict[str, Any]:

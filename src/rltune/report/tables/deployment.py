@@ -116,7 +116,6 @@ def deployment_numbers(
         block_jobs=block_jobs,
         changes=in_words(paired),
         repetitions=repetitions,
-        often={1: "once", 2: "twice"}.get(repetitions, f"{repetitions} times"),
         has_rule=set(compared["theirs"]) != {"slurm"},
         slow=listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in slow.items()) if late.any() else "",
         long_cycle_s=LONG_CYCLE_S,
@@ -135,9 +134,7 @@ def deployment_runs(runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, m
     """
     titles = {"easy": "simulator, EASY", "conservative": "simulator, conservative"}
     ours = simulated.assign(system="simulator", system_title=simulated["backfill"].map(titles))
-    ours = ours.sort_values(
-        ["backfill", "repetition"], key=lambda c: c.map(list(titles).index) if c.name == "backfill" else c
-    )
+    ours = ours.sort_values(["backfill", "repetition"], ascending=[False, True])  # EASY first
     real = [runs.assign(system="Slurm", system_title="Slurm")] if len(runs) else []
     frame = pd.concat([*real, ours], ignore_index=True)
     sizes = sizes_in(frame)
@@ -174,11 +171,7 @@ def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:
         frame,
         long_cycle_s=LONG_CYCLE_S,
         speeds=listed(show(speed, "number") for speed in sorted(machinery["speed"].unique())),
-        retries=[
-            f"{row['name']} was restarted, and the earlier attempt does not count: {reason.rstrip('.')}."
-            for row in runs
-            for reason in row["retries"]
-        ],
+        retries=[(row["name"], reason) for row in runs for reason in row["retries"]],
         resumed={row["name"]: len(row["resumed"]) for row in runs if row["resumed"]},
         unknown=int(machinery["tries"].isna().sum()),
         without_reason=int((machinery["tries"] - 1 - pd.Series(retried, machinery.index)).clip(lower=0).sum()),
@@ -223,5 +216,4 @@ def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> Table:
         data=facts["data"],
         **{f"agrees_{rule}": predicted[f"agrees_{rule}"].map({1.0: "yes", 0.0: "no"}) for rule in RULES},
     )
-    agreement = f"{right['easy']} of {len(frame)} with EASY and {right['conservative']} with conservative backfilling"
-    return describe("deployment-predicted", frame, agreement=agreement), frame
+    return describe("deployment-predicted", frame, right=right), frame

@@ -174,7 +174,6 @@ def whatif_numbers(
     return describe(
         "whatif-numbers",
         frame,
-        data=facts["data"],
         facts=facts,
         confidence=confidence,
         unit=f"{facts['machine']} h",
