@@ -12,6 +12,7 @@ from rltune.evaluation.compare import where as where
 from rltune.evaluation.intervals import FEWEST, holm
 from rltune.report.artefact import Column
 from rltune.report.style import POLICY_TITLE, scheduler_title
+from rltune.report.templates import fill
 
 PRO = {"features": "engineered", "placement": "lookahead"}
 NAIVE = {"features": "raw", "placement": "best_fit"}
@@ -89,16 +90,9 @@ def holm_note(
     ``bootstrap``: number of resamples, to warn where it is too small for that many tests.
     """
     corrected = frame[[c for c in tested.values() if c in frame]]
-    count, level = int(corrected.notna().sum().sum()), round(1 - confidence, 9)
-    if not count:
-        return ""
-    note = (
-        f"Holm p: two-sided bootstrap p-values of the {count} improvements {what} in this table, corrected for "
-        f"their number; {int((corrected < level).sum().sum())} are below {level:g}."
-    )
-    if bootstrap and count / (bootstrap + 1) >= level:
-        note += " None can be: evaluation.bootstrap has too few resamples for so many."
-    return note
+    level = round(1 - confidence, 9)
+    count, below = int(corrected.notna().sum().sum()), int((corrected < level).sum().sum())
+    return fill("holm.j2", count=count, below=below, level=level, what=what, bootstrap=bootstrap)
 
 
 def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -60,8 +60,18 @@ class Group:
         return self.lines[:1] + [line for line in tuned if line is not self.lines[0]]
 
 
-def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
-    """One per trace; ``rows``: the best measured rows of each study's table, by the index of its CSV."""
+Rows = dict[Study, pd.DataFrame]
+"""The best measured rows of each study's table, by the index of its CSV."""
+
+
+def column_of(rows: Rows, column: str) -> pd.Series:
+    """A column of the tables that have it, by the table's id and the row."""
+    found = {study.numbers: frame[column] for study, frame in rows.items() if column in frame}
+    return pd.concat(found or {"": pd.Series(dtype=object)})
+
+
+def groups(rows: Rows) -> list[Group]:
+    """One per trace."""
     made = []
     for title in dict.fromkeys(str(t) for frame in rows.values() for t in frame["trace_title"]):
         mine = {study: part for study, frame in rows.items() if len(part := frame[frame["trace_title"] == title])}
@@ -76,18 +86,17 @@ def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
     return made
 
 
-def _tally(rows: dict[Study, pd.DataFrame], trace: str) -> list[tuple[str, Markup, Markup, int]]:
+def _tally(rows: Rows, trace: str) -> list[tuple[str, Markup, Markup, int]]:
     """The results of a trace against each opponent that it was compared with."""
     found = []
     for name, (_, _, _, column, _) in OPPONENTS.items():
-        there = [
-            study.numbers for study, frame in rows.items() if column in frame and frame[column].isin(OUTCOME).any()
-        ]
-        shows = pd.concat([frame[column] for frame in rows.values() if column in frame] or [pd.Series(dtype=object)])
+        shows = column_of(rows, column)
+        known = shows[shows.isin(OUTCOME)]
         better, worse = (
-            count(there, f"trace_title={trace},{column}={word}", (shows == word).sum()) for word in ("better", "worse")
+            count(known.index.unique(0), f"trace_title={trace},{column}={word}", (known == word).sum())
+            for word in ("better", "worse")
         )
-        found.append((name, better, worse, int(shows.isin(OUTCOME).sum())))
+        found.append((name, better, worse, len(known)))
     return [one for one in found if one[-1]]
 
 

@@ -9,7 +9,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
 from rltune.config.context import Run
@@ -17,7 +16,8 @@ from rltune.report.artefact import Saved
 from rltune.report.common import best_measured
 from rltune.report.format import from_to, show
 from rltune.report.page.marks import count, total
-from rltune.report.studies import STUDIES, Study
+from rltune.report.page.opponents import Rows, column_of
+from rltune.report.studies import STUDIES
 from rltune.report.verdict import ABSENT, FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED
 
 TABLE = "claims"
@@ -63,7 +63,6 @@ UP_TO = "Abstract"
 """Where the paper prints its headlines, which repeat the best of its other claims."""
 IN_SUMMARY = ("Recommendation", "RLTune", "What it learned", "Simulated and recorded")
 """Topics of a what-if analysis that stand in the summary."""
-Rows = dict[Study, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -93,13 +92,12 @@ def scores(rows: Rows) -> dict[str, list[Score | None]]:
 
 def score(rows: Rows, column: str, words: tuple[str, ...]) -> Score | None:
     """Of the comparisons that were measured and have windows enough for a verdict."""
-    known = {s: frame[column].replace(["", TOO_FEW], None).dropna() for s, frame in rows.items() if column in frame}
-    known = {study: values for study, values in known.items() if len(values)}
-    if not known:
+    shows = column_of(rows, column)
+    known = shows[shows.notna() & ~shows.isin(["", TOO_FEW])]
+    if known.empty:
         return None
-    hits = sum(int(values.isin(words).sum()) for values in known.values())
-    where = [s.numbers for s in known]
-    return Score(hits, count(where, f"{column}={'|'.join(words)}", hits), sum(map(len, known.values())))
+    hits = int(known.isin(words).sum())
+    return Score(hits, count(known.index.unique(0), f"{column}={'|'.join(words)}", hits), len(known))
 
 
 def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -> dict[str, Any]:
@@ -110,9 +108,8 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
     single = [c for c in claimed if c["where"] != UP_TO]
     verdicts = {word: sum(c["verdict"] == word for c in single) for word in (MATCHES, HOLDS, UNDECIDED, FAILS)}
     verdicts[UNDECIDED] = len(single) - verdicts[MATCHES] - verdicts[HOLDS] - verdicts[FAILS]
-    idle = {s: f["learned"].astype(str).str.startswith("no") for s, f in rows.items() if "learned" in f}
-    idle_count = sum(int(c.sum()) for c in idle.values())
-    tried = pd.concat([pd.Series(dtype=float), *(f["heuristics"] for f in rows.values() if "heuristics" in f)])
+    learned = column_of(rows, "learned")
+    idle = int(learned.astype(str).str.startswith("no").sum())
     return {
         "agents": len(run.config.cells()),
         "kinds": kinds,
@@ -123,9 +120,9 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
         "random": score(rows, *OUTCOMES["Better than a random order"]),
         "strong_better": score(rows, *OUTCOMES["Better than the strongest heuristic"]),
         "strong_worse": score(rows, *OUTCOMES["Worse than the strongest heuristic"]),
-        "idle": count([s.numbers for s in idle], "learned=no", idle_count) if idle_count else "",
-        "trained": sum(map(len, idle.values())),
-        "heuristics": from_to(tried),
+        "idle": count(learned.index.unique(0), "learned=no", idle) if idle else "",
+        "trained": len(learned),
+        "heuristics": from_to(column_of(rows, "heuristics")),
         **_others(there),
         "whatif": _whatif(there),
     }
