@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rltune.config.cells import AXES
 from rltune.evaluation.compare import SPAN, Comparison, compare, picked_baseline, strong_baseline
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
@@ -19,6 +18,7 @@ from rltune.report.format import NBSP, from_to, show
 from rltune.report.paper import PaperEntry, PaperResults
 from rltune.report.studies import PAPER_POLICY, Study, cells_of
 from rltune.report.style import scheduler_title
+from rltune.report.transferred import SAME_AGENT
 from rltune.report.verdict import direction, verdict
 
 AGENT = {"role": "rltune"}
@@ -44,7 +44,7 @@ def comparison(
     """
     chosen, left = common.proper(cells_of(study, cells))
     rows = []
-    for _, group in chosen.groupby([a for a in AXES if a != "seed"], sort=False):
+    for _, group in chosen.groupby(SAME_AGENT, sort=False):
         each = [where(windows, cell=name) for name in group["cell"]]
         learned = learned_in([where(histories, cell=name) for name in group["cell"]])
         rows += [_row(group, each, n, study, paper, by) | {"learned": learned} for n in common.lengths(each[0])]

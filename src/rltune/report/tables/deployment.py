@@ -164,21 +164,21 @@ def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:
         code_short=machinery["code"].map(_digest),
         tries_shown=[UNKNOWN if pd.isna(tries) else show(tries, "int") for tries in machinery["tries"]],
     )
-    runs = [{**row, "name": f"{short(row['scheduler'])} {row['repetition']}"} for row in machinery.to_dict("records")]
-    retried = [len(row["retries"]) for row in runs]
+    names = frame["title"] + " " + frame["repetition"].astype(str)
+    agents = names[machinery["scheduler"] == "rltune"]
     return describe(
         "deployment-machinery",
         frame,
         long_cycle_s=LONG_CYCLE_S,
         speeds=listed(show(speed, "number") for speed in sorted(machinery["speed"].unique())),
-        retries=[(row["name"], reason) for row in runs for reason in row["retries"]],
-        resumed={row["name"]: len(row["resumed"]) for row in runs if row["resumed"]},
+        retries=[(name, reason) for name, reasons in zip(names, machinery["retries"]) for reason in reasons],
+        resumed={name: len(nodes) for name, nodes in zip(names, machinery["resumed"]) if nodes},
         unknown=int(machinery["tries"].isna().sum()),
-        without_reason=int((machinery["tries"] - 1 - pd.Series(retried, machinery.index)).clip(lower=0).sum()),
-        count=len(runs),
+        without_reason=int((machinery["tries"] - 1 - machinery["retries"].str.len()).clip(lower=0).sum()),
+        count=len(frame),
         origins={
-            "code": _origins(runs, "code"),
-            "agent’s weights": _origins([row for row in runs if row["scheduler"] == "rltune"], "policy"),
+            "code": _origins(names, machinery["code"]),
+            "agent’s weights": _origins(agents, machinery["policy"]),
         },
     ), frame
 
@@ -187,12 +187,9 @@ def _digest(digest: object) -> str:
     return digest[:DIGITS] if isinstance(digest, str) and digest else UNKNOWN
 
 
-def _origins(runs: list[dict[str, Any]], column: str) -> dict[str, list[str]]:
+def _origins(names: pd.Series, digests: pd.Series) -> dict[str, list[str]]:
     """Digest of what made runs → names of the runs."""
-    found: dict[str, list[str]] = {}
-    for row in runs:
-        found.setdefault(_digest(row[column]), []).append(row["name"])
-    return found
+    return names.groupby(digests.map(_digest)[names.index], sort=False).agg(list).to_dict()
 
 
 def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> Table:
