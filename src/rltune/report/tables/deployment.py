@@ -176,10 +176,7 @@ def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:
         unknown=int(machinery["tries"].isna().sum()),
         without_reason=int((machinery["tries"] - 1 - machinery["retries"].str.len()).clip(lower=0).sum()),
         count=len(frame),
-        origins={
-            "code": _origins(names, machinery["code"]),
-            "agent’s weights": _origins(agents, machinery["policy"]),
-        },
+        origins={"code": _origins(names, machinery["code"]), "agent’s weights": _origins(agents, machinery["policy"])},
     ), frame
 
 
