@@ -14,7 +14,7 @@ import report_fakes_cells as ran
 import report_fakes_peers as fakes_peers
 import report_fakes_traces as seen
 import semantics_fakes
-from report_runs import CLUSTER, RUN, TRACE
+from report_runs import CLUSTER, PAPER, RUN, SOURCE, TRACE
 
 from rltune import sources
 from rltune.config.context import Run
@@ -24,11 +24,9 @@ from rltune.report import figures, read, tables
 from rltune.report.artefact import Saved, save
 from rltune.report.artefacts import of
 from rltune.report.page import build
-from rltune.report.paper import load_paper
 from rltune.report.studies import curves_of, studies_of
 from rltune.report.transferred import transferred
 
-SOURCE = Path(__file__).resolve().parents[2]
 MADE = (sources.made(Path(__file__).parent), {"Commit": "of another day"})
 """What two notebooks recorded."""
 PAGES = ("figures", "clean-philly")
@@ -48,7 +46,7 @@ class Made:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        return read.cells(self.run, load_paper(self.project.root))
+        return read.cells(self.run, PAPER)
 
     @cached_property
     def windows(self) -> pd.DataFrame:
@@ -159,7 +157,7 @@ def results(made: Project) -> None:
 
 def artefacts(project: Project, of_traces: bool = True) -> None:
     """Every table and figure, saved as the notebooks would; ``of_traces``: those of the traces alone as well."""
-    paper, run, folder = load_paper(project.root), project.run, project.artefacts
+    paper, run, folder = PAPER, project.run, project.artefacts
     made = Made(project, {}, folder)
     cells, wins, curves, waits, by = made.cells, made.windows, made.histories, made.jobs, run.config.evaluation
     studies, met = studies_of(cells), fakes_peers.batches(cells)

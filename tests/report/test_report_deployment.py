@@ -7,20 +7,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from report_runs import PAPER
 
-from rltune.config.load import project_root
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.deployment import compare, in_use, paired_runs, per_run
 from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save
-from rltune.report.paper import load_paper
 from rltune.report.tables.deployment import in_words
 from rltune.report.verdict import TOO_FEW
 
-ROOT = project_root()
-PAPER = load_paper(ROOT)
 GPUS, N, JUDGE = 13, 80, Intervals(bootstrap=300)
 FACTS = {"trace": "Jobs", "cluster": "Deployment, 13 GPUs", "data": "synthetic", "gpus": GPUS, "jobs": N}
 FACTS |= {"repetitions": 3, "hours": 2.2, "offered": 1.05, "accounts": 4}

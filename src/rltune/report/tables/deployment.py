@@ -30,6 +30,8 @@ IN_PAPER = ("makespan", "utilisation", "wait")
 SCALE = {"makespan": 1 / HOUR_S, "utilisation": 100.0}
 TESTED = {"p": "p_holm"}
 RULES = ("easy", "conservative")
+SIMULATED = {"wait": "Mean wait", "makespan": "Makespan"}
+"""Measures that are compared with the simulator's."""
 WAITS = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
 UNKNOWN = "unknown"
 DIGITS = 8
@@ -191,12 +193,9 @@ def _origins(names: pd.Series, digests: pd.Series) -> dict[str, list[str]]:
 
 def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> Table:
     """The table `deployment-fidelity`: a row per run. ``fidelity`` as rltune.evaluation.studies.deployment_simulated gives it."""
-    measures = {"wait": "Mean wait", "makespan": "Makespan"}
-    hours = {
-        f"{name}_h_{side}": fidelity[f"{name}_s_{side}"] / HOUR_S for name in measures for side in ("slurm", *RULES)
-    }
+    hours = {f"{m}_h_{side}": fidelity[f"{m}_s_{side}"] / HOUR_S for m in SIMULATED for side in ("slurm", *RULES)}
     frame = fidelity.assign(title=fidelity["scheduler"].map(short), data=facts["data"], **hours)
-    return describe("deployment-fidelity", frame, measures=measures), frame
+    return describe("deployment-fidelity", frame, measures=SIMULATED), frame
 
 
 def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> Table:
@@ -206,7 +205,7 @@ def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> Table:
     frame = predicted.assign(
         ours_title=predicted["ours"].map(who),
         theirs_title=predicted["theirs"].map(who),
-        measure_title=predicted["measure"].map({"wait": "Mean wait", "makespan": "Makespan"}),
+        measure_title=predicted["measure"].map(SIMULATED),
         data=facts["data"],
         **{f"agrees_{rule}": predicted[f"agrees_{rule}"].map({1.0: "yes", 0.0: "no"}) for rule in RULES},
     )
