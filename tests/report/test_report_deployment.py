@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,12 +72,13 @@ def repeated(times: int) -> pd.DataFrame:
     return pd.concat([three.assign(repetition=three["repetition"] + 3 * k) for k in range(times // 3)])
 
 
-@pytest.fixture
-def there(tmp_path: Path) -> dict:
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> dict:
     """All artefacts of runs in which RLTune waits 0.7 times as long as Slurm, and SAF 0.8 times."""
     measured = jobs({"slurm": 1.0, "rltune": 0.7, "saf": 0.8})
     simulated = in_simulator({"slurm": 0.9, "rltune": 0.63, "saf": 0.72})
     runs, took = per_run(measured, GPUS), taken(measured, 20.0)
+    folder = tmp_path_factory.mktemp("artefacts")
     for made in (
         tables.deployment_runs(runs, per_run(simulated, GPUS), FACTS, ""),
         tables.deployment_machinery(took, FACTS),
@@ -89,8 +88,8 @@ def there(tmp_path: Path) -> dict:
         figures.fig18(runs, paired_runs(measured, GPUS), FACTS, PAPER),
         figures.fig19(in_use(measured, GPUS, 600.0), FACTS, PAPER),
     ):
-        save(tmp_path, *made)
-    return load_artefacts(tmp_path)
+        save(folder, *made)
+    return load_artefacts(folder)
 
 
 def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
