@@ -14,21 +14,19 @@ import report_fakes_cells as ran
 import report_fakes_peers as fakes_peers
 import report_fakes_traces as seen
 import semantics_fakes
-from report_runs import CLUSTER, RUN, TRACE
+from report_runs import CLUSTER, PAPER, RUN, SOURCE, TRACE
 
 from rltune import sources
 from rltune.config.context import Run
 from rltune.evaluation.studies import system
 from rltune.files import write_json, write_text
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Artefact, Saved, save
+from rltune.report.artefact import Saved, save
 from rltune.report.artefacts import of
 from rltune.report.page import build
-from rltune.report.paper import PaperResults, load_paper
 from rltune.report.studies import curves_of, studies_of
 from rltune.report.transferred import transferred
 
-SOURCE = Path(__file__).resolve().parents[2]
 MADE = (sources.made(Path(__file__).parent), {"Commit": "of another day"})
 """What two notebooks recorded."""
 PAGES = ("figures", "clean-philly")
@@ -48,7 +46,7 @@ class Made:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        return read.cells(self.run, load_paper(self.project.root))
+        return read.cells(self.run, PAPER)
 
     @cached_property
     def windows(self) -> pd.DataFrame:
@@ -159,10 +157,10 @@ def results(made: Project) -> None:
 
 def artefacts(project: Project, of_traces: bool = True) -> None:
     """Every table and figure, saved as the notebooks would; ``of_traces``: those of the traces alone as well."""
-    paper, run, folder = load_paper(project.root), project.run, project.artefacts
+    paper, run, folder = PAPER, project.run, project.artefacts
     made = Made(project, {}, folder)
     cells, wins, curves, waits, by = made.cells, made.windows, made.histories, made.jobs, run.config.evaluation
-    studies = studies_of(cells)
+    studies, met = studies_of(cells), fakes_peers.batches(cells)
     if of_traces:
         semantics_fakes.artefacts(folder)
     numbers = [tables.comparison(cells, wins, curves, paper, study, by) for study in studies]
@@ -179,13 +177,17 @@ def artefacts(project: Project, of_traces: bool = True) -> None:
         tables.table3(system.features(), paper),
         tables.table5(system.policies(run.config), system.SYMBOLS, paper),
         tables.example_schedules(schedules(), HOW, paper),
-        *peers(made, paper),
-    ]
-    drawn = [
+        tables.table9(cells, met, paper),
+        tables.table9_numbers(cells, met, paper, by),
+        tables.latency(cells, cells["cell"].iloc[0], fakes_peers.decisions(), paper),
+        tables.break_even(cells, wins, curves, dict.fromkeys(cells["cell"], 1440.0), by),
         *(figures.training(cells, curves, paper, name) for name in curves_of(cells)),
         *(figures.boxes(cells, waits, paper, study, n) for study in studies if study.boxes for n in ran.WINDOWS),
         figures.improvements(list(by_id.values()), paper),
         *(figures.schedule(BARS, row, [4, 4], HOW, paper) for _, row in schedules().iterrows()),
+        figures.fig7(paper),
+        figures.fig8(paper),
+        figures.fig9(system.network(run.config), paper),
     ]
     if of_traces:
         saved += [
@@ -196,8 +198,6 @@ def artefacts(project: Project, of_traces: bool = True) -> None:
             tables.estimates(seen.estimates()),
             tables.table2(seen.statistics(), paper),
             tables.table4(seen.summary(), paper),
-        ]
-        drawn += [
             figures.fig5(seen.statistics(), paper),
             figures.fig6(seen.batches(), paper),
             figures.arrivals(seen.arrivals(), paper),
@@ -205,22 +205,8 @@ def artefacts(project: Project, of_traces: bool = True) -> None:
             figures.robustness(transferred(cells), ran.noise(cells), by),
         ]
     if len(variants[1]):
-        saved.append(variants)
-        drawn += [figures.ablation(variants[1], paper), figures.ablation_training(cells, curves, paper)]
+        saved += [variants, figures.ablation(variants[1], paper), figures.ablation_training(cells, curves, paper)]
     if "placements" in of(run.config):
         saved.append(tables.placements(cells, wins, by, 1.2, 1.0))
-    drawings = [figures.fig7(paper), figures.fig8(paper), figures.fig9(system.network(run.config), paper)]
-    for artefact, frame, *picture in (*saved, *((a, f, p) for a, f, p in (*drawn, *drawings))):
-        save(folder, artefact, frame, *picture)
-
-
-def peers(made: Made, paper: PaperResults) -> list[tuple[Artefact, pd.DataFrame]]:
-    """Those of the chapter on other learners that any run has."""
-    cells, by = made.cells, made.run.config.evaluation
-    met, daily = fakes_peers.batches(cells), dict.fromkeys(cells["cell"], 1440.0)
-    return [
-        tables.table9(cells, met, paper),
-        tables.table9_numbers(cells, met, paper, by),
-        tables.latency(cells, cells["cell"].iloc[0], fakes_peers.decisions(), paper),
-        tables.break_even(cells, made.windows, made.histories, daily, by),
-    ]
+    for one in saved:
+        save(folder, *one)

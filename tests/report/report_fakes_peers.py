@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rltune.evaluation.intervals import Intervals
-
-JUDGE = Intervals(200)
 TIMES = ((128, 0.4), (256, 0.6), (10_000, 0.9))
 FACTOR = {"rltune": 0.7, "qssf": 1.0, "qssf_best_fit": 1.1, "fifo_easy": 2.0, "saf_lognormal": 0.5, "fifo": 3.0}
 FACTOR |= {"schedinspector": 2.5, "rlscheduler": 1.2, "linear": 0.8, "strong": 0.75}

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from report_runs import JUDGE
 
-from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import summaries
 from rltune.evaluation.studies.scheduling_rules import STEPS
 from rltune.report import figures, tables
 from rltune.report.artefact import save
 
-JUDGE = Intervals(200)
 WINDOWS = 12
 WORKLOADS = ("Philly", "Helios Venus")
 

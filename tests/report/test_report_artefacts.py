@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from report_fakes import SOURCE, Made
+from report_fakes import Made
+from report_runs import PAPER, SOURCE
 
 from rltune.config import load_run
 from rltune.report import artefacts
-from rltune.report.paper import load_paper
 
 
 def test_every_artefact_has_a_chapter_a_stage_and_a_title_and_the_papers_are_the_papers() -> None:
-    paper = load_paper(SOURCE)
     for entry in artefacts.entries().values():
         assert entry.chapter in artefacts.chapters() and entry.title and entry.caption
         assert (SOURCE / "notebooks" / f"{entry.stage}.ipynb").is_file(), entry.id
         assert entry.kind == "table" or entry.alt
-        assert not entry.paper or paper.ref(entry.paper)
+        assert not entry.paper or PAPER.ref(entry.paper)
         assert entry.when in ("", "trained", *artefacts.CONDITIONS)
 
 

@@ -70,13 +70,10 @@ def test_search_marks_jumps_and_filters_the_contents(opened: Chromium) -> None:
     assert opened.run("document.querySelectorAll('mark').length") == 0
     assert opened.run("document.querySelectorAll('.contents li[hidden]').length") == 0
     assert opened.run("document.querySelector('main').textContent") == before
-    assert opened.said == []
-
-
-def test_search_says_when_there_is_nothing(opened: Chromium) -> None:
     opened.key("/", "/", 191)
     opened.write("no such words anywhere")
     opened.wait_for("document.querySelector('#found').textContent === 'nothing found'")
+    assert opened.said == []
 
 
 @pytest.mark.parametrize("width", page_checks.WIDTHS)

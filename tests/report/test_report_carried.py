@@ -5,18 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import report_fakes as fakes
 import report_fakes_cells as ran
 from report_fakes import Made
+from report_runs import JUDGE, PAPER
 
-from rltune.evaluation.intervals import Intervals
 from rltune.report import tables
-from rltune.report.paper import load_paper
 from rltune.report.tables import policies_of
 from rltune.report.transferred import less, transferred
-
-PAPER = load_paper(fakes.SOURCE)
-JUDGE = Intervals(200)
 
 
 @pytest.fixture(scope="module")

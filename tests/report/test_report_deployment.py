@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from report_runs import PAPER
 
-from rltune.config.load import project_root
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.deployment import compare, in_use, paired_runs, per_run
 from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save
-from rltune.report.paper import load_paper
 from rltune.report.tables.deployment import in_words
 from rltune.report.verdict import TOO_FEW
 
-ROOT = project_root()
-PAPER = load_paper(ROOT)
 GPUS, N, JUDGE = 13, 80, Intervals(bootstrap=300)
 FACTS = {"trace": "Jobs", "cluster": "Deployment, 13 GPUs", "data": "synthetic", "gpus": GPUS, "jobs": N}
 FACTS |= {"repetitions": 3, "hours": 2.2, "offered": 1.05, "accounts": 4}
@@ -77,12 +72,13 @@ def repeated(times: int) -> pd.DataFrame:
     return pd.concat([three.assign(repetition=three["repetition"] + 3 * k) for k in range(times // 3)])
 
 
-@pytest.fixture
-def there(tmp_path: Path) -> dict:
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> dict:
     """All artefacts of runs in which RLTune waits 0.7 times as long as Slurm, and SAF 0.8 times."""
     measured = jobs({"slurm": 1.0, "rltune": 0.7, "saf": 0.8})
     simulated = in_simulator({"slurm": 0.9, "rltune": 0.63, "saf": 0.72})
     runs, took = per_run(measured, GPUS), taken(measured, 20.0)
+    folder = tmp_path_factory.mktemp("artefacts")
     for made in (
         tables.deployment_runs(runs, per_run(simulated, GPUS), FACTS, ""),
         tables.deployment_machinery(took, FACTS),
@@ -92,8 +88,8 @@ def there(tmp_path: Path) -> dict:
         figures.fig18(runs, paired_runs(measured, GPUS), FACTS, PAPER),
         figures.fig19(in_use(measured, GPUS, 600.0), FACTS, PAPER),
     ):
-        save(tmp_path, *made)
-    return load_artefacts(tmp_path)
+        save(folder, *made)
+    return load_artefacts(folder)
 
 
 def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:

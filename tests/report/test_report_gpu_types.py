@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from report_runs import JUDGE
 
-from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.gpu_types import RULE, summary
 from rltune.report import figures, tables
 
@@ -39,7 +39,7 @@ def rules() -> pd.DataFrame:
                     "used_V100": 0.6,
                 }
             )
-    return summary(pd.DataFrame(rows), Intervals(200)).assign(workload="Philly on three types", data="sample")
+    return summary(pd.DataFrame(rows), JUDGE).assign(workload="Philly on three types", data="sample")
 
 
 def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:

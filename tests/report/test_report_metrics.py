@@ -5,19 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import report_fakes as fakes
 from report_fakes import Made
+from report_runs import PAPER
 
 from rltune.config import Cell
 from rltune.evaluation.intervals import holm
 from rltune.report import figures, tables
 from rltune.report.common import proper, where
-from rltune.report.paper import load_paper
 from rltune.report.studies import SLURM, STUDIES, UTILISATION
 from rltune.report.tables.comparison import TESTED
 from rltune.report.verdict import ABSENT, FAILS, HOLDS, verdict
 
-PAPER = load_paper(fakes.SOURCE)
 PRINTED = {
     "fig12-numbers": set(),
     "fig14-numbers": {("Helios", "f1", 0.0528)},

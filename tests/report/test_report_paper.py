@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from report_fakes import SOURCE
+from report_runs import PAPER
 
 from rltune.errors import ConfigError
-from rltune.report.paper import load_paper
-
-PAPER = load_paper(SOURCE)
 
 
 def test_every_artefact_that_prints_figures_is_there_with_numbers() -> None:

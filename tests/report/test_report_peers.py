@@ -6,15 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_fakes_peers as fakes
-from report_fakes import SOURCE, Made
+from report_fakes import Made
+from report_runs import JUDGE, PAPER
 
-from rltune.evaluation.intervals import FEWEST, Intervals
+from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.studies.learners import compare_long
 from rltune.report import figures, tables
-from rltune.report.paper import load_paper
 from rltune.report.tables.peers import IN_PAPER
-
-PAPER = load_paper(SOURCE)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +28,7 @@ def philly(cells: pd.DataFrame, **axes: str) -> pd.DataFrame:
 
 def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_philly_alone(cells: pd.DataFrame) -> None:
     some = philly(cells)
-    artefact, frame = tables.table8(some, fakes.qssf_windows(list(some["cell"])), PAPER, fakes.JUDGE)
+    artefact, frame = tables.table8(some, fakes.qssf_windows(list(some["cell"])), PAPER, JUDGE)
     assert len(frame) == 2 * 4 * 4 and artefact.paper_ref == "Table 8"
     first = frame[(frame["trace"] == "philly") & (frame["against"] == "QSSF")].set_index("measure")
     assert list(first.index) == ["Wait, s", "Bounded slowdown", "JCT, s", "Utilisation, share"]
@@ -50,7 +48,7 @@ def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_phi
 def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.DataFrame) -> None:
     pair = cells[(cells["trace"] == "philly") & (cells["features"] == "engineered")].head(2)
     pair = pair.assign(policy="saf", backfill="easy", estimate="published", metric=["wait", "bsld"])
-    _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, fakes.JUDGE)
+    _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, JUDGE)
     shown = dict(zip(frame["measure"], frame["metric"]))
     assert shown == {"Wait, s": "wait", "Bounded slowdown": "bsld", "JCT, s": "wait", "Utilisation, share": "wait"}
     assert "QSSF, best-fit" not in set(frame["against"])
@@ -61,7 +59,7 @@ def test_table8_has_seeds_as_one_row_and_corrects_for_their_number(cells: pd.Dat
     two = pd.concat([one, one.assign(cell="other", seed=2)], ignore_index=True)
     met = fakes.qssf_windows(list(two["cell"]))
     met.loc[(met["cell"] == "other") & (met["who"] == "rltune"), "wait_s"] *= 1.1
-    artefact, frame = tables.table8(two, met, PAPER, fakes.JUDGE)
+    artefact, frame = tables.table8(two, met, PAPER, JUDGE)
     assert len(frame) == 4 * 4 and set(frame["seeds"]) == {2} and "seed" not in artefact.columns
     row = frame[(frame["against"] == "QSSF") & (frame["measure"] == "Wait, s")].iloc[0]
     assert row["improvement"] == pytest.approx(1 - 0.7 * 1.05) and row["low"] < 0.23 < 0.3 < row["high"]
@@ -76,7 +74,7 @@ def long_runs(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         qssf = rng.lognormal(8, 2, 3000)
         ours = 0.5 * qssf
         frames += [pd.DataFrame({"cell": name, "who": w, "jct_s": x}) for w, x in (("rltune", ours), ("qssf", qssf))]
-        compared.append({"cell": name, **compare_long(ours, qssf, Intervals(200))})
+        compared.append({"cell": name, **compare_long(ours, qssf, JUDGE)})
     return pd.concat(frames, ignore_index=True), pd.DataFrame(compared)
 
 
@@ -90,7 +88,7 @@ def test_fig17_draws_what_its_frame_has_and_its_numbers_stand_beside_the_papers(
         assert (curve["jct_s"].iloc[0], curve["jct_s"].iloc[-1]) == (own.min(), own.max())
         assert curve["mean_s"].unique() == pytest.approx([own.mean()]) and set(curve["jobs"]) == {3000}
     assert len(drawn.axes) == 2 and "50.0\u00a0% less with RLTune" in artefact.alt
-    artefact, numbers = tables.fig17_numbers(some, compared, PAPER, fakes.JUDGE)
+    artefact, numbers = tables.fig17_numbers(some, compared, PAPER, JUDGE)
     assert numbers["improvement"].to_list() == pytest.approx([0.5, 0.5])
     assert numbers["paper_improvement"][0] == pytest.approx(0.4843) and np.isnan(numbers["paper_improvement"][1])
     assert numbers["verdict"].to_list() == ["holds", ""]
@@ -155,7 +153,7 @@ def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: 
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
     names = [[*pair["cell"]]]
     windows, widths = made.windows, {"raw": 7, "engineered": 8}
-    artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, fakes.JUDGE)
+    artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, JUDGE)
     assert list(frame["count"]) == [7, 8] and list(frame["features"]) == ["raw", "engineered"]
     for _, row in frame.iterrows():
         own = windows[(windows["cell"] == row["cell"]) & (windows["sequence_jobs"] == 256)]
@@ -166,4 +164,4 @@ def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: 
     assert np.isnan(frame["eight_over"][1]) and len(drawn.axes) == 1
     assert any("8 features consistently" in note for note in artefact.notes)
     with pytest.raises(ValueError, match="differ in their feature set only"):
-        figures.sensitivity(cells, windows, [], widths, PAPER, fakes.JUDGE)
+        figures.sensitivity(cells, windows, [], widths, PAPER, JUDGE)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from report_fakes import Made
-from semantics_fakes import JUDGE, ladders, loads, rooms
+from report_runs import JUDGE
+from semantics_fakes import ladders, loads, rooms
 
 from rltune.evaluation.intervals import FEWEST, holm
 from rltune.evaluation.studies import summaries

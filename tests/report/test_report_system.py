@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from report_fakes import SOURCE
+from report_runs import PAPER, SOURCE
 
 from rltune.agent.policy_file import CRITIC_LAYERS, shapes_of
 from rltune.config import load_run
@@ -19,11 +19,9 @@ from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedul
 from rltune.policies import OWN, policy
 from rltune.report.figures.diagrams import fig7, fig9
 from rltune.report.figures.example_schedules import schedule
-from rltune.report.paper import load_paper
 from rltune.report.tables.design import table3, table5
 from rltune.report.tables.example_schedules import example_schedules as numbers, how_made
 
-PAPER = load_paper(SOURCE)
 SMOKE = load_run("config/smoke.yaml", SOURCE)
 DEEP = BUILT_IN["paper"].model_copy(update={"actor_layers": [64, 32, 16, 8]})
 NETWORKS = {

@@ -7,19 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import report_fakes as fakes
 import report_fakes_traces as seen
 from report_fakes import Made
+from report_runs import JUDGE, PAPER
 
 from rltune.errors import DataError
-from rltune.evaluation.intervals import Intervals
 from rltune.report import figures, read, tables
 from rltune.report.common import distinct_names, where
-from rltune.report.paper import load_paper
 from rltune.report.studies import WAIT
-
-PAPER = load_paper(fakes.SOURCE)
-JUDGE = Intervals(200)
 
 
 def test_the_strongest_heuristic_is_the_best_of_all_that_ran(made: Made) -> None:

@@ -30,17 +30,8 @@ configuration  configuration  1     saf          conservative  best_fit   reques
 rltune         rltune         1     saf          conservative  best_fit   requested                0.7
 """)
 FACTS = {"trace": "Mine", "cluster": "Mine", "data": "own", "machine": "GPU", "configuration": "configuration"}
-FACTS |= {
-    "days": 20.0,
-    "offered": 0.8,
-    "used": 0.9,
-    "warm_jobs": 100,
-    "jobs": 200,
-    "gpus": 64,
-    "agents": 2,
-    "idle": 0,
-    "limits": 0.9,
-}
+FACTS |= {"warm_jobs": 100, "jobs": 200, "gpus": 64, "agents": 2, "idle": 0}
+FACTS |= {"days": 20.0, "offered": 0.8, "used": 0.9, "limits": 0.9}
 FACTS |= {"training_s": 120.0, "block_h": 24.0, "log_days": 41.0, "needed_days": 90}
 FACTS |= {"from": "2024-01-01 00:00", "until": "2024-01-20 23:00"}
 

@@ -20,7 +20,7 @@ from rltune.config.comparisons import against_qssf, agent_of, by_features
 from rltune.config.run import RunConfig
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact, Column
-from rltune.report.common import NAIVE, PRO, constant_settings, data_labels, seeds_note, setting_columns
+from rltune.report.common import NAIVE, PRO, constant_settings, data_labels, setting_columns
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, curves_of, studies_of
 from rltune.report.templates import environment
@@ -159,7 +159,7 @@ def describe(
     ``rows``: whose `data` says what data is shown, where ``frame`` does not; ``data``: that label itself; ``cells``: the
     same, and their settings become columns where they differ and a sentence where they do not, but for those
     ``without``; ``by``: gives the confidence. Columns that the frame lacks are not shown. Every text also has ``paper``, ``frame``, ``filled``, the
-    columns of the frame with any value, ``several`` (whether a row has several seeds) and ``seeds``, a sentence on them.
+    columns of the frame with any value, and ``several`` (whether a row has several seeds).
     """
     entry = entry_of(name)
     if cells is not None:
@@ -169,7 +169,7 @@ def describe(
     if "drawn" in entry.alt:
         facts["drawn"] = frame.to_dict("records")
     filled = {c for c in frame if (frame[c].notna() & (frame[c] != "")).any()}
-    known = {"rule": RULE, "paper": paper, "frame": frame, "filled": filled, "seeds": seeds_note(frame)}
+    known = {"rule": RULE, "paper": paper, "frame": frame, "filled": filled}
     facts = known | {"several": "seeds" in frame and frame["seeds"].max() > 1} | facts
     facts |= {"confidence": by.confidence} if by else {}
     notes = []

@@ -12,6 +12,7 @@ from rltune.evaluation.compare import where as where
 from rltune.evaluation.intervals import FEWEST, holm
 from rltune.report.artefact import Column
 from rltune.report.style import POLICY_TITLE, scheduler_title
+from rltune.report.templates import fill
 
 PRO = {"features": "engineered", "placement": "lookahead"}
 NAIVE = {"features": "raw", "placement": "best_fit"}
@@ -89,25 +90,9 @@ def holm_note(
     ``bootstrap``: number of resamples, to warn where it is too small for that many tests.
     """
     corrected = frame[[c for c in tested.values() if c in frame]]
-    count, level = int(corrected.notna().sum().sum()), round(1 - confidence, 9)
-    if not count:
-        return ""
-    note = (
-        f"Holm p: two-sided bootstrap p-values of the {count} improvements {what} in this table, corrected for "
-        f"their number; {int((corrected < level).sum().sum())} are below {level:g}."
-    )
-    if bootstrap and count / (bootstrap + 1) >= level:
-        note += " None can be: evaluation.bootstrap has too few resamples for so many."
-    return note
-
-
-def seeds_note(frame: pd.DataFrame) -> str:
-    """Whether the intervals cover training seeds."""
-    if not len(frame) or "seeds" not in frame or frame["seeds"].max() == 1:
-        return "One training seed per row: the intervals cover windows only; another training seed would change the values."
-    single = int((frame["seeds"] == 1).sum())
-    note = "For settings trained with several seeds, means are over seeds and the interval resamples seeds and windows."
-    return note + (f" {single} of {len(frame)} rows have one seed: windows only." if single else "")
+    level = round(1 - confidence, 9)
+    count, below = int(corrected.notna().sum().sum()), int((corrected < level).sum().sum())
+    return fill("holm.j2", count=count, below=below, level=level, what=what, bootstrap=bootstrap)
 
 
 def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -128,17 +113,14 @@ def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
     variants = ours & ~pro & there(pro, beside)
     peers = ~ours & there(ours, [a for a in beside if a != "preset"])
-    named = [
-        f"{features} features with {placement} placement"
-        for features, placement in cells.loc[variants, list(PRO)].itertuples(index=False, name=None)
-    ]
-    named += list(cells.loc[peers, "agent"])
-    left = ", ".join(f"{name} ({named.count(name)})" for name in dict.fromkeys(named))
+    if not (variants | peers).any():
+        return cells, ""
+    setting = cells["features"] + " features with " + cells["placement"] + " placement"
+    names = pd.concat([setting[variants], cells.loc[peers, "agent"]])
+    left = ", ".join(f"{name} ({count})" for name, count in names.groupby(names, sort=False).size().items())
     note = (
-        f"Not shown here, because RLTune proper stands beside them in the same setting: {len(named)} of "
+        f"Not shown here, because RLTune proper stands beside them in the same setting: {len(names)} of "
         f"{len(cells)} agents, {left}."
-        if named
-        else ""
     )
     return cells[~(variants | peers)], note
 

@@ -72,23 +72,19 @@ class Reproduced(Block):
     """As the paper calls it."""
     title: str
     """What it shows."""
-    stage: str = ""
-    """The notebook that makes it; empty where this version does not."""
-    ids: list[str] = []
+    stage: str
+    """The notebook that makes it."""
+    ids: list[str] = Field(min_length=1)
     """Our artefacts."""
     shrink: str = ""
     """What makes it cheaper."""
     note: str = ""
-    """What a reader has to know; where there is no stage: why it is not here."""
-    numbers: list[Number] = []
-    """One to three headline numbers."""
+    """What a reader has to know."""
+    numbers: list[Number] = Field(min_length=1, max_length=3)
+    """Its headline numbers."""
 
     @model_validator(mode="after")
-    def _made_or_explained(self) -> Reproduced:
-        if not self.stage and not self.note:
-            raise ValueError("without a `stage`, `note` has to say why it is not reproduced")
-        if self.stage and not (self.ids and self.numbers):
-            raise ValueError("what a stage makes has `ids` and `numbers`")
+    def _numbers_of_its_artefacts(self) -> Reproduced:
         strange = [n.artefact for n in self.numbers if n.artefact not in self.ids]
         if strange:
             raise ValueError(f"numbers of {', '.join(strange)}, which are not among `ids`")
@@ -106,14 +102,6 @@ class Expectations(Block):
     """Seconds of each stage by itself, in the run that the values are of."""
     reproduced: list[Reproduced] = Field(min_length=1)
     """In the paper's order."""
-
-    def stages(self) -> list[str]:
-        """The stages that make them."""
-        return list(dict.fromkeys(part.stage for part in self.reproduced if part.stage))
-
-    def numbers(self) -> list[Number]:
-        """All of them, in the file's order."""
-        return [number for part in self.reproduced for number in part.numbers]
 
 
 @dataclass(frozen=True)
@@ -168,11 +156,7 @@ def _found(number: Number, frame: pd.DataFrame) -> Checked:
     if len(rows) != 1:
         return Checked(number, None, f"{len(rows)} rows, expected 1")
     value = rows.iloc[0][number.column]
-    return (
-        Checked(number, None, "no value")
-        if pd.isna(value)
-        else Checked(number, getattr(value, "item", lambda: value)())
-    )
+    return Checked(number, None, "no value") if pd.isna(value) else Checked(number, value)
 
 
 def as_table(checked: Sequence[Checked]) -> str:

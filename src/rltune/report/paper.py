@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +9,7 @@ from pydantic import Field, model_validator
 
 from rltune.config.base import Block
 from rltune.config.load import read_block
+from rltune.config.messages import nearest
 from rltune.errors import ConfigError
 
 FILE = "config/paper_results.yaml"
@@ -113,18 +113,22 @@ class PaperResults(Block):
         Raises ConfigError when the file has no such artefact at all (a mistyped id must not read as "no figure").
         """
         if artefact not in self.artefacts:
-            raise ConfigError(f"{FILE}: no artefact {artefact!r}{_nearest(artefact, self.artefacts)}")
+            raise ConfigError(f"{FILE}: no artefact {artefact!r}{nearest(artefact, self.artefacts)}")
         return self.artefacts[artefact].entries.get(".".join(map(str, key)))
 
-    def value(self, artefact: str, *key: object) -> float:
-        """The printed number. Raises ConfigError naming the key, and the nearest one, where there is none."""
+    def entry(self, artefact: str, *key: object) -> PaperEntry:
+        """The printed figure. Raises ConfigError naming the key, and the nearest one, where there is none."""
         entry, name = self.find(artefact, *key), ".".join(map(str, key))
         if entry is None:
-            raise ConfigError(
-                f"{FILE}: {artefact} has no entry {name!r}{_nearest(name, self.artefacts[artefact].entries)}"
-            )
+            known = self.artefacts[artefact].entries
+            raise ConfigError(f"{FILE}: {artefact} has no entry {name!r}{nearest(name, known)}")
+        return entry
+
+    def value(self, artefact: str, *key: object) -> float:
+        """The printed number. Raises ConfigError where there is no entry, or words."""
+        entry = self.entry(artefact, *key)
         if entry.value is None:
-            raise ConfigError(f"{FILE}: {artefact}.{name} is not a number but {entry.text!r}")
+            raise ConfigError(f"{FILE}: {artefact}.{'.'.join(map(str, key))} is not a number but {entry.text!r}")
         return entry.value
 
     def number(self, artefact: str, *key: object) -> float:
@@ -133,11 +137,8 @@ class PaperResults(Block):
         return float("nan") if entry is None or entry.value is None else entry.value
 
     def where(self, artefact: str, *key: object) -> str:
-        """Section or table a figure is printed in. Raises ConfigError as `value` does."""
-        entry = self.find(artefact, *key)
-        if entry is None:
-            self.value(artefact, *key)
-        return entry.where or self.artefacts[artefact].where
+        """Section or table a figure is printed in. Raises ConfigError as `entry` does."""
+        return self.entry(artefact, *key).where or self.artefacts[artefact].where
 
     def ref(self, artefact: str) -> str:
         """How the paper calls an artefact ("Table 2"). Raises ConfigError where it has no such artefact."""
@@ -159,12 +160,6 @@ def load_paper(path: Path | str) -> PaperResults:
     """
     path = Path(path)
     return read_block(path / FILE, PaperResults, path) if path.is_dir() else read_block(path, PaperResults)
-
-
-def _nearest(found: str, known: object) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(found, names, n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else f"; there are {', '.join(names[:12])}"
 
 
 DEVIATIONS = "config/deviations.yaml"

@@ -15,11 +15,12 @@ from rltune.config.context import Run
 from rltune.files import write_text
 from rltune.report import artefacts
 from rltune.report.artefact import load_artefacts
+from rltune.report.common import policy_title
 from rltune.report.page import contents, inline, marks, opponents, provenance, summary, tables
-from rltune.report.page.methods import methods
 from rltune.report.paper import load_deviations, load_paper
 from rltune.report.templates import environment
 from rltune.report.verdict import RULE
+from rltune.traces.split import VALIDATION_SHARE
 
 
 def build(
@@ -43,8 +44,9 @@ def build(
     wanted = artefacts.expected(run.config)
     there = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
     paper = load_paper(root)
+    cells = run.config.cells()
     rows = summary.comparisons(there)
-    claimed = summary.claims(there)
+    claimed, untested = summary.claims(there)
     labels: dict[str, list[str]] = {}
     for trace in run.traces.values():
         labels.setdefault(trace.data, []).append(trace.title)
@@ -64,7 +66,7 @@ def build(
             meanings=marks.meanings(labels),
             s=summary.facts(run, there, rows, claimed),
             claims=claimed,
-            untested=summary.untested(there),
+            untested=untested,
             scores=summary.scores(rows),
             outcomes=list(summary.OUTCOMES),
             groups=opponents.groups(rows),
@@ -76,7 +78,10 @@ def build(
             missing=contents.missing(run.config, there),
             shared_notes=contents.shared_notes(there),
             coverage=contents.coverage(paper, there),
-            methods=methods(run),
+            run=run,
+            validation_share=VALIDATION_SHARE,
+            mixed=any(run.clusters[cell.cluster].speeds is not None for cell in cells),
+            exact=sorted({c.preset for c in cells if run.config.preset(c.preset).estimates == "exact"}),
             deviations=load_deviations(root),
             ids={name: saved.artefact.title for name, saved in there.items()},
             names={name: entry.title for name, entry in artefacts.entries().items()},
@@ -94,7 +99,7 @@ def build(
 def _page() -> Environment:
     """The report's templates with what only the page needs."""
     made = environment(html=True)
-    made.filters |= {"coded": _coded}
+    made.filters |= {"coded": _coded, "policy_title": policy_title}
     made.globals |= {
         "badge": marks.badge,
         "cell": marks.cell,

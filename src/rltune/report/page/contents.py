@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rltune.config.run import RunConfig
 from rltune.report import artefacts
-from rltune.report.artefact import Saved
+from rltune.report.artefact import Artefact, Saved
 from rltune.report.artefacts import Chapter
-from rltune.report.paper import PaperResults
+from rltune.report.paper import PaperArtefact, PaperPicture, PaperResults
 from rltune.report.studies import STUDIES
 from rltune.report.verdict import ABSENT
 
@@ -25,16 +25,6 @@ class Missing:
     id: str
     title: str
     why: str
-
-
-@dataclass
-class Covered:
-    """One artefact of the paper and what this page has of it."""
-
-    title: str
-    where: str
-    ours: list[tuple[str, str]] = field(default_factory=list)
-    """(id, title) of our artefacts."""
 
 
 def chapters(there: dict[str, Saved]) -> Chapters:
@@ -90,15 +80,14 @@ def shared_notes(there: dict[str, Saved]) -> list[str]:
     return [note for note, n in Counter(notes).most_common() if n >= 3]
 
 
-def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[Covered]:
+def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[tuple[PaperArtefact | PaperPicture, list[Artefact]]]:
     """Every artefact of the paper, tables first, in its order, with ours."""
-    entries = {k: Covered(v.title, v.where) for k, v in {**paper.artefacts, **paper.without_figures}.items()}
+    ours: dict[str, list[Artefact]] = {}
     for saved in there.values():
-        for entry in entries.values():
-            abstract = entry.where == "Abstract" and saved.artefact.id == "claims"
-            if saved.artefact.paper_ref == entry.where or abstract:
-                entry.ours.append((saved.artefact.id, saved.artefact.title))
-    return sorted(entries.values(), key=lambda e: _order(e.where))
+        where = "Abstract" if saved.artefact.id == "claims" else saved.artefact.paper_ref
+        ours.setdefault(where, []).append(saved.artefact)
+    theirs = {**paper.artefacts, **paper.without_figures}.values()
+    return [(item, ours.get(item.where, [])) for item in sorted(theirs, key=lambda item: _order(item.where))]
 
 
 def _order(where: str) -> tuple[int, int, str]:

@@ -49,8 +49,8 @@ class Group:
     data: str
     notebook: str
     """Where the agents of the trace are compared."""
-    summary: Markup
-    """The results in one sentence."""
+    tally: list[tuple[str, Markup, Markup, int]]
+    """Opponent, in how many comparisons RLTune is better, worse, and of how many."""
     lines: list[Line]
 
     @property
@@ -60,8 +60,18 @@ class Group:
         return self.lines[:1] + [line for line in tuned if line is not self.lines[0]]
 
 
-def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
-    """One per trace; ``rows``: the best measured rows of each study's table, by the index of its CSV."""
+Rows = dict[Study, pd.DataFrame]
+"""The best measured rows of each study's table, by the index of its CSV."""
+
+
+def column_of(rows: Rows, column: str) -> pd.Series:
+    """A column of the tables that have it, by the table's id and the row."""
+    found = {study.numbers: frame[column] for study, frame in rows.items() if column in frame}
+    return pd.concat(found or {"": pd.Series(dtype=object)})
+
+
+def groups(rows: Rows) -> list[Group]:
+    """One per trace."""
     made = []
     for title in dict.fromkeys(str(t) for frame in rows.values() for t in frame["trace_title"]):
         mine = {study: part for study, frame in rows.items() if len(part := frame[frame["trace_title"] == title])}
@@ -72,22 +82,22 @@ def groups(rows: dict[Study, pd.DataFrame]) -> list[Group]:
             for same in [part.duplicated("policy", keep=False)]
             for i, row in part.iterrows()
         ]
-        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", summary(mine, title), lines))
+        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", _tally(mine, title), lines))
     return made
 
 
-def summary(rows: dict[Study, pd.DataFrame], trace: str) -> Markup:
-    """The results of a trace in one sentence."""
-    parts = []
-    for name, (_, _, _, shows, _) in OPPONENTS.items():
-        known = {s: f[shows] for s, f in rows.items() if shows in f and f[shows].isin(OUTCOME).any()}
-        if not known:
-            continue
-        of = sum(int(column.isin(OUTCOME).sum()) for column in known.values())
-        counts = {word: sum(int((column == word).sum()) for column in known.values()) for word in ("better", "worse")}
-        marked = (count([s.numbers for s in known], f"trace_title={trace},{shows}={w}", n) for w, n in counts.items())
-        parts.append(Markup("{}{}: better in {}, worse in {} of {}").format(name[0].lower(), name[1:], *marked, of))
-    return Markup("Against ") + Markup("; against ").join(parts) + "." if parts else Markup("")
+def _tally(rows: Rows, trace: str) -> list[tuple[str, Markup, Markup, int]]:
+    """The results of a trace against each opponent that it was compared with."""
+    found = []
+    for name, (_, _, _, column, _) in OPPONENTS.items():
+        shows = column_of(rows, column)
+        known = shows[shows.isin(OUTCOME)]
+        better, worse = (
+            count(known.index.unique(0), f"trace_title={trace},{column}={word}", (known == word).sum())
+            for word in ("better", "worse")
+        )
+        found.append((name, better, worse, len(known)))
+    return [one for one in found if one[-1]]
 
 
 def _line(study: Study, index: int, row: pd.Series, with_setting: bool) -> Line:

@@ -5,80 +5,50 @@ The sentences are in templates/summary.html.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
 from rltune.config.context import Run
 from rltune.report.artefact import Saved
 from rltune.report.common import best_measured
-from rltune.report.format import from_to, is_missing, show
-from rltune.report.page.marks import OUTCOME, badge, cell, count, total
-from rltune.report.studies import STUDIES, Study
+from rltune.report.format import from_to, show
+from rltune.report.page.marks import count, total
+from rltune.report.page.opponents import Rows, column_of
+from rltune.report.studies import STUDIES
 from rltune.report.verdict import ABSENT, FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED
 
 TABLE = "claims"
-Claim = dict[str, Any]
-"""One claim of the paper that this run can say something of: text, where (in the paper), paper, ours, data, windows,
-verdict ("" where there is no interval), heuristic (what RLTune is against the strongest heuristic on the same windows;
-empty where that was not compared), artefact (id of the table it is from), learned (False where the agent says that it
-learned nothing)."""
+Claim = dict[Hashable, Any]
+"""A row of the table of claims: its columns, and those that `claims` adds."""
 
 
-def claims(there: dict[str, Saved]) -> list[Claim]:
-    """One line a claim and setting, of the windows of which there are most; claims without a counterpart have none."""
+def claims(there: dict[str, Saved]) -> tuple[list[Claim], list[Claim]]:
+    """The claims of the paper that this run can say something of, a row a claim and setting, at the length of windows of
+    which there are most; and those without a counterpart.
+
+    The first have `index`, of the row in the CSV; `setting`, in words where a claim has several; `source`, the row that
+    our number is from, where this page has it; `unlearned`, whether the agent says that it learned nothing.
+    """
     if TABLE not in there:
-        return []
+        return [], []
     frame = there[TABLE].frame
-    frame = frame[frame["verdict"] != ABSENT]
-    most = frame.groupby("key", sort=False)["windows"].transform("max")
-    best = frame[frame["windows"] == most]
+    absent = frame["verdict"] == ABSENT
+    known = frame[~absent]
+    best = known[known["windows"] == known.groupby("key")["windows"].transform("max")].reset_index()
     several = best["key"].duplicated(keep=False)
-    found = []
-    for i, row in best.iterrows():
-        number = {c: cell(TABLE, i, c, row[c], "percent") for c in ("paper", "ours", "low", "high")}
-        interval = Markup(' <span class="interval">{low} to {high}</span>').format(**number)
-        setting = f" ({row['preset']}, {row['estimate']}, seed {row['seed']})" if several[i] else ""
-        found.append(
-            {
-                "text": row["claim"] + setting,
-                "where": row["where"],
-                "paper": number["paper"],
-                "ours": number["ours"] + ("" if is_missing(row["low"]) else interval),
-                "data": row["data"],
-                "windows": cell(TABLE, i, "windows", row["windows"], "int"),
-                "verdict": "" if is_missing(row["verdict"]) else row["verdict"],
-                "heuristic": _heuristic(row, there),
-                "artefact": row["artefact"],
-                "learned": not str(row["learned"]).startswith("no"),
-            }
-        )
-    return found
-
-
-def untested(there: dict[str, Saved]) -> list[str]:
-    """The claims of the paper without a counterpart in this run."""
-    if TABLE not in there:
-        return []
-    frame = there[TABLE].frame
-    return [f"{row['claim']} ({row['where']})" for _, row in frame[frame["verdict"] == ABSENT].iterrows()]
-
-
-def _heuristic(row: pd.Series, there: dict[str, Saved]) -> Markup:
-    """How the same agent does against the strongest heuristic, from the row that the claim's number is from."""
-    name, index = str(row["artefact"]), int(row["row"])
-    if name not in there or "shows_strong" not in there[name].frame:
-        return Markup("")
-    source = there[name].frame.loc[index]
-    if is_missing(source["over_strong"]) or source["shows_strong"] not in OUTCOME:
-        return Markup("")
-    return Markup('{} {} <span class="interval">{} to {}; {}</span>').format(
-        badge(source["shows_strong"], OUTCOME[source["shows_strong"]]),
-        *(cell(name, index, c, source[c], "percent") for c in ("over_strong", "over_strong_low", "over_strong_high")),
-        source["strong"],
-    )
+    found = [
+        {
+            **row,
+            "setting": f" ({row['preset']}, {row['estimate']}, seed {row['seed']})" if one_of_several else "",
+            "source": there[row["artefact"]].frame.loc[int(row["row"])] if row["artefact"] in there else None,
+            "unlearned": str(row["learned"]).startswith("no"),
+        }
+        for row, one_of_several in zip(best.to_dict("records"), several, strict=True)
+    ]
+    return found, frame[absent].to_dict("records")
 
 
 OUTCOMES = {
@@ -93,7 +63,6 @@ UP_TO = "Abstract"
 """Where the paper prints its headlines, which repeat the best of its other claims."""
 IN_SUMMARY = ("Recommendation", "RLTune", "What it learned", "Simulated and recorded")
 """Topics of a what-if analysis that stand in the summary."""
-Rows = dict[Study, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -123,13 +92,12 @@ def scores(rows: Rows) -> dict[str, list[Score | None]]:
 
 def score(rows: Rows, column: str, words: tuple[str, ...]) -> Score | None:
     """Of the comparisons that were measured and have windows enough for a verdict."""
-    known = {s: frame[column].replace(["", TOO_FEW], None).dropna() for s, frame in rows.items() if column in frame}
-    known = {study: values for study, values in known.items() if len(values)}
-    if not known:
+    shows = column_of(rows, column)
+    known = shows[shows.notna() & ~shows.isin(["", TOO_FEW])]
+    if known.empty:
         return None
-    hits = sum(int(values.isin(words).sum()) for values in known.values())
-    where = [s.numbers for s in known]
-    return Score(hits, count(where, f"{column}={'|'.join(words)}", hits), sum(map(len, known.values())))
+    hits = int(known.isin(words).sum())
+    return Score(hits, count(known.index.unique(0), f"{column}={'|'.join(words)}", hits), len(known))
 
 
 def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -> dict[str, Any]:
@@ -140,9 +108,8 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
     single = [c for c in claimed if c["where"] != UP_TO]
     verdicts = {word: sum(c["verdict"] == word for c in single) for word in (MATCHES, HOLDS, UNDECIDED, FAILS)}
     verdicts[UNDECIDED] = len(single) - verdicts[MATCHES] - verdicts[HOLDS] - verdicts[FAILS]
-    idle = {s: f["learned"].astype(str).str.startswith("no") for s, f in rows.items() if "learned" in f}
-    idle_count = sum(int(c.sum()) for c in idle.values())
-    tried = pd.concat([pd.Series(dtype=float), *(f["heuristics"] for f in rows.values() if "heuristics" in f)])
+    learned = column_of(rows, "learned")
+    idle = int(learned.astype(str).str.startswith("no").sum())
     return {
         "agents": len(run.config.cells()),
         "kinds": kinds,
@@ -153,9 +120,9 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
         "random": score(rows, *OUTCOMES["Better than a random order"]),
         "strong_better": score(rows, *OUTCOMES["Better than the strongest heuristic"]),
         "strong_worse": score(rows, *OUTCOMES["Worse than the strongest heuristic"]),
-        "idle": count([s.numbers for s in idle], "learned=no", idle_count) if idle_count else "",
-        "trained": sum(map(len, idle.values())),
-        "heuristics": from_to(tried),
+        "idle": count(learned.index.unique(0), "learned=no", idle) if idle else "",
+        "trained": len(learned),
+        "heuristics": from_to(column_of(rows, "heuristics")),
         **_others(there),
         "whatif": _whatif(there),
     }

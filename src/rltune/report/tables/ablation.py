@@ -13,11 +13,9 @@ from rltune.report import common
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
-from rltune.report.format import NBSP, show
 from rltune.report.paper import PaperResults
 from rltune.report.studies import PAPER_POLICY, STUDIES, main_part
-from rltune.report.tables.comparison import choices
-from rltune.report.verdict import verdict
+from rltune.report.tables.comparison import against_paper, choices
 
 PARTS = ("features", "placement")
 TESTED = {"pro_over_p": "holm"}
@@ -104,9 +102,8 @@ def _row(
         "base_mean": base.theirs_mean,
         "rltune_mean": base.ours_mean,
         **{k: getattr(base, k) for k in ("windows", "seeds", "improvement", "low", "high")},
-        **dict.fromkeys(("pro_over", "pro_over_low", "pro_over_high", "pro_over_p", "paper"), common.NAN),
-        "paper_says": "",
-        "verdict": "",
+        **dict.fromkeys(("pro_over", "pro_over_low", "pro_over_high", "pro_over_p"), common.NAN),
+        **against_paper(None, base),
         "choice": choices(variant, each, n),
     }
     pairs = of_the_same_seed(pro, variant)
@@ -114,14 +111,8 @@ def _row(
         return row
     over = compare(side_by_side(windows, pairs), metric, n, OURS, OTHER, by)
     row |= common.gain("pro_over", over, prefix="pro_over_")
-    entry = paper.find("fig10", *figure_key(cell)) if {k: cell[k] for k in PARTS} == common.NAIVE_PAPER else None
-    if entry is not None and cell["backfill"] == "none":
-        row |= {
-            "paper": entry.value,
-            "paper_says": show(entry.value, "percent").replace(NBSP, " "),
-            "verdict": verdict(entry.value, over.low, over.high, over.windows),
-        }
-    return row
+    in_paper = {k: cell[k] for k in PARTS} == common.NAIVE_PAPER and cell["backfill"] == "none"
+    return row | against_paper(paper.find("fig10", *figure_key(cell)) if in_paper else None, over)
 
 
 def of_the_same_seed(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:

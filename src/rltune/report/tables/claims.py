@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
 from rltune.report.artefact import Column, Table
 from rltune.report.artefacts import describe
-from rltune.report.common import best_measured, policy_title
+from rltune.report.common import best_measured, policy_title, where
 from rltune.report.paper import PaperResults
 from rltune.report.studies import JCT, PAPER_POLICY, STUDIES, UTILISATION, WAIT, Study
 from rltune.report.tables.ablation import figure_key
@@ -20,11 +20,13 @@ HEADLINES: dict[str, Study] = {"wait": WAIT, "jct": JCT, "utilisation": UTILISAT
 RL_SCHEDULERS = ("RLScheduler", "SchedInspector")
 ON_SLURM = {"makespan": "Shorter makespan", "utilisation": UTILISATION.less, "wait": WAIT.less}
 """Key of an entry of Section 5.6 → the claim."""
-STUDY_OF = {study.paper: study for study in STUDIES}
+STUDY_OF = {study.paper: study for study in STUDIES if study.paper}
+OF_STUDY = {study.numbers: study for study in STUDY_OF.values()}
 POLICY_OF = {theirs: ours for ours, theirs in PAPER_POLICY.items()}
 SHOWN = {"preset": "Training preset", "estimate": "Run-time estimates", "seed": "Seeds"}
 COPIED = ("trace_title", *SHOWN, "sequence_jobs", "windows", "data")
 """Columns of a comparison that its claim has too."""
+COLUMNS = ("key", "ours", "low", "high", *COPIED, "verdict", "choice", "learned", "artefact", "row")
 
 
 def claims(tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: PaperResults) -> Table:
@@ -78,59 +80,48 @@ def _verdict(row: pd.Series) -> str:
 
 def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Our counterparts of the paper's entries, by the key of these."""
-    found = [
-        pd.DataFrame(columns=["key", "ours", "low", "high", *COPIED, "verdict", "choice", "learned", "artefact", "row"])
-    ]
     columns = ["cell", "learned", "choice"]  # of an agent, where a table does not say it
     agents = [frame[columns] for frame in tables.values() if set(columns) <= set(frame)]
     agent = pd.concat([pd.DataFrame(columns=columns), *agents]).drop_duplicates("cell").set_index("cell")
-    for study in STUDIES:
-        if study.paper and study.numbers in tables:
-            frame = tables[study.numbers]
-            key = _key(study.paper, frame["paper_trace"], frame["policy"].replace(PAPER_POLICY), study.metric)
-            found.append(_rows(study.numbers, frame[frame["paper"].notna()], key))
-    for headline, study in HEADLINES.items():  # the best of any comparable setting, as the abstract’s “up to” has it
-        if study.numbers in tables:
-            frame = best_measured(tables[study.numbers])
-            mine = (
-                (frame["paper_trace"].fillna("") != "")
-                & (frame["backfill"] == "none")
-                & (frame["metric"] == study.metric)
-            )
-            best = frame[mine & frame["improvement"].notna()].nlargest(1, "improvement")
-            found.append(_rows(study.numbers, best, f"abstract: {headline}"))
-    if "fig10-numbers" in tables:
-        frame = tables["fig10-numbers"]
+    found = [rows for name, frame in tables.items() for rows in _counterparts(name, frame, agent) if len(rows)]
+    if WAIT.numbers in tables:
+        # without a table 7 its diagonal: agents against the base policy that they were trained with
+        mine = where(tables[WAIT.numbers], metric="wait", backfill="none")
+        key = _key("table7", mine["paper_trace"], mine["policy"], mine["policy"], "wait")
+        elsewhere = {key for rows in found for key in rows["key"]}
+        found.append(_rows(WAIT.numbers, mine[~key.isin(elsewhere)], key))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)
+
+
+def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """What a table of ours has. ``agent``: what the agent of a cell learned and chose."""
+    if name in OF_STUDY:
+        study = OF_STUDY[name]
+        key = _key(study.paper, frame["paper_trace"], frame["policy"].replace(PAPER_POLICY), study.metric)
+        yield _rows(name, frame[frame["paper"].notna()], key)
+        # the best of any comparable setting, as the abstract’s “up to” has it
+        mine = where(best_measured(frame), backfill="none", metric=study.metric)
+        best = mine[mine["paper_trace"].fillna("") != ""].dropna(subset=["improvement"]).nlargest(1, "improvement")
+        for headline in (headline for headline, of in HEADLINES.items() if of == study):
+            yield _rows(name, best, f"abstract: {headline}")
+    elif name == "fig10-numbers":
         key = "fig10: " + pd.Series([".".join(figure_key(row)) for _, row in frame.iterrows()], frame.index)
-        found.append(_rows("fig10-numbers", frame[frame["paper"].notna()], key, "pro_over", "pro_over_"))
-    if "fig17-numbers" in tables:
-        frame = tables["fig17-numbers"].join(agent, on="cell")
-        known = frame[frame["paper_improvement"].notna()]
-        found.append(_rows("fig17-numbers", known, _key("fig17", frame["paper_trace"], "qssf", "jct")))
-    if "table9-numbers" in tables:
-        frame = tables["table9-numbers"].join(agent, on="cell")
-        frame = frame[frame["against"].str.startswith(RL_SCHEDULERS)]
+        yield _rows(name, frame[frame["paper"].notna()], key, "pro_over", "pro_over_")
+    elif name == "fig17-numbers":
+        known = frame[frame["paper_improvement"].notna()].join(agent, on="cell")
+        yield _rows(name, known, _key("fig17", known["paper_trace"], "qssf", "jct"))
+    elif name == "table9-numbers":
+        others = frame[frame["against"].str.startswith(RL_SCHEDULERS)].join(agent, on="cell")
         for headline in HEADLINES:
-            best = frame[frame["measure"] == METRICS[headline]].nlargest(1, "improvement")
-            found.append(_rows("table9-numbers", best, f"section7: {headline}"))
-    if "deployment-numbers" in tables:
-        frame = tables["deployment-numbers"]
-        both = (frame["ours"] == "rltune") & (frame["theirs"] == "slurm")
-        found.append(_rows("deployment-numbers", frame[both], "fig18: " + frame["measure"], "gain"))
-    if "table7" in tables:
-        frame = tables["table7"]
+            best = where(others, measure=METRICS[headline]).nlargest(1, "improvement")
+            yield _rows(name, best, f"section7: {headline}")
+    elif name == "deployment-numbers":
+        both = where(frame, ours="rltune", theirs="slurm")
+        yield _rows(name, both, "fig18: " + both["measure"], "gain")
+    elif name == "table7":
         for tested in (c.removesuffix("_paper") for c in frame if c.endswith("_paper")):
-            key = _key("table7", frame["paper_trace"], frame["policy"], tested, "wait")
-            known = frame[frame[f"{tested}_paper"].notna()]
-            found.append(_rows("table7", known, key, tested, f"{tested}_"))
-    done = pd.concat([part for part in found if len(part)] or found, ignore_index=True)
-    if WAIT.numbers not in tables:
-        return done
-    # without a table 7 its diagonal: agents against the base policy that they were trained with
-    frame = tables[WAIT.numbers]
-    mine = frame[(frame["metric"] == "wait") & (frame["backfill"] == "none")]
-    diagonal = _rows(WAIT.numbers, mine, _key("table7", mine["paper_trace"], mine["policy"], mine["policy"], "wait"))
-    return pd.concat([done, diagonal[~diagonal["key"].isin(done["key"])]], ignore_index=True)
+            key = _key(name, frame["paper_trace"], frame["policy"], tested, "wait")
+            yield _rows(name, frame[frame[f"{tested}_paper"].notna()], key, tested, f"{tested}_")
 
 
 def _key(name: str, trace: pd.Series, *parts: pd.Series | str) -> pd.Series:

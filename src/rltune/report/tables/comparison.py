@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rltune.config.cells import AXES
 from rltune.evaluation.compare import SPAN, Comparison, compare, picked_baseline, strong_baseline
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
@@ -19,6 +18,7 @@ from rltune.report.format import NBSP, from_to, show
 from rltune.report.paper import PaperEntry, PaperResults
 from rltune.report.studies import PAPER_POLICY, Study, cells_of
 from rltune.report.style import scheduler_title
+from rltune.report.transferred import SAME_AGENT
 from rltune.report.verdict import direction, verdict
 
 AGENT = {"role": "rltune"}
@@ -44,7 +44,7 @@ def comparison(
     """
     chosen, left = common.proper(cells_of(study, cells))
     rows = []
-    for _, group in chosen.groupby([a for a in AXES if a != "seed"], sort=False):
+    for _, group in chosen.groupby(SAME_AGENT, sort=False):
         each = [where(windows, cell=name) for name in group["cell"]]
         learned = learned_in([where(histories, cell=name) for name in group["cell"]])
         rows += [_row(group, each, n, study, paper, by) | {"learned": learned} for n in common.lengths(each[0])]
@@ -58,7 +58,6 @@ def comparison(
         cells=chosen,
         without=["seed"],
         by=by,
-        paper_ref=paper.ref(study.paper) if study.paper else "",
         study=study,
         heuristics=heuristics,
         holm=common.holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
@@ -76,8 +75,6 @@ def _row(
         return compare(each, metric, n, AGENT, theirs, by)
 
     base = against({"role": "base"})
-    entry = _printed(cell, study, paper)
-    printed = common.NAN if entry is None or entry.value is None else entry.value
     row: dict[str, Any] = {
         **common.about(group),
         "measure": metric,
@@ -90,9 +87,7 @@ def _row(
         **{k: getattr(base, k) for k in ("seed_low", "seed_high", "worst_tenth_share")},
         "shows": direction(base.low, base.high, base.windows),
         "choice": choices(group, each, n),
-        "paper": printed,
-        "paper_says": "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " "),
-        "verdict": verdict(printed, base.low, base.high, base.windows),
+        **against_paper(_printed(cell, study, paper), base),
     }
     if metric == "utilisation":
         row |= _side("span", over := against({"role": "base"}, SPAN)) | {"span_rltune": over.ours_mean}
@@ -106,6 +101,16 @@ def _row(
     if (picked := picked_baseline(each[0], metric, n)) is not None:
         row |= {"picked": _title(picked), **_side("picked", against(picked))}
     return row
+
+
+def against_paper(entry: PaperEntry | None, found: Comparison) -> dict[str, Any]:
+    """The paper's figure as a number and in words, and the verdict; empty where it has none."""
+    value = common.NAN if entry is None or entry.value is None else entry.value
+    return {
+        "paper": value,
+        "paper_says": "" if entry is None else entry.text or show(entry.value, "percent").replace(NBSP, " "),
+        "verdict": verdict(value, found.low, found.high, found.windows),
+    }
 
 
 def _side(name: str, c: Comparison) -> dict[str, Any]:

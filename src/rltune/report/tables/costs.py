@@ -14,6 +14,7 @@ from rltune.report.artefacts import describe
 from rltune.report.common import NAN, about, best_measured, where
 from rltune.report.paper import PaperResults
 from rltune.report.style import scheduler_title
+from rltune.report.tables.comparison import AGENT
 
 ANSWERS = ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")
 TROUBLES = ("milp_infeasible", "milp_limit", "milp_failure")
@@ -66,24 +67,16 @@ def latency(cells: pd.DataFrame, cell: str, decisions: pd.DataFrame, paper: Pape
     ``decisions``: queue, and inference_s, placement_s and decision_s of each decision (rltune.evaluation.studies.decision_time), of
     the agent of ``cell``. ``growth``: the median over that of the row of half the queue.
     """
-    rows: list[dict[str, Any]] = []
-    for queue, group in decisions.groupby("queue"):
-        row: dict[str, Any] = {"queue": int(str(queue)), "decisions": len(group)}
-        for part in PARTS:
-            for at, q in (("median", 0.5), ("p95", 0.95)):
-                row[f"{part}_{at}_ms"] = 1000 * group[f"{part}_s"].quantile(q)
-        rows.append({**row, "paper_s": paper.number("costs", "decision_s", row["queue"])})
-    frame = pd.DataFrame(rows)
-    half = {row["queue"]: row for row in rows}
+    by_queue = decisions.groupby("queue")
+    frame = by_queue.size().to_frame("decisions")
+    for part in PARTS:
+        for at, q in (("median", 0.5), ("p95", 0.95)):
+            frame[f"{part}_{at}_ms"] = 1000 * by_queue[f"{part}_s"].quantile(q)
+    frame["paper_s"] = [paper.number("costs", "decision_s", queue) for queue in frame.index]
     for ours, column in (("growth", "decision_median_ms"), ("paper_growth", "paper_s")):
-        frame[ours] = [
-            row[column] / half[row["queue"] // 2][column] if row["queue"] // 2 in half else NAN for row in rows
-        ]
-    used = where(cells, cell=cell)
+        frame[ours] = frame[column] / frame[column].reindex(frame.index // 2).to_numpy()
+    frame, used = frame.reset_index(), where(cells, cell=cell)
     return describe("latency", frame, paper, rows=used, cell=used.iloc[0], parts=PARTS), frame
-
-
-AGENT = {"role": "rltune"}
 
 
 def break_even(

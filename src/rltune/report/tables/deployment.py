@@ -30,6 +30,8 @@ IN_PAPER = ("makespan", "utilisation", "wait")
 SCALE = {"makespan": 1 / HOUR_S, "utilisation": 100.0}
 TESTED = {"p": "p_holm"}
 RULES = ("easy", "conservative")
+SIMULATED = {"wait": "Mean wait", "makespan": "Makespan"}
+"""Measures that are compared with the simulator's."""
 WAITS = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
 UNKNOWN = "unknown"
 DIGITS = 8
@@ -116,7 +118,6 @@ def deployment_numbers(
         block_jobs=block_jobs,
         changes=in_words(paired),
         repetitions=repetitions,
-        often={1: "once", 2: "twice"}.get(repetitions, f"{repetitions} times"),
         has_rule=set(compared["theirs"]) != {"slurm"},
         slow=listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in slow.items()) if late.any() else "",
         long_cycle_s=LONG_CYCLE_S,
@@ -135,9 +136,7 @@ def deployment_runs(runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, m
     """
     titles = {"easy": "simulator, EASY", "conservative": "simulator, conservative"}
     ours = simulated.assign(system="simulator", system_title=simulated["backfill"].map(titles))
-    ours = ours.sort_values(
-        ["backfill", "repetition"], key=lambda c: c.map(list(titles).index) if c.name == "backfill" else c
-    )
+    ours = ours.sort_values(["backfill", "repetition"], ascending=[False, True])  # EASY first
     real = [runs.assign(system="Slurm", system_title="Slurm")] if len(runs) else []
     frame = pd.concat([*real, ours], ignore_index=True)
     sizes = sizes_in(frame)
@@ -167,26 +166,19 @@ def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:
         code_short=machinery["code"].map(_digest),
         tries_shown=[UNKNOWN if pd.isna(tries) else show(tries, "int") for tries in machinery["tries"]],
     )
-    runs = [{**row, "name": f"{short(row['scheduler'])} {row['repetition']}"} for row in machinery.to_dict("records")]
-    retried = [len(row["retries"]) for row in runs]
+    names = frame["title"] + " " + frame["repetition"].astype(str)
+    agents = names[machinery["scheduler"] == "rltune"]
     return describe(
         "deployment-machinery",
         frame,
         long_cycle_s=LONG_CYCLE_S,
         speeds=listed(show(speed, "number") for speed in sorted(machinery["speed"].unique())),
-        retries=[
-            f"{row['name']} was restarted, and the earlier attempt does not count: {reason.rstrip('.')}."
-            for row in runs
-            for reason in row["retries"]
-        ],
-        resumed={row["name"]: len(row["resumed"]) for row in runs if row["resumed"]},
+        retries=[(name, reason) for name, reasons in zip(names, machinery["retries"]) for reason in reasons],
+        resumed={name: len(nodes) for name, nodes in zip(names, machinery["resumed"]) if nodes},
         unknown=int(machinery["tries"].isna().sum()),
-        without_reason=int((machinery["tries"] - 1 - pd.Series(retried, machinery.index)).clip(lower=0).sum()),
-        count=len(runs),
-        origins={
-            "code": _origins(runs, "code"),
-            "agent’s weights": _origins([row for row in runs if row["scheduler"] == "rltune"], "policy"),
-        },
+        without_reason=int((machinery["tries"] - 1 - machinery["retries"].str.len()).clip(lower=0).sum()),
+        count=len(frame),
+        origins={"code": _origins(names, machinery["code"]), "agent’s weights": _origins(agents, machinery["policy"])},
     ), frame
 
 
@@ -194,22 +186,16 @@ def _digest(digest: object) -> str:
     return digest[:DIGITS] if isinstance(digest, str) and digest else UNKNOWN
 
 
-def _origins(runs: list[dict[str, Any]], column: str) -> dict[str, list[str]]:
+def _origins(names: pd.Series, digests: pd.Series) -> dict[str, list[str]]:
     """Digest of what made runs → names of the runs."""
-    found: dict[str, list[str]] = {}
-    for row in runs:
-        found.setdefault(_digest(row[column]), []).append(row["name"])
-    return found
+    return names.groupby(digests.map(_digest)[names.index], sort=False).agg(list).to_dict()
 
 
 def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> Table:
     """The table `deployment-fidelity`: a row per run. ``fidelity`` as rltune.evaluation.studies.deployment_simulated gives it."""
-    measures = {"wait": "Mean wait", "makespan": "Makespan"}
-    hours = {
-        f"{name}_h_{side}": fidelity[f"{name}_s_{side}"] / HOUR_S for name in measures for side in ("slurm", *RULES)
-    }
+    hours = {f"{m}_h_{side}": fidelity[f"{m}_s_{side}"] / HOUR_S for m in SIMULATED for side in ("slurm", *RULES)}
     frame = fidelity.assign(title=fidelity["scheduler"].map(short), data=facts["data"], **hours)
-    return describe("deployment-fidelity", frame, measures=measures), frame
+    return describe("deployment-fidelity", frame, measures=SIMULATED), frame
 
 
 def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> Table:
@@ -219,9 +205,8 @@ def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> Table:
     frame = predicted.assign(
         ours_title=predicted["ours"].map(who),
         theirs_title=predicted["theirs"].map(who),
-        measure_title=predicted["measure"].map({"wait": "Mean wait", "makespan": "Makespan"}),
+        measure_title=predicted["measure"].map(SIMULATED),
         data=facts["data"],
         **{f"agrees_{rule}": predicted[f"agrees_{rule}"].map({1.0: "yes", 0.0: "no"}) for rule in RULES},
     )
-    agreement = f"{right['easy']} of {len(frame)} with EASY and {right['conservative']} with conservative backfilling"
-    return describe("deployment-predicted", frame, agreement=agreement), frame
+    return describe("deployment-predicted", frame, right=right), frame

@@ -67,14 +67,9 @@ def gpu_types(rules: pd.DataFrame, confidence: float) -> Table:
 
 def best_of_each(numbers: pd.DataFrame) -> pd.DataFrame:
     """Of each workload and rule for the GPU type the order and backfill rule with the shortest completion; the first agent."""
-    order = list(TITLES)
     seconds = numbers["jct_s"].mask(numbers["agent"] != "", 0.0)
     best = numbers.loc[seconds.groupby([numbers["workload"], numbers["choice"]], sort=False).idxmin()]
-    return (
-        best.assign(at=best["choice"].map(order.index))
-        .sort_values(["workload", "at"], kind="stable")
-        .drop(columns="at")
-    )
+    return best.sort_values(["workload", "choice"], key=_in_order)
 
 
 def _facts(part: pd.DataFrame) -> dict[str, Any]:

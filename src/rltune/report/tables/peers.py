@@ -16,7 +16,6 @@ from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.paper import PaperResults
-from rltune.report.style import scheduler_title
 from rltune.report.transferred import SAME_AGENT
 from rltune.report.verdict import ABSENT, verdict
 
@@ -154,14 +153,9 @@ def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
     traces = cells.drop_duplicates(["trace", "cluster"])[["trace", "cluster", "trace_title", "paper_trace", "data"]]
     frame = batches.merge(traces, on=["trace", "cluster"], how="left")
     kinds = frame.groupby(["trace_title", "who"])["preset"].transform("nunique")
-
-    def title(row: pd.Series, several: int) -> str:
-        if row["who"] == "strong":
-            return f"Best heuristic: {scheduler_title(row['policy'], row['backfill'])}"
-        return LEARNERS[row["who"]] + (f", {row['preset']}" if several > 1 else "")
-
-    titles = [title(row, several) for (_, row), several in zip(frame.iterrows(), kinds)]
-    return frame.assign(title=titles).rename(columns={"who": "kind"})
+    learner = frame["who"].map(LEARNERS) + (", " + frame["preset"].astype(str)).where(kinds > 1, "")
+    heuristic = "Best heuristic: " + pd.Series(common.schedulers(frame), frame.index)
+    return frame.assign(title=learner.mask(frame["who"] == "strong", heuristic)).rename(columns={"who": "kind"})
 
 
 def table9(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults) -> Table:

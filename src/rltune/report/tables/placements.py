@@ -35,9 +35,7 @@ def placements(
         mine = where(windows, cell=cell["cell"])
         also = where(mine, role=ALSO["rltune"])
         others = also[list(CHOICE)].drop_duplicates().to_dict("records")
-        rows += [
-            _row(cell, mine, n, other, by) for n in common.lengths(also) for other in ([{}, *others] if others else [])
-        ]
+        rows += [_row(cell, mine, n, other, by) for n in common.lengths(also) for other in [{}, *others]]
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
     used = cells[cells["cell"].isin(frame["cell"])] if len(frame) else cells[:0]
     own = {f"own_{c}": Column(f"Own {c}") for c in CHOICE if used[c].nunique() > 1}

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
-from rltune.report.common import holm_note, policy_title, where, with_holm
+from rltune.report.common import holm_note, policy_title, schedulers, where, with_holm
 from rltune.report.style import scheduler_title
 
 STEPS = {
@@ -72,8 +72,8 @@ NAMED = {"base": "Base: {}", "strong": "Best heuristic: {}", "rltune": "RLTune"}
 
 def scheduler_names(frame: pd.DataFrame) -> pd.Series:
     """`Base: FIFO`, `Best heuristic: SAF + EASY`, `RLTune`, of the columns scheduler, policy and backfill."""
-    rows = zip(frame["scheduler"], frame["policy"], frame["backfill"], strict=True)
-    return pd.Series([NAMED[s].format(scheduler_title(p, b)) for s, p, b in rows], index=frame.index, dtype=object)
+    names = [NAMED[who].format(title) for who, title in zip(frame["scheduler"], schedulers(frame), strict=True)]
+    return pd.Series(names, frame.index, dtype=object)
 
 
 def _unknown(without: dict[str, list[str]]) -> list[str]:
@@ -95,7 +95,7 @@ def losers(found: pd.DataFrame, without: dict[str, list[str]]) -> Table:
     """The table `fairness-losers`: one row per workload × grouping × group that waits longer in total under RLTune than
     under the base policy, the largest first. ``found``: workload, data, grouping, policy, backfill (the base's) and the
     columns of rltune.evaluation.groups.losers; ``without`` as for `fairness`."""
-    frame = found.assign(base=[scheduler_title(p, b) for p, b in zip(found["policy"], found["backfill"], strict=True)])
+    frame = found.assign(base=schedulers(found))
     return describe("fairness-losers", frame, unknown=_unknown(without)), frame
 
 
@@ -110,12 +110,9 @@ def loads_compared(loaded: pd.DataFrame, confidence: float, too_short: Sequence[
     ``loaded`` as rltune.evaluation gives it; the frame is the same with `title` (the scheduler, ★ where it is the best
     heuristic of the slice, ☆ of the balanced cluster). ``too_short``: workloads that were left out, in words.
     """
-    title = [
-        ("RLTune, trained on the slice" if r["role"] == RLTUNE else scheduler_title(r["policy"], r["backfill"]))
-        + (" ★" if r["slice_best"] else "")
-        + (" ☆" if r["balanced_best"] else "")
-        for _, r in loaded.iterrows()
-    ]
+    title = pd.Series(schedulers(loaded), loaded.index).mask(loaded["role"] == RLTUNE, "RLTune, trained on the slice")
+    for load, star in (("slice", " ★"), ("balanced", " ☆")):
+        title += loaded[f"{load}_best"].map({True: star, False: ""})
     fewest = loaded[[f"{load}_windows" for load in LOADS]].min(axis=1)
     frame = with_holm(loaded.assign(title=title, windows=fewest), LOAD_TESTED).drop(columns="windows")
     idle = frame.groupby("workload")[[f"{load}_wait_s" for load in LOADS]].max().eq(0)

@@ -42,14 +42,14 @@ def table7(
         cell = group.iloc[0]
         ours = waits(agents[agents["cell"].isin(group["cell"])])
         mine = where(bases, **{k: cell[k] for k in (*HOME, *RULES)})
-        row = {k: v for k, v in common.about(cell).items() if k not in ("seed", "cell")}
-        row |= {
+        row = {
+            **{k: v for k, v in common.about(cell).items() if k not in ("seed", "cell")},
             "trained": common.policy_title(cell["policy"]),
             "sequence_jobs": n,
             "windows": len(ours),
             "seeds": len(group),
+            "mean": _mean(ours),
         }
-        row["mean"] = ours.to_numpy().mean()
         for policy in policies:
             row |= _against(policy, cell, ours, waits(where(mine, policy=policy)), paper, by)
         rows.append(row)
@@ -81,11 +81,16 @@ def _against(
     key = ("table7", cell["paper_trace"], cell["policy"], policy, "wait")
     printed = paper.number(*key) if comparable else common.NAN
     return {
-        **common.gain(policy, found, "gain", f"{policy}_"),
-        f"{policy}_mean": theirs.to_numpy().mean() if len(theirs) else common.NAN,
+        **found.columns(policy, p=True),
+        f"{policy}_mean": _mean(theirs),
         f"{policy}_paper": printed,
         f"{policy}_verdict": verdict(printed, found.low, found.high, len(ours)),
     }
+
+
+def _mean(waits: pd.DataFrame) -> float:
+    """Mean of `transferred.waits`; NaN of none."""
+    return waits.to_numpy().mean() if len(waits) else common.NAN
 
 
 def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
@@ -121,17 +126,17 @@ def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: I
                     "sequence_jobs": int(found["sequence_jobs"].iloc[0]),
                     "windows": len(base),
                     "seeds": len(group),
-                    "base_mean": base.to_numpy().mean(),
-                    "mean": ours.to_numpy().mean(),
-                    "there_mean": native.to_numpy().mean() if len(native) else common.NAN,
+                    "base_mean": _mean(base),
+                    "mean": _mean(ours),
+                    "there_mean": _mean(native),
                     **common.gain("less", less(ours, base, by), "gain"),
-                    **common.gain("there", less(native, base, by), "gain", "there_"),
-                    **common.gain("over_there", less(ours, native, by), "gain", "over_there_"),
-                    **common.gain("over_random", less(ours, by_chance, by), "gain", "over_random_"),
+                    **less(native, base, by).columns("there", p=True),
+                    **less(ours, native, by).columns("over_there", p=True),
+                    **less(ours, by_chance, by).columns("over_random", p=True),
                 }
             )
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
-    frame["shows"] = [direction(r["low"], r["high"], r["windows"]) for _, r in frame.iterrows()]
+    frame["shows"] = list(map(direction, frame["low"], frame["high"], frame["windows"]))
     return describe(
         "transfer",
         frame,
@@ -140,14 +145,6 @@ def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: I
         rows=frame,
         without=["seed", "cluster_title"],
         by=by,
-        from_cpu=_from_cpu(where(frame, trained_machine="CPU", tested_machine="GPU")),
+        from_cpu=where(frame, trained_machine="CPU", tested_machine="GPU")["shows"],
         holm=common.holm_note(frame, TESTED, "over base policies and other orders", by.confidence, by.bootstrap),
     ), frame
-
-
-def _from_cpu(rows: pd.DataFrame) -> str:
-    """What the rows of agents from CPU traces on GPU traces show, in a sentence."""
-    if rows.empty:
-        return "This run has no such agent."
-    counts = ", ".join(f"{shows} in {count}" for shows, count in rows["shows"].value_counts().items())
-    return f"Here, of {len(rows)} such pairs against the base policy there: {counts}."

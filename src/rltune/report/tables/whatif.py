@@ -9,7 +9,7 @@ import pandas as pd
 
 from rltune.config.max_wait import DEFAULT as MAX_WAIT_H
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.recorded import FAR, LEAST_RANK, Nearness
+from rltune.evaluation.recorded import LEAST_RANK, Nearness
 from rltune.evaluation.studies.hours_waited import BOUNDED
 from rltune.policies import TITLES
 from rltune.report.artefact import Table
@@ -94,11 +94,9 @@ def sentences(
     agents = ran[ran["kind"] == "configuration"].itertuples()
     text = fill(
         "recommendation.j2",
-        outcome=outcome,
-        blocks=advice["blocks"],
+        **advice,
         facts=facts,
         name=name,
-        chosen=chosen,
         best=best,
         rival=name[against],
         totals=totals.set_index("scheduler").to_dict("index"),
@@ -119,7 +117,6 @@ def sentences(
         least_gain=worth,
         least_wait_s=least_wait_s,
         recorded=recorded,
-        most_ratio=FAR,
         least_rank=LEAST_RANK,
     )
     parted = (line.partition(": ") for line in text.splitlines() if line.strip())
@@ -174,7 +171,6 @@ def whatif_numbers(
     return describe(
         "whatif-numbers",
         frame,
-        data=facts["data"],
         facts=facts,
         confidence=confidence,
         unit=f"{facts['machine']} h",
