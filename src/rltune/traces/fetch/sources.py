@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import filelock
+from pydantic import BaseModel, Field
 
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import DataError
@@ -20,8 +20,7 @@ from rltune.traces.synthetic import GENERATOR_VERSION, generate
 MANIFEST = "manifest.json"
 
 
-@dataclass
-class Entry:
+class Entry(BaseModel):
     """A file as it was when it was last read in full: while size and time hold, it is not read again."""
 
     sha256: str
@@ -31,28 +30,25 @@ class Entry:
     """The address or place it came from."""
 
 
-@dataclass
-class Manifest:
+class Manifest(BaseModel):
     """``manifest.json`` of a folder: what is known of its files."""
 
-    folder: Path
-    made: dict[str, Any] = field(default_factory=dict)
+    folder: Path = Field(exclude=True)
+    made: dict[str, Any] = {}
     """A generated trace: generator, format, part, seed, jobs."""
-    files: dict[str, Entry] = field(default_factory=dict)
+    files: dict[str, Entry] = {}
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
         """The folder's manifest; an empty one where there is none or it is broken."""
         try:
-            value = read_json(folder / MANIFEST)
-            return cls(folder, value["made"], {name: Entry(**entry) for name, entry in value["files"].items()})
-        except (OSError, AttributeError, KeyError, TypeError, ValueError):
-            return cls(folder)
+            return cls(**{**read_json(folder / MANIFEST), "folder": folder})
+        except (OSError, TypeError, ValueError):
+            return cls(folder=folder)
 
     def write(self) -> None:
         """Write ``manifest.json``."""
-        files = {name: asdict(file) for name, file in self.files.items()}
-        write_json(self.folder / MANIFEST, {"made": self.made, "files": files})
+        write_json(self.folder / MANIFEST, self.model_dump())
 
     def unchanged(self, name: str) -> bool:
         """Whether a file has the size and time it had when it was recorded."""
@@ -68,7 +64,7 @@ class Manifest:
     def record(self, name: str, checksum: str, origin: str = "") -> None:
         """Note a file that has just been read in full."""
         stat = (self.folder / name).stat()
-        self.files[name] = Entry(checksum, stat.st_size, stat.st_mtime_ns, origin)
+        self.files[name] = Entry(sha256=checksum, bytes=stat.st_size, mtime_ns=stat.st_mtime_ns, origin=origin)
 
 
 def sha256(path: Path) -> str:
@@ -107,7 +103,7 @@ def obtain(
         if manifest.made:  # a generated trace before: its files go
             for file in filter(manifest.intact, manifest.files):
                 (folder / file).unlink()
-            manifest = Manifest(folder)
+            manifest = Manifest(folder=folder)
         for item in items:
             if verify or not _known(manifest, item):
                 _downloaded(name, item, manifest, policy)
@@ -127,7 +123,7 @@ def _generated(trace: TraceConfig, folder: Path, verify: bool) -> Path:
     if not whole():
         with _locked(folder):
             if not whole():  # another process may have made it meanwhile
-                manifest = Manifest(folder, made)
+                manifest = Manifest(folder=folder, made=made)
                 for path in generate(trace.format, folder, trace.synthetic.seed, trace.synthetic.jobs, trace.part):
                     manifest.record(path.name, sha256(path))
                 manifest.write()
