@@ -12,28 +12,12 @@ import filelock
 import pytest
 from pydantic import ValidationError
 
-from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
-from rltune.traces.fetch import obtain, sha256, sources
+from rltune.traces.fetch import obtain, sha256
 from rltune.traces.fetch.download import RemoteFile, verified
 
 SMALL = {"seed": 3, "jobs": 60}
 SHA = hashlib.sha256(b"an archive").hexdigest()
-
-
-@pytest.fixture(autouse=True)
-def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
-    """A generator of a small file for each format; (format, seed, jobs) of each call."""
-    calls: list[tuple[str, int, int]] = []
-    names = {"philly": "trace-data.tar.gz", "helios": "data.zip"}
-
-    def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
-        calls.append((format, seed, jobs))
-        (folder / names[format]).write_bytes(f"{format} {seed} {jobs}".encode() * 100)
-        return [folder / names[format]]
-
-    monkeypatch.setattr(sources, "generate", generate)
-    return calls
 
 
 def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace: Callable, made: list) -> None:
@@ -51,11 +35,6 @@ def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace:
     (path.parent / "manifest.json").write_text("{broken")
     obtain("p", config, tmp_path, tmp_path)
     assert len(made) == 4 and path.read_bytes() == before
-
-
-@pytest.fixture(autouse=True)
-def no_files_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
 
 
 @pytest.fixture
@@ -84,13 +63,9 @@ def test_unsafe_name(name: str, trace: Callable) -> None:
 
 
 @pytest.fixture
-def config(trace: Callable, source: Path) -> TraceConfig:
-    return trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
-
-
-@pytest.fixture
-def get(config: TraceConfig, tmp_path: Path) -> Callable[..., Path]:
+def get(trace: Callable, source: Path, tmp_path: Path) -> Callable[..., Path]:
     """Obtains the trace d with one file to download."""
+    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
     return lambda trace=config, name="d", **more: obtain(name, trace, tmp_path, tmp_path, **more)
 
 
@@ -126,7 +101,7 @@ def test_files_are_read_in_full_once(get: Callable, trace: Callable, hashed: lis
         get(stale)
 
 
-def test_a_generated_file_is_not_taken_for_a_download(get: Callable, trace: Callable) -> None:
+def test_a_generated_file_is_not_taken_for_a_download(get: Callable, trace: Callable, made: list) -> None:
     folder = get(trace("helios", synthetic=SMALL))
     assert (folder / "data.zip").is_file()
     get()

@@ -37,7 +37,6 @@ CUT = file(DATA, upto=9_000)
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
     monkeypatch.setattr(downloads, "CHUNK", 500)
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     site = Site()

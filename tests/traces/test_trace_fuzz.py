@@ -140,9 +140,8 @@ def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path, trace: Ca
 def test_times_in_another_order_are_one_error_with_an_example(name: str, tmp_path: Path, trace: Callable) -> None:
     right = helios().splitlines(True)
     wrong = [line.replace("2020-04-01 10", "13/10/2020 10", 1) for line in right]
-    with pytest.raises(
-        DataError, match=f"{FILES[name]}.*12 of 12 values are not a time as YYYY.*'13/10/2020 10:00:00'"
-    ):
+    said = f"{FILES[name]}.*12 of 12 values are not a time as YYYY.*'13/10/2020 10:00:00'"
+    with pytest.raises(DataError, match=said):
         clean(tmp_path, trace, name, "".join(wrong).encode())
     result = clean(tmp_path, trace, name, "".join(wrong[:4] + right[4:]).encode())
     assert result.audit.left_out["no submission time"] == (3 if name == "csv" else 2)  # of Helios, one is a CPU job
