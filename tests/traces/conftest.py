@@ -1,21 +1,12 @@
-"""Trace configurations to read small raw files with, and what obtaining raw files needs."""
+"""What obtaining raw files needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from raw_cases import trace_config
 
-from rltune.config.trace import TraceConfig
 from rltune.traces.fetch import sources
-
-
-@pytest.fixture
-def trace() -> Callable[..., TraceConfig]:
-    """A trace configuration of a format, with any field replaced."""
-    return trace_config
 
 
 @pytest.fixture(autouse=True)

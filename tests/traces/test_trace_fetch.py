@@ -11,6 +11,7 @@ from pathlib import Path
 import filelock
 import pytest
 from pydantic import ValidationError
+from raw_cases import trace_config
 
 from rltune.errors import ConfigError, DataError
 from rltune.traces.fetch import obtain, sha256
@@ -20,8 +21,8 @@ SMALL = {"seed": 3, "jobs": 60}
 SHA = hashlib.sha256(b"an archive").hexdigest()
 
 
-def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace: Callable, made: list) -> None:
-    config = trace("philly", synthetic=SMALL)
+def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, made: list) -> None:
+    config = trace_config("philly", synthetic=SMALL)
     path = obtain("p", config, tmp_path, tmp_path) / "trace-data.tar.gz"
     assert path.parent == tmp_path / "raw" / "p"
     before = path.read_bytes()
@@ -30,7 +31,7 @@ def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace:
     path.write_bytes(before[:100])  # damaged
     obtain("p", config, tmp_path, tmp_path)
     assert len(made) == 2 and path.read_bytes() == before
-    obtain("p", trace("philly", synthetic={**SMALL, "seed": 4}), tmp_path, tmp_path)
+    obtain("p", trace_config("philly", synthetic={**SMALL, "seed": 4}), tmp_path, tmp_path)
     assert len(made) == 3 and path.read_bytes() != before
     (path.parent / "manifest.json").write_text("{broken")
     obtain("p", config, tmp_path, tmp_path)
@@ -57,15 +58,15 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["../data.zip", "a/data.zip", "..", ".", ""])
-def test_unsafe_name(name: str, trace: Callable) -> None:
+def test_unsafe_name(name: str) -> None:
     with pytest.raises(ValidationError, match="downloads.0.file"):
-        trace("helios", downloads=[{"url": "file:///a", "file": name}])
+        trace_config("helios", downloads=[{"url": "file:///a", "file": name}])
 
 
 @pytest.fixture
-def get(trace: Callable, source: Path, tmp_path: Path) -> Callable[..., Path]:
+def get(source: Path, tmp_path: Path) -> Callable[..., Path]:
     """Obtains the trace d with one file to download."""
-    config = trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
+    config = trace_config("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
     return lambda trace=config, name="d", **more: obtain(name, trace, tmp_path, tmp_path, **more)
 
 
@@ -82,7 +83,7 @@ def test_unknown_checksum_is_recorded_and_then_holds(get: Callable, source: Path
         get()
 
 
-def test_files_are_read_in_full_once(get: Callable, trace: Callable, hashed: list[str]) -> None:
+def test_files_are_read_in_full_once(get: Callable, hashed: list[str]) -> None:
     folder = get()
     assert hashed == ["data.zip.part"]
     get()
@@ -96,13 +97,13 @@ def test_files_are_read_in_full_once(get: Callable, trace: Callable, hashed: lis
     assert get() == folder
     with pytest.raises(DataError, match="not the file expected"):
         get(verify=True)
-    stale = trace("helios", downloads=[{"url": "file:///a", "file": "data.zip", "sha256": "0" * 64}])
+    stale = trace_config("helios", downloads=[{"url": "file:///a", "file": "data.zip", "sha256": "0" * 64}])
     with pytest.raises(DataError, match=f"expected {'0' * 64}"):  # the configuration has another checksum now
         get(stale)
 
 
-def test_a_generated_file_is_not_taken_for_a_download(get: Callable, trace: Callable, made: list) -> None:
-    folder = get(trace("helios", synthetic=SMALL))
+def test_a_generated_file_is_not_taken_for_a_download(get: Callable, made: list) -> None:
+    folder = get(trace_config("helios", synthetic=SMALL))
     assert (folder / "data.zip").is_file()
     get()
     assert (folder / "data.zip").read_bytes() == b"an archive"
@@ -130,7 +131,7 @@ def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, get: Callable, 
 )
 @pytest.mark.parametrize("where", ["cache", "folder"])
 def test_a_wrong_file_by_hand_is_reported_and_left_alone(
-    where: str, what: bytes, said: str, tmp_path: Path, get: Callable, trace: Callable, source: Path, monkeypatch
+    where: str, what: bytes, said: str, tmp_path: Path, get: Callable, source: Path, monkeypatch
 ) -> None:
     folder = tmp_path / "raw" / "d" if where == "cache" else tmp_path / "by hand"
     folder.mkdir(parents=True)
@@ -138,7 +139,7 @@ def test_a_wrong_file_by_hand_is_reported_and_left_alone(
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path if where == "cache" else folder))
     item = {"url": source.as_uri(), "file": "data.zip", "sha256": SHA, "bytes": 10}
     with pytest.raises(DataError, match=said) as error:
-        get(trace("helios", downloads=[item]))
+        get(trace_config("helios", downloads=[item]))
     for part in ("trace d", str(folder / "data.zip"), "left as it is", source.as_uri()):
         assert part in str(error.value)
     assert ("RLTUNE_TRACE_FILES" in str(error.value)) == (where == "folder")
@@ -178,9 +179,9 @@ def test_what_only_looks_like_a_page_or_a_pointer(head: bytes, tmp_path: Path) -
     assert verified(path, RemoteFile("d", "data.zip", ())) == sha256(path)
 
 
-def test_given_path(tmp_path: Path, trace: Callable, monkeypatch) -> None:
+def test_given_path(tmp_path: Path, monkeypatch) -> None:
     def given(path: str, root: Path = tmp_path) -> Path:
-        return obtain("c", trace("swf", path=path), tmp_path, root)
+        return obtain("c", trace_config("swf", path=path), tmp_path, root)
 
     (tmp_path / "jobs.swf").write_text("x")
     monkeypatch.setenv("MY_TRACES", str(tmp_path))

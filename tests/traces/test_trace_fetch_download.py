@@ -21,6 +21,7 @@ import pytest
 from fetch_server import DATA, OTHER, QUICK, SHA, Site, chunked, file, in_turn, refuse, start
 from hypothesis import given, strategies as st
 from random_cases import times
+from raw_cases import trace_config
 
 from rltune.errors import DataError
 from rltune.traces import progress
@@ -48,13 +49,13 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 @pytest.fixture
-def get(site: Site, tmp_path: Path, trace: Callable) -> Callable[..., bytes]:
+def get(site: Site, tmp_path: Path) -> Callable[..., bytes]:
     """Obtains a trace whose one file is at ``path``; its bytes, once no partial file is left."""
 
     def get(path: str = "data.zip", **more: Any) -> bytes:
         policy = more.pop("policy", QUICK)
         item = {"url": site.at(path) if "://" not in path else path, "file": "data.zip", **more}
-        folder = obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path, policy)
+        folder = obtain("d", trace_config("helios", downloads=[item]), tmp_path, tmp_path, policy)
         assert sorted(p.name for p in folder.iterdir()) == [item["file"], "manifest.json"]
         return (folder / item["file"]).read_bytes()
 
