@@ -13,9 +13,10 @@ import pytest
 from pydantic import ValidationError
 from raw_cases import trace_config
 
+from rltune.config.trace import Download
 from rltune.errors import ConfigError, DataError
 from rltune.traces.fetch import obtain, sha256
-from rltune.traces.fetch.download import RemoteFile, verified
+from rltune.traces.fetch.download import verified
 
 SMALL = {"seed": 3, "jobs": 60}
 SHA = hashlib.sha256(b"an archive").hexdigest()
@@ -176,7 +177,7 @@ def test_a_cache_that_cannot_be_written_will_do(get: Callable, monkeypatch) -> N
 def test_what_only_looks_like_a_page_or_a_pointer(head: bytes, tmp_path: Path) -> None:
     path = tmp_path / "data.zip"
     path.write_bytes(head)
-    assert verified(path, RemoteFile("d", "data.zip", ())) == sha256(path)
+    assert verified(path, Download(url="", file="data.zip")) == sha256(path)
 
 
 def test_given_path(tmp_path: Path, monkeypatch) -> None:

@@ -23,10 +23,11 @@ from hypothesis import given, strategies as st
 from random_cases import times
 from raw_cases import trace_config
 
+from rltune.config.trace import Download
 from rltune.errors import DataError
 from rltune.traces import progress
 from rltune.traces.fetch import RetryPolicy, download as downloads, obtain
-from rltune.traces.fetch.download import RemoteFile, download, media_address
+from rltune.traces.fetch.download import download, media_address
 
 OID = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OID}\nsize 12345\n".encode()
@@ -109,10 +110,10 @@ def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site) 
     site.log.clear()
     site.answers["x"] = in_turn(*(file(content, **validators, **cut) for cut in cuts), file(content, **validators))
     checksum = hashlib.sha256(content).hexdigest()
-    item = RemoteFile("t", "x", (site.at("x"),), sha256=checksum if data.draw(st.booleans()) else None)
+    item = Download(url=site.at("x"), file="x", sha256=checksum if data.draw(st.booleans()) else None)
     with tempfile.TemporaryDirectory() as name:
         policy = RetryPolicy(tries=len(cuts) + 2, wait_s=0.0)
-        assert download(item, Path(name), policy) == (checksum, site.at("x"))
+        assert download("t", item, Path(name), policy) == (checksum, site.at("x"))
         assert (Path(name) / "x").read_bytes() == content and os.listdir(name) == ["x"]
     assert len(site.log) <= len(cuts) + 1
 

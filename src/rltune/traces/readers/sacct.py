@@ -48,7 +48,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import one_file, open_member
-from rltune.traces.raw.csv_text import first_line, missing_column, read_csv_text
+from rltune.traces.raw.csv_text import delimiter_of, first_line, missing_column, read_csv_text
 from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons
 from rltune.traces.raw.slurm_requeued import CANCELLED_EARLY, ENDED_EARLY, STILL_PENDING, STILL_RUNNING, one_row_a_job
 from rltune.traces.raw.times import wall_clock_to_unix
@@ -155,11 +155,9 @@ def delimiter(header: str) -> str | None:
 
     With another sign than sacct's, any other table may have the same names: a column of GPUs has to be there.
     """
-    for sign in "|;\t,":
-        names = {name.strip().strip('"') for name in header.split(sign)}
-        if {"JobID", "State"} <= names and (sign == "|" or names & set(GPUS)):
-            return sign
-    return None
+    sign = delimiter_of(header)
+    names = {name.strip().strip('"') for name in header.split(sign)}
+    return sign if {"JobID", "State"} <= names and (sign == "|" or names & set(GPUS)) else None
 
 
 def _needed(names: list[str], where: str) -> None:
