@@ -11,10 +11,10 @@ from random_cases import times
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
+from rltune.traces import inspect
 from rltune.traces.clean import CleanTrace, clean_trace
 
-ZONES = {"philly": "America/Los_Angeles", "helios": "Asia/Shanghai", "alibaba2020": "Asia/Shanghai"}
-ZONES |= dict.fromkeys(("csv", "alibaba2023", "authors"), "UTC")
+ZONES = inspect.ZONES | dict.fromkeys(("csv", "alibaba2023", "authors"), "UTC")
 FUZZ = times(0.4)
 COLUMNS = {name: name for name in ("job_id", "user", "vc")} | {"gpus": "gpu_num", "submit_s": "submit_time"}
 COLUMNS |= {"start_s": "start_time", "end_s": "end_time"}

@@ -43,7 +43,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rltune.config.trace import TraceConfig
+from rltune.config.trace import GIGABYTES, TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw import slurm_fields as slurm
@@ -73,7 +73,6 @@ STATUS = {
 }
 WAITING = ("PENDING", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
-GB_PER_MIB = 1048576e-9
 
 
 def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
@@ -106,7 +105,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "resource": np.where(gpus > 0, "gpu", "cpu"),
         "gpus": gpus,
         "cpus": cpus,
-        "mem_gb": _memory_mib(log, nodes, cpus, audit) * GB_PER_MIB,
+        "mem_gb": _memory_mib(log, nodes, cpus, audit) * GIGABYTES["MiB"],
         "gpu_type": kind,
         "wait_s": start - submit,
         "status": state.map(STATUS),

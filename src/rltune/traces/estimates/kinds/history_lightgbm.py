@@ -79,13 +79,13 @@ def training_points(submit_s: np.ndarray, ended_s: np.ndarray) -> list[tuple[int
 def features(jobs: pd.DataFrame, meta: TraceMeta, groups: dict[str, history.Known]) -> pd.DataFrame:
     """What the model sees of each job, all of it known at its submission (float64; NaN: not known).
 
-    Categories as numbers by first appearance; size; hour and weekday in the cluster's zone; of each group of
+    Categories as numbers by first appearance, so that later rows do not change those of earlier ones; size; hour and weekday in the cluster's zone; of each group of
     rltune.traces.estimates.history how many run times are known (log), and the mean, the median and the latest (logs
     of s).
     """
     submitted = pd.Timestamp(meta.t0) + pd.to_timedelta(jobs["submit_s"].to_numpy(), unit="s")
     local = submitted.tz_convert(meta.time_zone)
-    values = {name: history.codes(jobs[name]).astype(np.float64) for name in CATEGORIES}
+    values = {name: pd.factorize(jobs[name])[0].astype(np.float64) for name in CATEGORIES}
     out = {name: np.where(value < 0, np.nan, value) for name, value in values.items()}
     out |= {"size": history.job_size(jobs), "hour": local.hour + local.minute / 60, "weekday": local.weekday}
     for name in history.GROUPS:
