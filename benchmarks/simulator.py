@@ -60,14 +60,14 @@ def philly(cluster: str, real: bool) -> tuple[Jobs, Layout]:
         return synthetic(PHILLY_ROWS, layout, load=0.6 if cluster == "philly-full" else 4.0, largest=64), layout
     from rltune.cluster.fit import compile_jobs, fit
     from rltune.traces.clean import clean_trace
-    from rltune.traces.estimates import estimates
+    from rltune.traces.estimates import estimate_jobs
     from rltune.traces.fetch import obtain
 
     trace = load_trace("philly-csv", root).model_copy(update={"start": None})
     raw = obtain("philly-csv", trace, root / CACHE, root)
     cleaned = clean_trace("philly-csv", trace, raw)
     fitted, _ = fit(cleaned.jobs, nodes)
-    estimate_s = estimates(fitted, cleaned.meta, "lognormal", 1.0, 1)["estimate_s"].to_numpy()
+    estimate_s = estimate_jobs(fitted, cleaned.meta, "lognormal-1", 1)["estimate_s"].to_numpy()
     return compile_jobs(fitted, estimate_s, nodes), layout
 
 

@@ -1,16 +1,29 @@
-"""Trace configurations to read small raw files with."""
+"""What obtaining raw files needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from raw_cases import trace_config
 
-from rltune.config.trace import TraceConfig
+from rltune.traces.fetch import sources
+
+
+@pytest.fixture(autouse=True)
+def no_files_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
 
 
 @pytest.fixture
-def trace() -> Callable[..., TraceConfig]:
-    """A trace configuration of a format, with any field replaced."""
-    return trace_config
+def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
+    """A generator of a small file for each format; (format, seed, jobs) of each call."""
+    calls: list[tuple[str, int, int]] = []
+    names = {"philly": "trace-data.tar.gz", "helios": "data.zip"}
+
+    def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
+        calls.append((format, seed, jobs))
+        (folder / names[format]).write_bytes(f"{format} {seed} {jobs}".encode() * 100)
+        return [folder / names[format]]
+
+    monkeypatch.setattr(sources, "generate", generate)
+    return calls

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ from random_cases import times
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
+from rltune.traces import inspect
 from rltune.traces.clean import CleanTrace, clean_trace
 
-ZONES = {"philly": "America/Los_Angeles", "helios": "Asia/Shanghai", "alibaba2020": "Asia/Shanghai"}
-ZONES |= dict.fromkeys(("csv", "alibaba2023", "authors"), "UTC")
+ZONES = inspect.ZONES | dict.fromkeys(("csv", "alibaba2023", "authors"), "UTC")
 FUZZ = times(0.4)
 COLUMNS = {name: name for name in ("job_id", "user", "vc")} | {"gpus": "gpu_num", "submit_s": "submit_time"}
 COLUMNS |= {"start_s": "start_time", "end_s": "end_time"}
@@ -106,24 +105,24 @@ def rows(clean: CleanTrace, columns: str) -> list[list[Any]]:
     return jobs.where(jobs.notna(), None).values.tolist()
 
 
-def config(trace: Callable, name: str) -> TraceConfig:
-    return trace(name, columns=COLUMNS) if name == "csv" else trace(name)
+def config(name: str) -> TraceConfig:
+    return trace_config(name, columns=COLUMNS) if name == "csv" else trace_config(name)
 
 
-def clean(folder: Path, trace: Callable, name: str, content: bytes) -> CleanTrace:
+def clean(folder: Path, name: str, content: bytes) -> CleanTrace:
     """Clean one main file of a format; PAI's job table lies beside it."""
     path = folder / name / FILES[name]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     if name == "alibaba2020":
         (folder / name / "pai_job_table.csv").write_text(PAI_JOBS)
-    return clean_trace("t", config(trace, name), path if name == "csv" else folder / name)
+    return clean_trace("t", config(name), path if name == "csv" else folder / name)
 
 
-def sound(folder: Path, trace: Callable, name: str, content: bytes) -> CleanTrace | None:
+def sound(folder: Path, name: str, content: bytes) -> CleanTrace | None:
     """The result, checked; None where the file was refused as it should be."""
     try:
-        result = clean(folder, trace, name, content)
+        result = clean(folder, name, content)
     except DataError as error:
         text = str(error)
         assert "\n" not in text and ("t" in text.split(":")[0] or FILES[name].split("/")[-1] in text), text

@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
-from raw_cases import BASES, FILES, FUZZ, PAI_JOBS, config, philly
+from raw_cases import BASES, FILES, FUZZ, PAI_JOBS, config, philly, trace_config
 
 from rltune.errors import DataError
 from rltune.traces import progress
@@ -41,7 +40,7 @@ def add(file: tarfile.TarFile, name: str, content: bytes, **fields: object) -> N
 @pytest.mark.parametrize("name", BASES)
 @FUZZ
 @given(data=st.data())
-def test_a_damaged_archive_is_refused_or_whole(name: str, data: st.DataObject, tmp_path: Path, trace: Callable) -> None:
+def test_a_damaged_archive_is_refused_or_whole(name: str, data: st.DataObject, tmp_path: Path) -> None:
     path = pack(tmp_path, name)
     content = path.read_bytes()
     if data.draw(st.booleans()):
@@ -53,14 +52,14 @@ def test_a_damaged_archive_is_refused_or_whole(name: str, data: st.DataObject, t
     if name == "alibaba2020":
         (tmp_path / "pai_job_table.csv").write_text(PAI_JOBS)
     try:
-        result = clean_trace("t", config(trace, name), path if name == "csv" else tmp_path)
+        result = clean_trace("t", config(name), path if name == "csv" else tmp_path)
     except DataError as error:
         assert "\n" not in str(error) and str(tmp_path) in str(error)
     else:
         result.audit.check()
 
 
-def test_hostile_members_are_never_followed_nor_written(tmp_path: Path, trace: Callable) -> None:
+def test_hostile_members_are_never_followed_nor_written(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     (tmp_path / "secret").write_text(philly())
@@ -72,24 +71,24 @@ def test_hostile_members_are_never_followed_nor_written(tmp_path: Path, trace: C
         add(file, "b/cluster_job_log", b"", type=tarfile.LNKTYPE, linkname="/etc/passwd")
         add(file, "c/cluster_job_log", b"", type=tarfile.FIFOTYPE)
     with pytest.raises(DataError, match="trace-data.tar.gz: holds no file cluster_job_log"):
-        clean_trace("t", trace("philly"), folder)
+        clean_trace("t", trace_config("philly"), folder)
     with tarfile.open(path, "w:gz") as file:
         add(file, "../../../cluster_job_log", philly().encode())  # read where it lies, so its path does no harm
-    assert len(clean_trace("t", trace("philly"), folder).jobs) == 5
+    assert len(clean_trace("t", trace_config("philly"), folder).jobs) == 5
     assert {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")} == {"in", f"in/{path.name}", "secret"}
 
 
-def test_a_link_in_a_zip_is_no_file(tmp_path: Path, trace: Callable) -> None:
+def test_a_link_in_a_zip_is_no_file(tmp_path: Path) -> None:
     link = zipfile.ZipInfo("data/Venus/cluster_log.csv")
     link.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "data.zip", "w") as file:
         file.writestr(link, "/etc/passwd")
     with pytest.raises(DataError, match="data.zip: holds no file Venus/cluster_log.csv"):
-        clean_trace("t", trace("helios"), tmp_path)
+        clean_trace("t", trace_config("helios"), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["csv", "helios", "philly"])
-def test_bombs_are_refused(name: str, tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bombs_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """6 MB that are all alike behind a beginning as it should be: a few kB packed."""
     text = ("[" if name == "philly" else BASES[name]) + (" " * 249 + "\n") * 25_000
     path = pack(tmp_path, name, text)
@@ -97,11 +96,11 @@ def test_bombs_are_refused(name: str, tmp_path: Path, trace: Callable, monkeypat
         assert stream.read() == text.encode(), "little that is all alike is no bomb"
     monkeypatch.setattr(archives, "FREE_BYTES", 1 << 20)
     with pytest.raises(DataError, match=r"[\d.]+ kB expand to [\d.]+ MB or more; expected at most 200-fold") as error:
-        clean_trace("t", config(trace, name), path if name == "csv" else tmp_path)
+        clean_trace("t", config(name), path if name == "csv" else tmp_path)
     assert str(tmp_path) in str(error.value)
 
 
-def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path, trace: Callable) -> None:
+def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path) -> None:
     content = pack(tmp_path, "helios").read_bytes()
     for at, value in ((6, 1), (8, 99)):  # flags and method, in the member's header and in the directory
         changed = bytearray(content)
@@ -109,14 +108,12 @@ def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path, trace: Callable) -
             changed[start + at] = value
         (tmp_path / "data.zip").write_bytes(changed)
         with pytest.raises(DataError, match="data.zip: Venus/cluster_log.csv: cannot be unpacked"):
-            clean_trace("t", trace("helios"), tmp_path)
+            clean_trace("t", trace_config("helios"), tmp_path)
 
 
-def test_progress_is_said(
-    tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
+def test_progress_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     path = pack(tmp_path, "philly")
-    clean_trace("t", trace("philly"), tmp_path)
+    clean_trace("t", trace_config("philly"), tmp_path)
     said = capsys.readouterr().out.splitlines()
     assert said and all(line.startswith(f"reading {path}: cluster_job_log: ") for line in said)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from history_cases import META, generated, poisoned, table
 
-from rltune.traces.estimates import calibrated as module, estimates
+from rltune.traces.estimates import calibrated as module, estimate_jobs
 from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.estimates.calibrated import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, calibrated
 from rltune.traces.estimates.calibration_models import HEAVIEST, censoring_weights, inputs, recalibration
@@ -24,7 +24,7 @@ def normal_jobs(count: int, apart_s: float = 30.0) -> pd.DataFrame:
 
 
 def blurred(jobs: pd.DataFrame, sigma: float = 1.0) -> np.ndarray:
-    return estimates(jobs, META, "lognormal", sigma, 0)["estimate_s"].to_numpy()
+    return estimate_jobs(jobs, META, f"lognormal-{sigma:g}", 0)["estimate_s"].to_numpy()
 
 
 def rms(estimate_s: np.ndarray, jobs: pd.DataFrame, rows: slice) -> float:
@@ -48,7 +48,7 @@ def test_a_posterior_known_in_closed_form() -> None:
 def test_exact_estimates_are_calibrated() -> None:
     jobs = generated(4000).assign(run_s=lambda j: j["run_s"] / 50)
     assert (jobs["run_s"] < 1).any()
-    given = estimates(jobs, META, "exact", 0, 0)["estimate_s"]
+    given = estimate_jobs(jobs, META, "exact", 0)["estimate_s"]
     made = calibrated(jobs, META, given.to_numpy())
     assert made["calibrated_s"].tolist() == given.tolist()
     assert set(made["source"]) == {GIVEN, TOO_LITTLE_KNOWN} and (made["spread"][made["source"] == GIVEN] == 0).all()

@@ -11,33 +11,19 @@ from pathlib import Path
 import filelock
 import pytest
 from pydantic import ValidationError
+from raw_cases import trace_config
 
-from rltune.config.trace import TraceConfig
+from rltune.config.trace import Download
 from rltune.errors import ConfigError, DataError
-from rltune.traces.fetch import obtain, sha256, sources
-from rltune.traces.fetch.download import RemoteFile, verified
+from rltune.traces.fetch import obtain, sha256
+from rltune.traces.fetch.download import verified
 
 SMALL = {"seed": 3, "jobs": 60}
 SHA = hashlib.sha256(b"an archive").hexdigest()
 
 
-@pytest.fixture(autouse=True)
-def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
-    """A generator of a small file for each format; (format, seed, jobs) of each call."""
-    calls: list[tuple[str, int, int]] = []
-    names = {"philly": "trace-data.tar.gz", "helios": "data.zip"}
-
-    def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
-        calls.append((format, seed, jobs))
-        (folder / names[format]).write_bytes(f"{format} {seed} {jobs}".encode() * 100)
-        return [folder / names[format]]
-
-    monkeypatch.setattr(sources, "generate", generate)
-    return calls
-
-
-def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace: Callable, made: list) -> None:
-    config = trace("philly", synthetic=SMALL)
+def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, made: list) -> None:
+    config = trace_config("philly", synthetic=SMALL)
     path = obtain("p", config, tmp_path, tmp_path) / "trace-data.tar.gz"
     assert path.parent == tmp_path / "raw" / "p"
     before = path.read_bytes()
@@ -46,16 +32,11 @@ def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, trace:
     path.write_bytes(before[:100])  # damaged
     obtain("p", config, tmp_path, tmp_path)
     assert len(made) == 2 and path.read_bytes() == before
-    obtain("p", trace("philly", synthetic={**SMALL, "seed": 4}), tmp_path, tmp_path)
+    obtain("p", trace_config("philly", synthetic={**SMALL, "seed": 4}), tmp_path, tmp_path)
     assert len(made) == 3 and path.read_bytes() != before
     (path.parent / "manifest.json").write_text("{broken")
     obtain("p", config, tmp_path, tmp_path)
     assert len(made) == 4 and path.read_bytes() == before
-
-
-@pytest.fixture(autouse=True)
-def no_files_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
 
 
 @pytest.fixture
@@ -78,19 +59,15 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["../data.zip", "a/data.zip", "..", ".", ""])
-def test_unsafe_name(name: str, trace: Callable) -> None:
+def test_unsafe_name(name: str) -> None:
     with pytest.raises(ValidationError, match="downloads.0.file"):
-        trace("helios", downloads=[{"url": "file:///a", "file": name}])
+        trace_config("helios", downloads=[{"url": "file:///a", "file": name}])
 
 
 @pytest.fixture
-def config(trace: Callable, source: Path) -> TraceConfig:
-    return trace("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
-
-
-@pytest.fixture
-def get(config: TraceConfig, tmp_path: Path) -> Callable[..., Path]:
+def get(source: Path, tmp_path: Path) -> Callable[..., Path]:
     """Obtains the trace d with one file to download."""
+    config = trace_config("helios", downloads=[{"url": source.as_uri(), "file": "data.zip"}])
     return lambda trace=config, name="d", **more: obtain(name, trace, tmp_path, tmp_path, **more)
 
 
@@ -107,7 +84,7 @@ def test_unknown_checksum_is_recorded_and_then_holds(get: Callable, source: Path
         get()
 
 
-def test_files_are_read_in_full_once(get: Callable, trace: Callable, hashed: list[str]) -> None:
+def test_files_are_read_in_full_once(get: Callable, hashed: list[str]) -> None:
     folder = get()
     assert hashed == ["data.zip.part"]
     get()
@@ -121,13 +98,13 @@ def test_files_are_read_in_full_once(get: Callable, trace: Callable, hashed: lis
     assert get() == folder
     with pytest.raises(DataError, match="not the file expected"):
         get(verify=True)
-    stale = trace("helios", downloads=[{"url": "file:///a", "file": "data.zip", "sha256": "0" * 64}])
+    stale = trace_config("helios", downloads=[{"url": "file:///a", "file": "data.zip", "sha256": "0" * 64}])
     with pytest.raises(DataError, match=f"expected {'0' * 64}"):  # the configuration has another checksum now
         get(stale)
 
 
-def test_a_generated_file_is_not_taken_for_a_download(get: Callable, trace: Callable) -> None:
-    folder = get(trace("helios", synthetic=SMALL))
+def test_a_generated_file_is_not_taken_for_a_download(get: Callable, made: list) -> None:
+    folder = get(trace_config("helios", synthetic=SMALL))
     assert (folder / "data.zip").is_file()
     get()
     assert (folder / "data.zip").read_bytes() == b"an archive"
@@ -155,7 +132,7 @@ def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, get: Callable, 
 )
 @pytest.mark.parametrize("where", ["cache", "folder"])
 def test_a_wrong_file_by_hand_is_reported_and_left_alone(
-    where: str, what: bytes, said: str, tmp_path: Path, get: Callable, trace: Callable, source: Path, monkeypatch
+    where: str, what: bytes, said: str, tmp_path: Path, get: Callable, source: Path, monkeypatch
 ) -> None:
     folder = tmp_path / "raw" / "d" if where == "cache" else tmp_path / "by hand"
     folder.mkdir(parents=True)
@@ -163,7 +140,7 @@ def test_a_wrong_file_by_hand_is_reported_and_left_alone(
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path if where == "cache" else folder))
     item = {"url": source.as_uri(), "file": "data.zip", "sha256": SHA, "bytes": 10}
     with pytest.raises(DataError, match=said) as error:
-        get(trace("helios", downloads=[item]))
+        get(trace_config("helios", downloads=[item]))
     for part in ("trace d", str(folder / "data.zip"), "left as it is", source.as_uri()):
         assert part in str(error.value)
     assert ("RLTUNE_TRACE_FILES" in str(error.value)) == (where == "folder")
@@ -200,12 +177,12 @@ def test_a_cache_that_cannot_be_written_will_do(get: Callable, monkeypatch) -> N
 def test_what_only_looks_like_a_page_or_a_pointer(head: bytes, tmp_path: Path) -> None:
     path = tmp_path / "data.zip"
     path.write_bytes(head)
-    assert verified(path, RemoteFile("d", "data.zip", ())) == sha256(path)
+    assert verified(path, Download(url="", file="data.zip")) == sha256(path)
 
 
-def test_given_path(tmp_path: Path, trace: Callable, monkeypatch) -> None:
+def test_given_path(tmp_path: Path, monkeypatch) -> None:
     def given(path: str, root: Path = tmp_path) -> Path:
-        return obtain("c", trace("swf", path=path), tmp_path, root)
+        return obtain("c", trace_config("swf", path=path), tmp_path, root)
 
     (tmp_path / "jobs.swf").write_text("x")
     monkeypatch.setenv("MY_TRACES", str(tmp_path))

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from rltune.traces.fetch import sources
-
 Cli = Callable[..., Any]
 FAR = """\
 title: Far
@@ -32,15 +30,9 @@ citation: Nobody, Nowhere
 """
 
 
-def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
-    (folder / "data.zip").write_bytes(f"{format} {seed} {jobs}".encode())
-    return [folder / "data.zip"]
-
-
 @pytest.fixture
-def far(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def far(project: Any, tmp_path: Path, made: list) -> Path:
     """The file at the far trace's address; the project's only other traces are its tiny own one and a generated one."""
-    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
     for path in project.trace.parent.glob("*.yaml"):
         if path != project.trace:
             path.unlink()
@@ -48,7 +40,6 @@ def far(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     source.write_bytes(b"an archive")
     (project.trace.parent / "far.yaml").write_text(FAR.format(url=source.as_uri()))
     (project.trace.parent / "near.yaml").write_text(NEAR)
-    monkeypatch.setattr(sources, "generate", generate)
     return source
 
 

@@ -21,11 +21,13 @@ import pytest
 from fetch_server import DATA, OTHER, QUICK, SHA, Site, chunked, file, in_turn, refuse, start
 from hypothesis import given, strategies as st
 from random_cases import times
+from raw_cases import trace_config
 
+from rltune.config.trace import Download
 from rltune.errors import DataError
 from rltune.traces import progress
 from rltune.traces.fetch import RetryPolicy, download as downloads, obtain
-from rltune.traces.fetch.download import RemoteFile, download, media_address
+from rltune.traces.fetch.download import download, media_address
 
 OID = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OID}\nsize 12345\n".encode()
@@ -37,7 +39,6 @@ CUT = file(DATA, upto=9_000)
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
     monkeypatch.setattr(downloads, "CHUNK", 500)
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     site = Site()
@@ -49,13 +50,13 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 @pytest.fixture
-def get(site: Site, tmp_path: Path, trace: Callable) -> Callable[..., bytes]:
+def get(site: Site, tmp_path: Path) -> Callable[..., bytes]:
     """Obtains a trace whose one file is at ``path``; its bytes, once no partial file is left."""
 
     def get(path: str = "data.zip", **more: Any) -> bytes:
         policy = more.pop("policy", QUICK)
         item = {"url": site.at(path) if "://" not in path else path, "file": "data.zip", **more}
-        folder = obtain("d", trace("helios", downloads=[item]), tmp_path, tmp_path, policy)
+        folder = obtain("d", trace_config("helios", downloads=[item]), tmp_path, tmp_path, policy)
         assert sorted(p.name for p in folder.iterdir()) == [item["file"], "manifest.json"]
         return (folder / item["file"]).read_bytes()
 
@@ -109,10 +110,10 @@ def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site) 
     site.log.clear()
     site.answers["x"] = in_turn(*(file(content, **validators, **cut) for cut in cuts), file(content, **validators))
     checksum = hashlib.sha256(content).hexdigest()
-    item = RemoteFile("t", "x", (site.at("x"),), sha256=checksum if data.draw(st.booleans()) else None)
+    item = Download(url=site.at("x"), file="x", sha256=checksum if data.draw(st.booleans()) else None)
     with tempfile.TemporaryDirectory() as name:
         policy = RetryPolicy(tries=len(cuts) + 2, wait_s=0.0)
-        assert download(item, Path(name), policy) == (checksum, site.at("x"))
+        assert download("t", item, Path(name), policy) == (checksum, site.at("x"))
         assert (Path(name) / "x").read_bytes() == content and os.listdir(name) == ["x"]
     assert len(site.log) <= len(cuts) + 1
 

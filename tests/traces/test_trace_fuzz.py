@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,10 +57,8 @@ def damaged(draw: st.DrawFn, text: str) -> bytes:
 @pytest.mark.parametrize("name", BASES)
 @FUZZ
 @given(data=st.data())
-def test_a_damaged_file_is_cleaned_and_counted_or_refused(
-    name: str, data: st.DataObject, tmp_path: Path, trace: Callable
-) -> None:
-    sound(tmp_path, trace, name, data.draw(damaged(BASES[name])))
+def test_a_damaged_file_is_cleaned_and_counted_or_refused(name: str, data: st.DataObject, tmp_path: Path) -> None:
+    sound(tmp_path, name, data.draw(damaged(BASES[name])))
 
 
 JOB = json.loads(philly())[1]
@@ -75,28 +72,28 @@ json_values = st.recursive(
 
 @FUZZ
 @given(jobs=st.lists(json_values, max_size=6))
-def test_any_json_is_refused_or_counted(jobs: list[object], tmp_path: Path, trace: Callable) -> None:
-    result = sound(tmp_path, trace, "philly", json.dumps([*json.loads(philly()), *jobs]).encode("utf-8", "replace"))
+def test_any_json_is_refused_or_counted(jobs: list[object], tmp_path: Path) -> None:
+    result = sound(tmp_path, "philly", json.dumps([*json.loads(philly()), *jobs]).encode("utf-8", "replace"))
     assert result is None or result.audit.rows_read == 8 + len(jobs)
 
 
-def test_deep_json_is_no_crash(tmp_path: Path, trace: Callable) -> None:
+def test_deep_json_is_no_crash(tmp_path: Path) -> None:
     deep = "[" * 5_000 + "]" * 5_000
     with pytest.raises(DataError, match="entry 8 is a list; expected a job"):
-        clean(tmp_path, trace, "philly", (philly()[:-2] + "," + deep + "]").encode())
+        clean(tmp_path, "philly", (philly()[:-2] + "," + deep + "]").encode())
     for field in ("j0", "v", "gpu0", "2017-10-02 10:00:00"):
-        sound(tmp_path, trace, "philly", philly().replace(f'"{field}"', deep).encode())
+        sound(tmp_path, "philly", philly().replace(f'"{field}"', deep).encode())
 
 
 @pytest.mark.parametrize("name", [*FEW, "sacct"])
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 @pytest.mark.parametrize("end", ["\r\n", "\r"])
 def test_every_marked_encoding_and_end_of_line_gives_the_same_jobs(
-    name: str, encoding: str, end: str, tmp_path: Path, trace: Callable
+    name: str, encoding: str, end: str, tmp_path: Path
 ) -> None:
     text = "\ufeff" * encoding.endswith("e") + BASES[name].replace("\n", end)
-    expected = clean(tmp_path / "a", trace, name, BASES[name].encode())
-    result = clean(tmp_path / "b", trace, name, text.encode(encoding))
+    expected = clean(tmp_path / "a", name, BASES[name].encode())
+    result = clean(tmp_path / "b", name, text.encode(encoding))
     assert result.jobs.equals(expected.jobs) and result.audit == expected.audit
     assert "ü" in "".join(result.jobs["user"])
 
@@ -104,60 +101,59 @@ def test_every_marked_encoding_and_end_of_line_gives_the_same_jobs(
 @pytest.mark.parametrize("name", [*FEW, "swf", "sacct"])
 @pytest.mark.parametrize("begun", [True, False])
 def test_what_never_ends_does_not_fill_the_memory(
-    name: str, begun: bool, tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
+    name: str, begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encoding, "LONGEST", 1 << 20)
     start = BASES[name].removesuffix('"\n }\n]') if begun else '[{"jobid": "' * (name == "philly")
     with pytest.raises(DataError, match=f"{FILES[name]}: over 1 MiB without the end of a line or a JSON entry"):
-        clean(tmp_path, trace, name, (start + "x" * (3 << 20)).encode())
+        clean(tmp_path, name, (start + "x" * (3 << 20)).encode())
 
 
-def test_json_without_line_ends_may_be_longer(tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_without_line_ends_may_be_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "LONGEST", 100_000)
     monkeypatch.setattr(encoding, "_CHUNK", 10_000)
     text = json.dumps(json.loads(philly()) * 200)
-    assert len(text) > 300_000 and clean(tmp_path, trace, "philly", text.encode()).audit.rows_read == 1_600
+    assert len(text) > 300_000 and clean(tmp_path, "philly", text.encode()).audit.rows_read == 1_600
     inspect_file(tmp_path / "philly" / "cluster_job_log")
 
 
 @pytest.mark.parametrize("name", ["csv", "helios"])
-def test_latin_1_is_read_and_noted(name: str, tmp_path: Path, trace: Callable) -> None:
-    result = clean(tmp_path / "b", trace, name, BASES[name].encode("latin-1"))
-    assert result.jobs.equals(clean(tmp_path / "a", trace, name, BASES[name].encode()).jobs)
+def test_latin_1_is_read_and_noted(name: str, tmp_path: Path) -> None:
+    result = clean(tmp_path / "b", name, BASES[name].encode("latin-1"))
+    assert result.jobs.equals(clean(tmp_path / "a", name, BASES[name].encode()).jobs)
     assert result.audit.noted["byte not UTF-8, read as Latin-1"] == 12
 
 
-def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path, trace: Callable) -> None:
+def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="own.csv: begins with the mark of UTF-16 and is not"):
-        clean(tmp_path, trace, "csv", helios().encode("utf-16")[:-1])
+        clean(tmp_path, "csv", helios().encode("utf-16")[:-1])
     with pytest.raises(DataError, match=r"own.csv: not text \(the header holds zero bytes\)"):
-        clean(tmp_path, trace, "csv", helios().encode("utf-16-le"))
+        clean(tmp_path, "csv", helios().encode("utf-16-le"))
     with pytest.raises(DataError, match="not text.*Unpack it if it is compressed"):
-        clean(tmp_path, trace, "csv", b"(\xb5/\xfd\x00X" + bytes(20) + b"\n")  # as zstd begins
+        clean(tmp_path, "csv", b"(\xb5/\xfd\x00X" + bytes(20) + b"\n")  # as zstd begins
 
 
 @pytest.mark.parametrize("name", ["csv", "helios"])
-def test_times_in_another_order_are_one_error_with_an_example(name: str, tmp_path: Path, trace: Callable) -> None:
+def test_times_in_another_order_are_one_error_with_an_example(name: str, tmp_path: Path) -> None:
     right = helios().splitlines(True)
     wrong = [line.replace("2020-04-01 10", "13/10/2020 10", 1) for line in right]
-    with pytest.raises(
-        DataError, match=f"{FILES[name]}.*12 of 12 values are not a time as YYYY.*'13/10/2020 10:00:00'"
-    ):
-        clean(tmp_path, trace, name, "".join(wrong).encode())
-    result = clean(tmp_path, trace, name, "".join(wrong[:4] + right[4:]).encode())
+    said = f"{FILES[name]}.*12 of 12 values are not a time as YYYY.*'13/10/2020 10:00:00'"
+    with pytest.raises(DataError, match=said):
+        clean(tmp_path, name, "".join(wrong).encode())
+    result = clean(tmp_path, name, "".join(wrong[:4] + right[4:]).encode())
     assert result.audit.left_out["no submission time"] == (3 if name == "csv" else 2)  # of Helios, one is a CPU job
 
 
-def test_a_column_of_words_for_numbers_is_one_error_with_an_example(tmp_path: Path, trace: Callable) -> None:
+def test_a_column_of_words_for_numbers_is_one_error_with_an_example(tmp_path: Path) -> None:
     text = helios().replace(",3600,30", ",1:00:00,30")
     with pytest.raises(DataError, match=r"cluster_log.csv: duration: 12 of 12 values are not a number.*'1:00:00'"):
-        clean(tmp_path, trace, "helios", text.encode())
+        clean(tmp_path, "helios", text.encode())
     with pytest.raises(DataError, match=r"pai_task_table.csv: plan_gpu: 12 of 12 values are not a number.*'half'"):
-        clean(tmp_path, trace, "alibaba2020", pai_tasks().replace(",50,", ",half,").encode())
+        clean(tmp_path, "alibaba2020", pai_tasks().replace(",50,", ",half,").encode())
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_an_empty_file_is_named(name: str, tmp_path: Path, trace: Callable) -> None:
+def test_an_empty_file_is_named(name: str, tmp_path: Path) -> None:
     for content in (b"", b"\n\n", b"\xef\xbb\xbf", b"\xff\xfe", HELIOS_HEADER.encode() + b"\n"):
         with pytest.raises(DataError, match=str(FILES[name].split("/")[-1]) + "|no job left"):
-            clean(tmp_path, trace, name, content)
+            clean(tmp_path, name, content)

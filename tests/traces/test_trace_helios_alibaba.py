@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from raw_cases import HELIOS_HEADER as HEADER, cleaned, rows
+from raw_cases import HELIOS_HEADER as HEADER, cleaned, rows, trace_config
 
 from rltune.errors import DataError
-from rltune.traces.audit import Audit
 from rltune.traces.clean import clean_trace
 from rltune.traces.raw import csv_text
 from rltune.traces.readers import alibaba2020
@@ -28,11 +26,11 @@ HELIOS = [
 ]
 
 
-def test_helios(tmp_path: Path, trace: Callable) -> None:
+def test_helios(tmp_path: Path) -> None:
     other = HEADER + "\n99,u,vc,1,1,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n"
     logs = {"data/Earth/cluster_log.csv": other, "data/Venus/cluster_log.csv": "\n".join(HELIOS) + "\n"}
     write_zip(tmp_path / "data.zip", logs)
-    clean = clean_trace("t", trace("helios"), tmp_path)
+    clean = clean_trace("t", trace_config("helios"), tmp_path)
     assert rows(clean, "run_s wait_s status cpus") == [
         ["1", 60, 10, "passed", 48],
         ["4", 30, 5, "failed", 6],
@@ -47,16 +45,15 @@ def test_helios(tmp_path: Path, trace: Callable) -> None:
         "no GPU count": 1,
     }
     assert clean.meta.t0 == "2020-04-01T10:00:00.000+08:00"
-    assert clean_trace("t", trace("helios", part="Earth"), tmp_path).jobs["job_id"].tolist() == ["99"]
+    assert clean_trace("t", trace_config("helios", part="Earth"), tmp_path).jobs["job_id"].tolist() == ["99"]
     with pytest.raises(DataError, match="holds no file Saturn/cluster_log.csv"):
-        clean_trace("t", trace("helios", part="Saturn"), tmp_path)
+        clean_trace("t", trace_config("helios", part="Saturn"), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("\n".join(HELIOS[:4])[:-70], "truncated: the last row has"),
-        ("", "empty"),
         ("\n".join(HELIOS).replace("gpu_num", "gpus", 1), "'gpu_num'.*nearest: .*gpus"),
         ("\n".join(HELIOS).replace("node_num", "duration", 1), "column 'duration' is in the header more than once"),
     ],
@@ -64,10 +61,6 @@ def test_helios(tmp_path: Path, trace: Callable) -> None:
 def test_helios_damage(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"cluster_log.csv.*{message}"):
         cleaned(tmp_path / "cluster_log.csv", text, "helios")
-    with pytest.raises(
-        DataError, match=r"cluster_log.csv: found one file.*expected the folder or the archive .data.zip."
-    ):
-        cleaned(tmp_path / "cluster_log.csv", text, "helios", part="all")
 
 
 def test_helios_without_optional_columns(tmp_path: Path) -> None:
@@ -76,15 +69,15 @@ def test_helios_without_optional_columns(tmp_path: Path) -> None:
     assert jobs[["run_s", "status"]].values.tolist() == [[5, "unknown"]] and jobs["wait_s"].isna().all()
 
 
-def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable) -> None:
+def test_helios_four_clusters_at_once(tmp_path: Path) -> None:
+    row = "1,u1,{vc},{n},6,1,COMPLETED,2020-04-0{n} 10:00:00,,,{run},{n}\n"
     logs = {
-        f"data/{part}/cluster_log.csv": f"{HEADER}\n"
-        f"1,u1,{'vcA' if part != 'Uranus' else ''},{n},6,1,COMPLETED,2020-04-0{n} 10:00:00,,,{60 * n},{n}\n"
-        + (",u1,vcA,1,6,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n" if part == "Saturn" else "")
-        for n, part in enumerate(("Earth", "Saturn", "Uranus", "Venus"), 1)
+        f"data/{part}/cluster_log.csv": f"{HEADER}\n{row.format(vc=vc, n=n, run=60 * n)}"
+        for n, (part, vc) in enumerate((("Earth", "vcA"), ("Saturn", "vcA"), ("Uranus", ""), ("Venus", "vcA")), 1)
     }
+    logs["data/Saturn/cluster_log.csv"] += ",u1,vcA,1,6,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n"
     write_zip(tmp_path / "data.zip", logs)
-    clean = clean_trace("t", trace("helios", part="all"), tmp_path)
+    clean = clean_trace("t", trace_config("helios", part="all"), tmp_path)
     assert rows(clean, "vc gpus submit_s") == [
         ["Earth/1", "Earth/vcA", 1, 0],
         ["Saturn/1", "Saturn/vcA", 2, 86_400],
@@ -92,8 +85,12 @@ def test_helios_four_clusters_at_once(tmp_path: Path, trace: Callable) -> None:
         ["Venus/1", "Venus/vcA", 4, 3 * 86_400],
     ]
     assert clean.audit.rows_read == 5 and clean.audit.left_out == {"no job id": 1}
+    expected = r"cluster_log.csv: found one file.*expected the folder or the archive .data.zip."
+    with pytest.raises(DataError, match=expected):
+        cleaned(tmp_path / "cluster_log.csv", "", "helios", part="all")
 
 
+PAI = trace_config("alibaba2020")
 JOBS = ["j1,i1,alice,Terminated,1000,2000", "j2,i2,bob,Failed,1010,2000", "j3,i3,carol,Terminated,,2000"]
 TASKS = [
     "j1,worker,3,Terminated,1005,1105,600,29.3,50,V100",  # 3 × half a GPU: 1.5, so 2
@@ -110,9 +107,9 @@ TASKS = [
 ]
 
 
-def test_alibaba(tmp_path: Path, trace: Callable) -> None:
+def test_alibaba(tmp_path: Path) -> None:
     write_tar_gz(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "\n".join(JOBS) + "\n"})
-    clean = clean_trace("t", trace("alibaba2020"), write(tmp_path, task=TASKS))
+    clean = clean_trace("t", PAI, write(tmp_path, task=TASKS))
     assert rows(clean, "gpus cpus mem_gb wait_s run_s submit_s user gpu_type") == [
         ["j1/worker", 2, 18, 87.9, 5, 100, 0, "alice", "V100"],
         ["j2/tensorflow", 4, 24, 80, 5, 100, 10, "bob", None],
@@ -129,33 +126,29 @@ def test_alibaba(tmp_path: Path, trace: Callable) -> None:
     }
 
 
+EARLY = ["j1,i1,a,Failed,early,2", "j2,i2,b,Failed,late,2"]
+
+
 @pytest.mark.parametrize(
     ("jobs", "tasks", "message"),
     [
-        (
-            ["j1,i1,a,Failed,early,2", "j2,i2,b,Failed,late,2"],
-            TASKS,
-            "pai_job_table.csv: job start_time: 2 of 2.*'early'",
-        ),
+        (EARLY, TASKS, "pai_job_table.csv: job start_time: 2 of 2.*'early'"),
         (JOBS, [TASKS[0] + ",surplus"], "pai_task_table.csv: no rows with 10 columns"),
         (JOBS, [",".join(alibaba2020.TASK_COLUMNS), *TASKS], "pai_task_table.csv: has a header row"),
+        (JOBS, None, "expected pai_task_table.csv or pai_task_table.tar.gz"),
     ],
 )
-def test_alibaba_damage(jobs: list[str], tasks: list[str], message: str, tmp_path: Path, trace: Callable) -> None:
+def test_alibaba_damage(jobs: list[str], tasks: list[str] | None, message: str, tmp_path: Path) -> None:
+    folder = write(tmp_path, job=jobs) if tasks is None else write(tmp_path, job=jobs, task=tasks)
     with pytest.raises(DataError, match=message):
-        clean_trace("t", trace("alibaba2020"), write(tmp_path, job=jobs, task=tasks))
-    (write(tmp_path, job=JOBS) / "pai_task_table.csv").unlink()
-    with pytest.raises(DataError, match="expected pai_task_table.csv or pai_task_table.tar.gz"):
-        clean_trace("t", trace("alibaba2020"), tmp_path)
+        clean_trace("t", PAI, folder)
 
 
-def test_alibaba_rows_without_names_have_no_job_id(tmp_path: Path, trace: Callable) -> None:
+def test_alibaba_rows_without_names_have_no_job_id(tmp_path: Path) -> None:
     jobs = [*JOBS, ",i8,dan,Terminated,1000,2000"]
     tasks = [TASKS[0], ",,1,Terminated,1005,1105,600,20,100,T4", "j1,,1,Terminated,1005,1105,600,20,100,T4"]
-    folder = write(tmp_path, job=jobs, task=tasks)
-    raw = alibaba2020.read(trace("alibaba2020"), folder, Audit())
-    assert raw["job_id"].fillna("null").tolist() == ["j1/worker", "null", "j1/"]
-    clean = clean_trace("t", trace("alibaba2020"), folder)
+    clean = clean_trace("t", PAI, write(tmp_path, job=jobs, task=tasks))
+    assert clean.jobs["job_id"].tolist() == ["j1/", "j1/worker"]
     assert clean.audit.left_out == {"task's job is not in the job table": 1}
 
 
@@ -184,14 +177,12 @@ INSTANCES = [
 
 
 @pytest.mark.parametrize("block", [200, 1 << 22])
-def test_alibaba_instances_give_the_times(
-    block: int, tmp_path: Path, trace: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alibaba_instances_give_the_times(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """j1/worker: 1006–1120, though its task says 1005–1105 (15 s off); j2/worker's missing end is 1065."""
     monkeypatch.setattr(csv_text, "BLOCK", block)
     folder = write(tmp_path, job=JOBS, task=TIMED)
-    assert clean_trace("t", trace("alibaba2020"), folder).audit.left_out == {"no start or end time": 1}
-    clean = clean_trace("t", trace("alibaba2020"), write(folder, instance=INSTANCES))
+    assert clean_trace("t", PAI, folder).audit.left_out == {"no start or end time": 1}
+    clean = clean_trace("t", PAI, write(folder, instance=INSTANCES))
     times = [["j1/ps", 100, 5], ["j1/worker", 114, 6], ["j2/chief", 100, 5], ["j2/worker", 50, 5]]
     assert rows(clean, "run_s wait_s") == times
     assert not clean.audit.left_out
@@ -203,19 +194,19 @@ def test_alibaba_instances_give_the_times(
     }
 
 
-def test_alibaba_required_gpu_type(tmp_path: Path, trace: Callable) -> None:
+def test_alibaba_required_gpu_type(tmp_path: Path) -> None:
     tags = ["i1,u,T4,g1,bert", "i2,u,,g2,", "i2,u,V100M32,g2,", "i9,u,P100,g9,ctr"]
     folder = write(tmp_path, job=JOBS, task=[*TIMED[:2], TIMED[3], "j3,w,1,Failed,1,2,,,100,"], group_tag=tags)
-    clean = clean_trace("t", trace("alibaba2020"), folder)
+    clean = clean_trace("t", PAI, folder)
     assert rows(clean, "gpu_type") == [["j1/ps", "T4"], ["j1/worker", "T4"], ["j2/chief", "V100M32"]]
     noted = clean.audit.noted
     assert noted["GPU type as required by gpu_type_spec"] == 3
     assert noted["GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"] == 2
 
 
-def test_alibaba_faults_of_the_other_tables_are_counted(tmp_path: Path, trace: Callable) -> None:
+def test_alibaba_faults_of_the_other_tables_are_counted(tmp_path: Path) -> None:
     jobs = [*JOBS, "j1,i1,again,Terminated,5,6", "j4,i4,u,Terminated,1,2,3"]
-    clean = clean_trace("t", trace("alibaba2020"), write(tmp_path, job=jobs, task=TASKS))
+    clean = clean_trace("t", PAI, write(tmp_path, job=jobs, task=TASKS))
     assert clean.jobs["user"].tolist() == ["alice", "bob"]
     assert clean.audit.noted["job named again in the job table: its first row counts"] == 1
     assert clean.audit.noted["pai_job_table: row with too many fields"] == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from pathlib import Path
 
 import pytest
@@ -129,13 +128,14 @@ def test_unreadable(name: str, content: bytes | None, message: str, tmp_path: Pa
 
 
 def test_pai_tables_are_read_together(tmp_path: Path) -> None:
-    task = "j1,w,1,Terminated,100,200,600,29.3,50,V100\n"
-    write_tar_gz(tmp_path / "pai_task_table.tar.gz", {"pai_task_table.csv": task})
-    text = inspect_file(tmp_path / "pai_task_table.tar.gz")
+    tables = {"task": "j1,w,1,Terminated,100,200,600,29.3,50,V100\n", "job": "j1,i1,u1,Terminated,100,200\n"}
+    paths = {name: tmp_path / f"pai_{name}_table.tar.gz" for name in tables}
+    write_tar_gz(paths["task"], {"pai_task_table.csv": tables["task"]})
+    text = inspect_file(paths["task"])
     assert "fails: " in text and "expected pai_job_table.csv or pai_job_table.tar.gz" in text
-    write_tar_gz(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "j1,i1,u1,Terminated,100,200\n"})
-    for name in ("pai_task_table.tar.gz", "pai_job_table.tar.gz"):
-        text = inspect_file(tmp_path / name)
+    write_tar_gz(paths["job"], {"pai_job_table.csv": tables["job"]})
+    for path in paths.values():
+        text = inspect_file(path)
         assert "kept: 1 (1 gpu jobs)" in text and len(use(text, tmp_path).jobs) == 1
 
 
@@ -168,10 +168,7 @@ PADDED = "JobID           JobName  Partition    Account  AllocCPUS      State Ex
     ("text", "parts"),
     [
         (SQUEUE, ["squeue", "wait or run now"]),
-        (
-            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu*  up  infinite  2  mix n[1-2]\n",
-            ["sinfo", "--nodes"],
-        ),
+        ("PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\ngpu* up infinite 2 mix n[1-2]\n", ["sinfo", "--nodes"]),
         ("NodeName=n1 Arch=x86_64 CoresPerSocket=16\n   CPUAlloc=8 CPUTot=64\n", ["scontrol show nodes", "--nodes"]),
         ("JobId=12 JobName=wrap\n   UserId=ann(1000)\n", ["scontrol show job"]),
         (PADDED, ["table for the eye", "--parsable2"]),
@@ -189,26 +186,17 @@ def test_a_text_of_slurm_that_is_no_log_is_named(text: str, parts: list[str], tm
             assert part in str(found.value), found.value
 
 
-def written(folder: Path, sign: str) -> Path:
-    """The log with another sign between its fields; quoted where a field holds it."""
-    out = io.StringIO()
-    csv.writer(out, delimiter=sign, lineterminator="\n").writerows(line.split("|") for line in SACCT.splitlines())
-    path = folder / "jobs.txt"
-    path.write_text(out.getvalue())
-    return path
-
-
-def cleaned(path: Path) -> object:
-    found, _ = suggested(path)
-    assert found.format == "sacct" and len(found.table) == 3
-    return clean_trace("x", trace_config("sacct"), path).jobs
-
-
 @pytest.mark.parametrize("sign", [";", "\t", ","])
 def test_another_sign_between_the_fields_makes_no_difference(sign: str, tmp_path: Path) -> None:
-    plain = tmp_path / "plain.txt"
+    """Quoted where a field holds it."""
+    plain, other = tmp_path / "plain.txt", tmp_path / "jobs.txt"
     plain.write_text(SACCT)
-    ours, theirs = cleaned(written(tmp_path, sign)), cleaned(plain)
+    with open(other, "w", newline="") as file:
+        csv.writer(file, delimiter=sign, lineterminator="\n").writerows(x.split("|") for x in SACCT.splitlines())
+    for path in (plain, other):
+        found, _ = suggested(path)
+        assert found.format == "sacct" and len(found.table) == 3
+    theirs, ours = (clean_trace("x", trace_config("sacct"), path).jobs for path in (plain, other))
     assert ours.equals(theirs) and list(theirs["status"]) == ["passed", "killed", "failed"]
 
 
@@ -220,8 +208,6 @@ def test_bare_commas_inside_and_between_fields_cannot_be_distinguished(tmp_path:
 
 
 def test_a_table_of_ones_own_with_the_same_names_stays_a_csv(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text(
-        "JobID,State,Submit,Start,End,gpus\n1,COMPLETED,2024-01-03 00:00:00,2024-01-03 00:01:00,2024-01-03 00:09:00,2\n"
-    )
-    assert suggested(path)[0].format == "csv"
+    row = "1,COMPLETED,2024-01-03 00:00:00,2024-01-03 00:01:00,2024-01-03 00:09:00,2"
+    (tmp_path / "own.csv").write_text(f"JobID,State,Submit,Start,End,gpus\n{row}\n")
+    assert suggested(tmp_path / "own.csv")[0].format == "csv"

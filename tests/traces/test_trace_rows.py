@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from raw_cases import trace_config
 
 from rltune.config.load import load_trace, project_root
 from rltune.errors import DataError
@@ -27,8 +27,10 @@ def test_they_are_the_ones_described(name: str, kept: int, tmp_path: Path) -> No
     assert len(clean.jobs) == kept and clean.meta.licence == "CC-BY-4.0"
 
 
-def test_a_file_of_raw_columns(trace: Callable, tmp_path: Path) -> None:
-    config = trace("csv", columns={"submit_s": "a", "run_s": "b", "gpus": "c"}).model_copy(update={"format": "rows"})
+def test_a_file_of_raw_columns(tmp_path: Path) -> None:
+    config = trace_config("csv", columns={"submit_s": "a", "run_s": "b", "gpus": "c"}).model_copy(
+        update={"format": "rows"}
+    )
     path = tmp_path / "mine.parquet"
     pd.DataFrame(ROWS).to_parquet(path)
     clean = clean_trace("t", config, path)

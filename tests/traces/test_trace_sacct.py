@@ -22,19 +22,17 @@ HELD = A100 = "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=2"
 CPU = "billing=4,cpu=4,mem=4000M,node=1"
 
 
-def row(**given: str) -> dict[str, str]:
-    """A finished job of 4 GPUs, an hour long, with any field replaced; "T" before a time of day stands for the day."""
-    times = {
-        "Submit": "T10:00:00",
-        "Start": "T10:05:00",
-        "End": "T11:05:00",
-        "ElapsedRaw": "3600",
-        "TimelimitRaw": "120",
-    }
+def row(JobID: str = "1", State: str = "COMPLETED", **given: str) -> dict[str, str]:
+    """A job of 4 GPUs, an hour long, with any field replaced; "T" before a time of day stands for the day."""
+    times = {"Submit": "T10:00:00", "Start": "T10:05:00", "End": "T11:05:00", "ElapsedRaw": "3600"}
     sizes = {"NNodes": "2", "ReqCPUS": "8", "AllocCPUS": "8", "ReqMem": "64G", "ReqTRES": ASKED, "AllocTRES": HELD}
-    plain = {"JobID": "1", "User": "ann", "Partition": "gpu", "State": "COMPLETED", **times, **sizes}
-    values = {**plain, **given}
+    plain = {"JobID": JobID, "State": State, "User": "ann", "Partition": "gpu", "TimelimitRaw": "120"}
+    values = {**plain, **times, **sizes, **given}
     return {k: DAY + v[1:] if v.startswith("T") and v[1:2].isdigit() else v for k, v in values.items()}
+
+
+NEVER = {"Start": "Unknown", "End": "T14:00:00", "ElapsedRaw": "0", "AllocTRES": ""}
+"""Of a job that did not start."""
 
 
 def text(*rows: dict[str, str], columns: str = FORMAT, end: str = "") -> str:
@@ -49,37 +47,30 @@ def clean(path: Path, *log: dict[str, str], **how: str) -> CleanTrace:
 
 def test_known_answers(tmp_path: Path) -> None:
     log = text(
-        row(JobID="101", ReqTRES=A100),
-        row(JobID="101.batch", User="", Partition="", ReqTRES=""),
-        row(JobID="101.extern", User=""),
-        row(JobID="101.0", User=""),
-        row(JobID="102_7", Submit="T10:00:10", State="TIMEOUT", TimelimitRaw="UNLIMITED"),
-        row(JobID="102_[8-20%4]", Start="Unknown", End="Unknown", ElapsedRaw="0", State="PENDING", AllocTRES=""),
-        row(JobID="103+0", Submit="T10:00:20", State="FAILED"),
-        row(
-            JobID="103+1",
-            Submit="T10:00:20",
-            State="FAILED",
-            ReqTRES=CPU,
-            AllocTRES=CPU,
-            TimelimitRaw="Partition_Limit",
-        ),
-        row(JobID="103+0.0"),
-        row(JobID="104", Start="None", End="T10:12:00", ElapsedRaw="0", State="CANCELLED by 1000", AllocTRES=""),
-        row(JobID="105", Start="T10:12:00", End="T10:12:00", ElapsedRaw="0", State="CANCELLED", AllocTRES=""),
-        row(JobID="106", Submit="T10:00:30", State="CANCELLED by 1000", ElapsedRaw="30", User=""),
-        row(JobID="107", State="RUNNING", End="Unknown"),
-        row(JobID="108", State="PENDING", Start="Unknown", End="Unknown", ElapsedRaw="0"),
-        row(JobID="109", Submit="T10:00:40", State="OUT_OF_MEMORY"),
-        row(JobID="110", Submit="T10:00:50", State="NODE_FAIL"),
-        row(JobID="111", Submit="T10:01:00", State="PREEMPTED"),
-        row(JobID="112", Submit="T10:01:10", State="BOOT_FAIL"),
-        row(JobID="113", Start="Unknown", End="T10:30:00", ElapsedRaw="0", State="DEADLINE", AllocTRES=""),
-        row(JobID="114", Submit="T10:01:20", State="DEADLINE"),
-        row(JobID="115", Submit="T10:01:30", State="REQUEUED"),
-        row(JobID="116", Submit="T10:01:40", State="SOMETHING_NEW"),
-        row(JobID="117", ElapsedRaw="0"),
-        row(JobID="118", ReqTRES="cpu=1,gres/shard=2,mem=1G,node=1", AllocTRES="cpu=1,gres/shard=2,mem=1G,node=1"),
+        row("101", ReqTRES=A100),
+        row("101.batch", User="", Partition="", ReqTRES=""),
+        row("101.extern", User=""),
+        row("101.0", User=""),
+        row("102_7", "TIMEOUT", Submit="T10:00:10", TimelimitRaw="UNLIMITED"),
+        row("102_[8-20%4]", "PENDING", Start="Unknown", End="Unknown", ElapsedRaw="0", AllocTRES=""),
+        row("103+0", "FAILED", Submit="T10:00:20"),
+        row("103+1", "FAILED", Submit="T10:00:20", ReqTRES=CPU, AllocTRES=CPU, TimelimitRaw="Partition_Limit"),
+        row("103+0.0"),
+        row("104", "CANCELLED by 1000", Start="None", End="T10:12:00", ElapsedRaw="0", AllocTRES=""),
+        row("105", "CANCELLED", Start="T10:12:00", End="T10:12:00", ElapsedRaw="0", AllocTRES=""),
+        row("106", "CANCELLED by 1000", Submit="T10:00:30", ElapsedRaw="30", User=""),
+        row("107", "RUNNING", End="Unknown"),
+        row("108", "PENDING", Start="Unknown", End="Unknown", ElapsedRaw="0"),
+        row("109", "OUT_OF_MEMORY", Submit="T10:00:40"),
+        row("110", "NODE_FAIL", Submit="T10:00:50"),
+        row("111", "PREEMPTED", Submit="T10:01:00"),
+        row("112", "BOOT_FAIL", Submit="T10:01:10"),
+        row("113", "DEADLINE", Start="Unknown", End="T10:30:00", ElapsedRaw="0", AllocTRES=""),
+        row("114", "DEADLINE", Submit="T10:01:20"),
+        row("115", "REQUEUED", Submit="T10:01:30"),
+        row("116", "SOMETHING_NEW", Submit="T10:01:40"),
+        row("117", ElapsedRaw="0"),
+        row("118", ReqTRES="cpu=1,gres/shard=2,mem=1G,node=1", AllocTRES="cpu=1,gres/shard=2,mem=1G,node=1"),
     )
     result = cleaned(tmp_path / "jobs.txt.gz", gzip.compress(log.encode()), "sacct")
     jobs = result.jobs.set_index("job_id")
@@ -118,7 +109,7 @@ def test_columns_in_any_order_and_a_bar_at_the_end(tmp_path: Path) -> None:
 
 
 def test_a_line_of_megabytes(tmp_path: Path) -> None:
-    long = clean(tmp_path / "a.txt", row(JobID="1"), row(JobID="2", User="ü" * (1 << 20)), row(JobID="3"))
+    long = clean(tmp_path / "a.txt", row("1"), row("2", User="ü" * (1 << 20)), row("3"))
     assert long.jobs["user"].str.len().tolist() == [3, 1 << 20, 3]
 
 
@@ -128,11 +119,11 @@ def test_an_older_version(tmp_path: Path) -> None:
     old = {"Elapsed": "1-02:03:04", "Timelimit": "2-00:00:00", "NCPUS": "8"}
     third = old | {"Elapsed": "05:30", "Timelimit": "INVALID"}
     log = [
-        row(JobID="1", ReqMem="4Gn", ReqGRES="gpu:tesla:2", AllocGRES="gpu:tesla:4", **old),
-        row(JobID="2", ReqMem="2Gc", ReqGRES="gpu:2", AllocGRES="", **old),
-        row(JobID="3", ReqMem="0n", ReqGRES="gpu", NNodes="1", **third),
-        row(JobID="4", ReqMem="4000Mc", **old | {"Elapsed": "", "Timelimit": "Partition_Limit"}),
-        row(JobID="5", ReqMem="?", ReqGRES="gpu:tesla:1,gpu:k80:1", **old | {"Elapsed": "00:01:00.500"}),
+        row("1", ReqMem="4Gn", ReqGRES="gpu:tesla:2", AllocGRES="gpu:tesla:4", **old),
+        row("2", ReqMem="2Gc", ReqGRES="gpu:2", AllocGRES="", **old),
+        row("3", ReqMem="0n", ReqGRES="gpu", NNodes="1", **third),
+        row("4", ReqMem="4000Mc", **old | {"Elapsed": "", "Timelimit": "Partition_Limit"}),
+        row("5", ReqMem="?", ReqGRES="gpu:tesla:1,gpu:k80:1", **old | {"Elapsed": "00:01:00.500"}),
     ]
     result = clean(tmp_path / "a.txt", *log, columns=columns)
     assert rows(result, "gpus gpu_type run_s requested_s mem_gb cpus vc") == [
@@ -150,11 +141,15 @@ def test_an_older_version(tmp_path: Path) -> None:
 def test_the_type_allocated_where_the_one_requested_is_not_there(tmp_path: Path) -> None:
     columns = FORMAT.replace("ReqTRES,", "")
     mixed = "cpu=8,gres/gpu:a100=2,gres/gpu:v100=1,gres/gpu=3,mem=1T,node=1"
-    result = clean(tmp_path / "a.txt", row(JobID="1"), row(JobID="2", AllocTRES=mixed), columns=columns)
-    assert result.jobs["gpu_type"].fillna("any").tolist() == ["a100", "any"]
-    assert result.jobs["gpus"].tolist() == [4, 3]
-    assert result.jobs["mem_gb"].tolist() == pytest.approx([64 * 1.073741824, 1024 * 1.073741824])
+    odd = "cpu=8,gres/gpu=4,gres/gpu:a100:1g.5gb:x=4,mem=64G"
+    result = clean(tmp_path / "a.txt", row("1"), row("2", AllocTRES=mixed), row("3", AllocTRES=odd), columns=columns)
+    assert rows(result, "resource gpu_type gpus mem_gb") == [
+        ["1", "gpu", "a100", 4, 68.719477],
+        ["2", "gpu", None, 3, 1099.511628],
+        ["3", "gpu", None, 4, 68.719477],
+    ]
     assert result.audit.noted["GPU type is the one allocated, as the one requested is not in the log"] == 1
+    assert result.audit.noted["GPUs with an entry that cannot be read: gres/gpu alone counts"] == 1
 
 
 def test_memory_that_slurm_does_not_hand_out_is_not_known(tmp_path: Path) -> None:
@@ -163,7 +158,7 @@ def test_memory_that_slurm_does_not_hand_out_is_not_known(tmp_path: Path) -> Non
     log = [row(JobID=str(k), ReqMem="128G", ReqTRES=asked, AllocTRES=held) for k in range(3)]
     result = clean(tmp_path / "a.txt", *log)
     assert result.jobs["mem_gb"].isna().all() and result.audit.noted["memory not known: Slurm hands none out here"] == 3
-    last = row(JobID="9", ReqMem="128G", ReqTRES=asked, AllocTRES=f"{held},mem=8G")
+    last = row("9", ReqMem="128G", ReqTRES=asked, AllocTRES=f"{held},mem=8G")
     some = clean(tmp_path / "b.txt", *log, last)
     assert some.jobs["mem_gb"].notna().all()
 
@@ -171,59 +166,46 @@ def test_memory_that_slurm_does_not_hand_out_is_not_known(tmp_path: Path) -> Non
 def test_requeued_jobs(tmp_path: Path) -> None:
     result = clean(
         tmp_path / "a.txt",
-        row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
-        row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
-        row(JobID="1", State="COMPLETED", Submit="T13:00:00", Start="T13:10:00", End="T13:10:07", ElapsedRaw="7"),
-        row(JobID="2", State="COMPLETED", Submit="T10:01:00"),  # no reason to run again: another job of that number
-        row(JobID="2", State="COMPLETED", Submit="T14:00:00", Start="T14:10:00", End="T14:20:00"),
-        row(JobID="3", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="50"),
-        row(JobID="3", State="COMPLETED", Submit="T10:04:00", User="bob"),  # another user's
-        row(JobID="4", State="REQUEUED", Submit="T10:03:00", ElapsedRaw="50"),
-        row(JobID="4", State="RUNNING", Submit="T12:00:00", Start="T12:10:00", End="Unknown", ElapsedRaw="50"),
-    )
-    assert rows(result, "run_s submit_s wait_s status") == [
-        ["1", 707, 0, 300, "passed"],
-        ["2", 3600, 60, 240, "passed"],
-        ["3", 50, 120, 180, "killed"],
-    ]
-    assert result.audit.left_out == {
-        "earlier run of a requeued job: put together with its last": 3,
-        "requeued, and not finished when the log was written": 1,
-        "job id met before": 2,
-    }
-    assert result.audit.noted["requeued job, run time is the sum of its runs"] == 1
-
-
-def test_requeued_jobs_whose_last_row_never_started(tmp_path: Path) -> None:
-    never = {"Start": "Unknown", "End": "T14:00:00", "ElapsedRaw": "0", "AllocTRES": ""}
-    result = clean(
-        tmp_path / "a.txt",
-        row(JobID="1", State="NODE_FAIL", ElapsedRaw="100"),
-        row(JobID="1", State="PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
-        row(JobID="1", State="CANCELLED by 1000", Submit="T13:00:00", **never),
-        row(JobID="2", State="REQUEUED", Submit="T10:01:00", ElapsedRaw="50"),
-        row(JobID="2", State="DEADLINE", Submit="T13:00:00", **never),
-        row(JobID="3", State="REQUEUED", ElapsedRaw="50"),
-        row(JobID="3", State="PENDING", Submit="T13:00:00", **never),
-        row(JobID="4", State="REQUEUED", ElapsedRaw="0"),  # did not run the first time either
-        row(JobID="4", State="CANCELLED", Submit="T13:00:00", **never),
-        row(JobID="5", State="CANCELLED", **never),
-        row(JobID="6", State="REQUEUED", Submit="T10:02:00", ElapsedRaw="70"),
-        row(JobID="6", State="NODE_FAIL", Submit="T11:30:00", ElapsedRaw="0"),
-        row(JobID="6", State="CANCELLED", Submit="T13:00:00", **never),
+        row("1", "NODE_FAIL", ElapsedRaw="100"),
+        row("1", "PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
+        row("1", "COMPLETED", Submit="T13:00:00", Start="T13:10:00", End="T13:10:07", ElapsedRaw="7"),
+        row("2", Submit="T10:01:00"),  # no reason to run again: another job of that number
+        row("2", Submit="T14:00:00", Start="T14:10:00", End="T14:20:00"),
+        row("3", "REQUEUED", Submit="T10:02:00", ElapsedRaw="50"),
+        row("3", Submit="T10:04:00", User="bob"),  # another user's
+        row("4", "REQUEUED", Submit="T10:03:00", ElapsedRaw="50"),
+        row("4", "RUNNING", Submit="T12:00:00", Start="T12:10:00", End="Unknown", ElapsedRaw="50"),
+        # the last row never started:
+        row("5", "NODE_FAIL", Submit="T10:04:00", ElapsedRaw="100"),
+        row("5", "PREEMPTED", Submit="T12:00:00", Start="T12:10:00", End="T12:20:00", ElapsedRaw="600"),
+        row("5", "CANCELLED by 1000", Submit="T13:00:00", **NEVER),
+        row("6", "REQUEUED", Submit="T10:04:01", ElapsedRaw="50"),
+        row("6", "DEADLINE", Submit="T13:00:00", **NEVER),
+        row("7", "REQUEUED", ElapsedRaw="50"),
+        row("7", "PENDING", Submit="T13:00:00", **NEVER),
+        row("8", "REQUEUED", ElapsedRaw="0"),  # did not run the first time either
+        row("8", "CANCELLED", Submit="T13:00:00", **NEVER),
+        row("9", "CANCELLED", **NEVER),
+        row("10", "REQUEUED", Submit="T10:04:02", ElapsedRaw="70"),
+        row("10", "NODE_FAIL", Submit="T11:30:00", ElapsedRaw="0"),
+        row("10", "CANCELLED", Submit="T13:00:00", **NEVER),
     )
     assert rows(result, "run_s submit_s wait_s status gpus") == [
-        ["1", 700, 0, 300, "killed", 4],
-        ["2", 50, 60, 240, "failed", 4],
-        ["6", 70, 120, 180, "killed", 4],
+        ["1", 707, 0, 300, "passed", 4],
+        ["2", 3600, 60, 240, "passed", 4],
+        ["3", 50, 120, 180, "killed", 4],
+        ["5", 700, 240, 60, "killed", 4],
+        ["6", 50, 241, 59, "failed", 4],
+        ["10", 70, 242, 58, "killed", 4],
     ]
-    assert result.audit.rows_read == 13
-    assert result.audit.left_out == {
-        "earlier run of a requeued job: put together with its last": 4,
+    assert result.audit.rows_read == 22 and result.audit.left_out == {
+        "earlier run of a requeued job: put together with its last": 7,
         "requeued job ended before it ran again: put together with its last run": 3,
-        "requeued, and not finished when the log was written": 1,
+        "requeued, and not finished when the log was written": 2,
         "cancelled before it started": 2,
+        "job id met before": 2,
     }
+    assert result.audit.noted["requeued job, run time is the sum of its runs"] == 5
 
 
 def test_times_in_epoch_seconds_and_across_the_hour_repeated_in_autumn(tmp_path: Path) -> None:
@@ -269,13 +251,6 @@ def test_gpus_of_tres_and_gres(written: str | None, gpus: float, kind: str | Non
     assert types.fillna("mixed" if mixed[0] else "odd" if odd[0] else "none").tolist() == [kind or "none"]
 
 
-def test_an_entry_that_cannot_be_read_leaves_the_gpus_in_all(tmp_path: Path) -> None:
-    odd = "cpu=8,gres/gpu=4,gres/gpu:a100:1g.5gb:x=4,mem=64G"
-    result = clean(tmp_path / "a.txt", row(AllocTRES=odd, ReqTRES=odd), row(JobID="2"))
-    assert result.jobs["gpus"].tolist() == [4, 4] and set(result.jobs["resource"]) == {"gpu"}
-    assert result.audit.noted["GPUs with an entry that cannot be read: gres/gpu alone counts"] == 1
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -293,10 +268,3 @@ def test_what_is_wrong_is_said(content: str, message: str, tmp_path: Path) -> No
     with pytest.raises(DataError, match=f"a.txt.*{message}") as error:
         cleaned(tmp_path / "a.txt", content, "sacct")
     assert "truncated" in message or "more than once" in message or COMMAND in str(error.value)
-
-
-def test_lines_with_another_number_of_fields(tmp_path: Path) -> None:
-    log = "\ufeff" + text(row(), row(JobID="2")) + "3|x\n" + text(row(JobID="4|surplus")).split("\n")[1] + "\n\n"
-    result = cleaned(tmp_path / "a.txt", log.replace("\n", "\r\n"), "sacct")
-    assert result.audit.left_out == {"row with too few fields": 1, "row with too many fields": 1}
-    assert result.jobs["job_id"].tolist() == ["1", "2"]

@@ -5,65 +5,50 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from history_cases import META, table
 
 from rltune.errors import DataError
+from rltune.traces import statistics
 from rltune.traces.columns import TraceMeta, empty_columns
-from rltune.traces.statistics import (
-    DAY_S,
-    arrivals,
-    batches,
-    busiest_share,
-    run_times,
-    sizes,
-    summary_row,
-    workload_row,
-)
-
-META = TraceMeta("t", "Title", "own", "csv", "2020-01-01T00:00:00.000+00:00", "UTC", "a file")
 
 
 @pytest.fixture
 def jobs() -> pd.DataFrame:
     """Eleven jobs, one a day, of 1 or 3 GPUs in turn."""
-    table = empty_columns(11)
-    table["job_id"] = pd.Series([f"j{i:02d}" for i in range(11)], dtype="str")
-    table["submit_s"] = [i * DAY_S for i in range(11)]
-    table["run_s"] = [float(100 * (i + 1)) for i in range(11)]
-    table["gpus"] = [1, 3] * 5 + [2]
-    return table
+    sizes = [1, 3] * 5 + [2]
+    return table(
+        [{"submit_s": i * statistics.DAY_S, "run_s": 100 * (i + 1), "gpus": gpus} for i, gpus in enumerate(sizes)]
+    )
 
 
 def test_workload(jobs: pd.DataFrame) -> None:
-    row = workload_row(jobs, META).iloc[0]
+    row = statistics.workload_row(jobs, META).iloc[0]
     assert row["type"] == "GPU" and row["avg_run_s"] == 600
-    assert row["arrival_per_s"] == pytest.approx(1 / DAY_S)
+    assert row["arrival_per_s"] == pytest.approx(1 / statistics.DAY_S)
     assert row["jobs_per_month"] == pytest.approx(30)
     assert row["alloc"] == pytest.approx(60)
     assert pd.isna(row["avg_wait_s"])
     jobs["wait_s"] = 5.0
-    assert workload_row(jobs, META)["avg_wait_s"].item() == 5
-
-
-def test_cpu_trace(jobs: pd.DataFrame) -> None:
-    row = workload_row(jobs.assign(resource="cpu", gpus=0, cpus=4.0), META).iloc[0]
+    assert statistics.workload_row(jobs, META)["avg_wait_s"].item() == 5
+    row = statistics.workload_row(jobs.assign(resource="cpu", gpus=0, cpus=4.0), META).iloc[0]
     assert row["type"] == "CPU" and row["alloc"] == pytest.approx(120)
 
 
 def test_summary(jobs: pd.DataFrame) -> None:
-    row = summary_row(jobs, META).iloc[0]
-    assert row["days"] == 10 and row["jobs"] == 11 and row["run_max_days"] == pytest.approx(1100 / DAY_S)
+    row = statistics.summary_row(jobs, META).iloc[0]
+    assert row["days"] == 10 and row["jobs"] == 11 and row["run_max_days"] == pytest.approx(1100 / statistics.DAY_S)
     assert pd.isna(row[["gpus", "nodes", "gpu_types", "users"]]).all()
     jobs.loc[:1, "user"] = ["a", "b"]
     jobs.loc[:1, "gpu_type"] = ["T4", "P100"]
-    row = summary_row(jobs, META, gpus=16, nodes=2).iloc[0]
+    row = statistics.summary_row(jobs, META, gpus=16, nodes=2).iloc[0]
     assert row["gpu_types"] == "P100, T4" and row["users"] == 2 and row["gpus"] == 16 and row["nodes"] == 2
-    assert summary_row(jobs, META, gpu_types=["V100"])["gpu_types"].item() == "V100"
+    assert statistics.summary_row(jobs, META, gpu_types=["V100"])["gpu_types"].item() == "V100"
 
 
 def test_too_short(jobs: pd.DataFrame) -> None:
     for few in (jobs.head(0), jobs.head(1)):
         with pytest.raises(DataError, match="too few"):
-            workload_row(few, META)
+            statistics.workload_row(few, META)
 
 
 MONDAY = TraceMeta("t", "T", "own", "csv", "2020-01-06T08:30:00.000+08:00", "Asia/Shanghai", "a file")
@@ -76,7 +61,7 @@ def jobs_at(submit_s: list[float], **columns: object) -> pd.DataFrame:
 
 def test_batches_count_jobs_above_the_median_of_all() -> None:
     wait = pd.Series([0.0, 0, 3600, 3600] + [0.0] * 6 + [np.nan, 7200.0])
-    found = batches(wait, jobs=4)
+    found = statistics.batches(wait, jobs=4)
     assert found["batch"].tolist() == [1, 2] and set(found["jobs"]) == {4}  # three jobs make no whole batch
     assert found["above"].tolist() == [2, 0] and found["wait_h"].tolist() == [2, 0]
     assert set(found["median_wait_s"]) == {0} and set(found["of_batches"]) == {2}
@@ -84,21 +69,21 @@ def test_batches_count_jobs_above_the_median_of_all() -> None:
 
 def test_the_batches_shown_are_those_that_wait_most() -> None:
     wait = pd.Series(np.repeat([1.0, 0.0, 5.0, 5.0, 2.0], 10))
-    found = batches(wait, jobs=10, most=2)
+    found = statistics.batches(wait, jobs=10, most=2)
     assert found["batch"].tolist() == [3, 4] and set(found["of_batches"]) == {5}
-    assert batches(pd.Series(np.ones(50)), jobs=10, most=2)["batch"].tolist() == [1, 2]
-    assert len(batches(wait, jobs=10, most=99)) == 5
+    assert statistics.batches(pd.Series(np.ones(50)), jobs=10, most=2)["batch"].tolist() == [1, 2]
+    assert len(statistics.batches(wait, jobs=10, most=99)) == 5
 
 
 def test_few_jobs_are_one_batch_and_no_wait_is_none() -> None:
-    assert batches(pd.Series([1.0, 2.0, 3.0]))["above"].tolist() == [1]
+    assert statistics.batches(pd.Series([1.0, 2.0, 3.0]))["above"].tolist() == [1]
     with pytest.raises(DataError, match="no job's wait is known"):
-        batches(pd.Series([np.nan, np.nan]))
+        statistics.batches(pd.Series([np.nan, np.nan]))
 
 
 def test_arrivals_are_by_the_clusters_clock_and_over_the_hours_there_were() -> None:
     # one job at 8:30, three an hour later, then one at 8:00 of the next day
-    found = arrivals(jobs_at([0, 3600, 3600, 3601, 23.5 * 3600]), MONDAY)
+    found = statistics.arrivals(jobs_at([0, 3600, 3600, 3601, 23.5 * 3600]), MONDAY)
     hours = found[found["by"] == "hour"].set_index("bin")
     assert hours["jobs"].sum() == 5 and hours["hours"].sum() == 25  # 8:00 on Monday to 9:00 on Tuesday
     assert hours.loc[8, ["jobs", "hours", "jobs_per_h"]].tolist() == [2, 2, 1]
@@ -110,17 +95,17 @@ def test_arrivals_are_by_the_clusters_clock_and_over_the_hours_there_were() -> N
 
 
 def test_even_arrivals_are_all_as_ever() -> None:
-    found = arrivals(jobs_at([1800.0 * i for i in range(2 * 24 * 14 - 1)]), MONDAY)
+    found = statistics.arrivals(jobs_at([1800.0 * i for i in range(2 * 24 * 14 - 1)]), MONDAY)
     assert found["relative"].between(0.95, 1.05).all()  # the first and the last hour are halves
-    assert busiest_share(jobs_at([1800.0 * i for i in range(2 * 24 * 14)])) == pytest.approx(0.1, abs=0.01)
+    assert statistics.busiest_share(jobs_at([1800.0 * i for i in range(2 * 24 * 14)])) == pytest.approx(0.1, abs=0.01)
 
 
 def test_a_burst_is_busy() -> None:
-    assert busiest_share(jobs_at([0.0] * 90 + [3600.0 * i for i in range(10, 20)])) == pytest.approx(0.91)
+    assert statistics.busiest_share(jobs_at([0.0] * 90 + [3600.0 * i for i in range(10, 20)])) == pytest.approx(0.91)
 
 
 def test_run_times_are_shares_of_jobs_and_of_work() -> None:
-    found = run_times(jobs_at([0, 1, 2, 3], run_s=[1.0, 1.0, 10.0, 100.0], gpus=[1, 1, 1, 10]))
+    found = statistics.run_times(jobs_at([0, 1, 2, 3], run_s=[1.0, 1.0, 10.0, 100.0], gpus=[1, 1, 1, 10]))
     assert found["run_s"].iloc[[0, -1]].tolist() == [1, 100] and found["jobs"].iloc[0] == 0.5
     assert found[["jobs", "work"]].iloc[-1].tolist() == [1, 1]
     middle = found[(found["run_s"] > 11) & (found["run_s"] < 99)]
@@ -129,13 +114,13 @@ def test_run_times_are_shares_of_jobs_and_of_work() -> None:
 
 
 def test_sizes_are_up_to_powers_of_two() -> None:
-    found = sizes(jobs_at([0, 1, 2, 3], gpus=[1, 3, 4, 5], run_s=[1.0, 1.0, 1.0, 2.0]))
+    found = statistics.sizes(jobs_at([0, 1, 2, 3], gpus=[1, 3, 4, 5], run_s=[1.0, 1.0, 1.0, 2.0]))
     assert found["most"].tolist() == [1, 2, 4, 8] and found["jobs"].tolist() == [0.25, 0, 0.5, 0.25]
     assert np.allclose(found["work"], np.array([1, 0, 7, 10]) / 18)
 
 
 def test_cpu_traces_go_by_cpus_and_unknown_sizes_count_nowhere() -> None:
     cpu = jobs_at([0, 1, 2], resource="cpu", gpus=0, cpus=[2.0, 2.0, np.nan])
-    assert sizes(cpu)["jobs"].tolist() == [0, 1]
+    assert statistics.sizes(cpu)["jobs"].tolist() == [0, 1]
     none = cpu.assign(cpus=np.nan)
-    assert sizes(none).empty and run_times(none)["work"].isna().all()
+    assert statistics.sizes(none).empty and statistics.run_times(none)["work"].isna().all()

@@ -127,12 +127,7 @@ def test_a_folder_with_one_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "no line of 18 fields"),
-        (HEAD, "no line of 18 fields"),
-        (f"{GOOD}\n{GOOD[:20]}", "truncated: the last row has"),
-    ],
+    ("content", "message"), [(HEAD, "no line of 18 fields"), (f"{GOOD}\n{GOOD[:20]}", "truncated: the last row has")]
 )
 def test_damage(content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"a.swf.*{message}"):

@@ -12,13 +12,13 @@ import pytest
 from rltune.cluster.fit import fit
 from rltune.cluster.load import offered_load
 from rltune.config.load import load_cluster, project_root
-from rltune.config.trace import TraceConfig
+from rltune.config.trace import PARTS, TraceConfig
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.synthetic import PARTS, generate, models, write_sacct
+from rltune.traces.synthetic import generate, models, write_sacct
 from rltune.traces.synthetic.model import Model, draw_jobs, generator
 
 FORMATS = {"philly": models.PHILLY, "helios": models.HELIOS, "alibaba2020": models.PAI}
-LOGS = [(f, None) for f in FORMATS] + [(f, part) for f, parts in PARTS.items() for part in parts]
+LOGS = [(f, None) for f in FORMATS] + [(f, part) for f in ("swf", "sacct") for part in PARTS[f]]
 MODELS = {name: value for name, value in vars(models).items() if isinstance(value, Model)}
 JOBS = 20_000
 

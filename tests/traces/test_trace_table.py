@@ -6,28 +6,25 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from history_cases import table
 from hypothesis import given, strategies as st
 
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import without_names
-from rltune.traces.columns import DTYPES, TraceMeta, empty_columns
+from rltune.traces.columns import DTYPES, TraceMeta
 from rltune.traces.table import read_table, sort_jobs, validate, write_table
 
 META = TraceMeta("t", "Title – ü", "own", "csv", "2017-10-01T00:00:27.000-07:00", "America/Los_Angeles", "a file")
 
 
-def table(rows: int = 3) -> pd.DataFrame:
-    jobs = empty_columns(rows)
-    jobs["job_id"] = pd.Series([f"j{i}" for i in range(rows)], dtype="str")
-    jobs["submit_s"] = [float(i // 2) for i in range(rows)]
-    jobs["run_s"] = 10.0
-    jobs["gpus"] = 2
-    return jobs
+def jobs_of(rows: int = 3) -> pd.DataFrame:
+    """Jobs of two GPUs, two at a time."""
+    return table([{"submit_s": i // 2, "run_s": 10, "gpus": 2} for i in range(rows)])
 
 
 def test_round_trip_keeps_values_dtypes_and_metadata(tmp_path: Path) -> None:
-    jobs = table()
+    jobs = jobs_of()
     jobs.loc[1, "user"] = "anna"
     write_table(jobs, META, tmp_path / "jobs.parquet")
     back, meta = read_table(tmp_path / "jobs.parquet")
@@ -37,14 +34,14 @@ def test_round_trip_keeps_values_dtypes_and_metadata(tmp_path: Path) -> None:
 
 
 def test_all_faults_are_reported_at_once() -> None:
-    jobs = table()
+    jobs = jobs_of()
     jobs.loc[0, "run_s"] = -1.0
     jobs.loc[1, "gpus"] = 0
     jobs.loc[2, "status"] = "finished"
     jobs["submit_s"] = [5.0, 3.0, 4.0]
     with pytest.raises(DataError) as error:
         validate(jobs, "trace x")
-    order = "rows are not sorted by submit_s, then job_id (first: row 1 is 3, 'j1' after 5, 'j0')"
+    order = "rows are not sorted by submit_s, then job_id (first: row 1 is 3, 'j00001' after 5, 'j00000')"
     for part in ("trace x", "run_s", "row 0 is -1.0", "gpus", "status", "'finished'", order):
         assert part in str(error.value)
     assert "\n" not in str(error.value)
@@ -63,27 +60,27 @@ def test_all_faults_are_reported_at_once() -> None:
 )
 def test_a_fault_is_named(change: dict, fault: str) -> None:
     with pytest.raises(DataError, match=fault) as error:
-        validate(table().assign(**change))
+        validate(jobs_of().assign(**change))
     assert "sorted" not in str(error.value), "a row without time or id is not called unsorted"
     with pytest.raises(DataError, match="column_in_dataframe"):
-        validate(table().drop(columns="vc"))
+        validate(jobs_of().drop(columns="vc"))
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read_table(tmp_path / "none.parquet")
-    write_table(table(), META, tmp_path / "jobs.parquet")
+    write_table(jobs_of(), META, tmp_path / "jobs.parquet")
     whole = (tmp_path / "jobs.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match="cut.parquet"):
         read_table(tmp_path / "cut.parquet")
-    table().to_parquet(tmp_path / "plain.parquet")
+    jobs_of().to_parquet(tmp_path / "plain.parquet")
     with pytest.raises(DataError, match="without the trace's metadata"):
         read_table(tmp_path / "plain.parquet")
 
 
 def test_ids_out_of_order_at_one_time_are_found() -> None:
-    jobs = table(4)
+    jobs = jobs_of(4)
     jobs["job_id"] = pd.Series(["a", "b", "d", "c"], dtype="str")
     with pytest.raises(DataError, match="not sorted .*row 3 is 1, 'c' after 1, 'd'"):
         validate(jobs)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.columns import COLUMNS, DTYPES, TraceMeta
+from rltune.traces.raw.frame import reasons
 from rltune.traces.readers import read
 from rltune.traces.table import sort_jobs, validate
 
@@ -85,7 +85,7 @@ def _possible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:
     for name in ("requested_s", "cpus", "mem_gb", "wait_s"):
         bad = (rows[name] < 0) if name == "wait_s" else (rows[name] <= 0)
         audit.note(f"{name} {'negative' if name == 'wait_s' else 'not positive'}, taken as unknown", bad.sum())
-        rows[name] = rows[name].mask(bad | np.isinf(rows[name]))
+        rows[name] = rows[name].mask(bad | rows[name].abs().eq(float("inf")))
     return rows
 
 
@@ -111,16 +111,13 @@ def _keep_usable(rows: pd.DataFrame, trace: TraceConfig, audit: Audit) -> pd.Dat
         ("GPU count not positive", gpu & (rows["gpus"] <= 0)),
         (f"GPU count impossible (over {_MAX_GPUS:,})", gpu & (rows["gpus"] > _MAX_GPUS)),
     ]
-    kept = np.ones(len(rows), dtype=bool)
-    for reason, holds in cases:
-        holds = holds.to_numpy(dtype=bool) & kept
-        audit.leave_out(reason, holds.sum())
-        kept &= ~holds
-    rows = rows[kept]
+    found = reasons(len(rows), *cases)
+    for reason in dict(cases):
+        audit.leave_out(reason, (found == reason).sum())
+    rows = rows[pd.isna(found)]
     again = rows["job_id"].duplicated()
     audit.leave_out("job id met before", again.sum())
-    if again.any():
-        rows = rows[~again]
+    rows = rows[~again]
     return rows.assign(gpus=rows["gpus"].mask(rows["resource"] == "cpu", 0))
 
 

@@ -32,9 +32,7 @@ def gpus(text: str) -> dict[str, int]:
     found: Counter[str] = Counter()
     whole = 0
     for item in plain.split(","):
-        entry = item.strip()
-        for prefix in ("gres/", "gres:"):
-            entry = entry.removeprefix(prefix)
+        entry = re.sub("^gres[/:]", "", item.strip())
         if re.split("[:=]", entry, maxsplit=1)[0] != "gpu":
             continue
         kind, amount = _one(entry, text)

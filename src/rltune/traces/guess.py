@@ -38,7 +38,12 @@ _STATUS = {
 }
 NOT_KNOWN = "unknown  # not known: say passed, failed, killed or running; unknown ones are kept"
 """What stands beside a state of which it is not known what it means."""
-_MEMORY = {"mib": "MiB", "gib": "GiB", "mb": "MB"}
+_UNITS = {
+    "mem_gb": {"mib": "MiB", "gib": "GiB", "mb": "MB", "": "GB"},
+    "requested_s": {"raw": "min"},
+    "cpus": {"milli": "milli"},
+}
+"""Column → how the name of the file's column ends where it is in which unit."""
 
 
 def guess_map(table: pd.DataFrame, path: Path) -> str:
@@ -81,13 +86,10 @@ def _entry(name: str, column: str, values: pd.Series) -> list[str]:
         states = list(slurm.state(values.dropna().astype(str)).unique()[:20])
         lines = ["  status:", f"    column: {quoted(column)}", "    map:"]
         return lines + [f"      {quoted(s)}: {_STATUS.get(s.lower(), NOT_KNOWN)}" for s in states]
-    if name == "mem_gb":
-        unit = next((u for mark, u in _MEMORY.items() if column.lower().endswith(mark)), "GB")
-        return [f"  mem_gb: {{column: {quoted(column)}, unit: {unit}}}"]
-    if name == "requested_s" and column.strip().lower().endswith("raw"):
-        return [f"  requested_s: {{column: {quoted(column)}, unit: min}}  # Slurm's TimelimitRaw is in minutes"]
-    if name == "cpus" and column.lower().endswith("milli"):
-        return [f"  cpus: {{column: {quoted(column)}, unit: milli}}"]
+    for end, unit in _UNITS.get(name, {}).items():
+        if column.strip().lower().endswith(end):
+            why = "  # Slurm's TimelimitRaw is in minutes" if unit == "min" else ""
+            return [f"  {name}: {{column: {quoted(column)}, unit: {unit}}}{why}"]
     return [f"  {name}: {quoted(column)}"]
 
 

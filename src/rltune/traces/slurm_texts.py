@@ -18,32 +18,28 @@ def mistaken(lines: list[str]) -> str | None:
     shown = [line.strip() for line in lines if line.strip()][:2]
     if not shown:
         return None
-    first, log = shown[0], f"a log of ended jobs is made with: {COMMAND}"
-    words = set(re.split(r"[|;,\s]+", first))
+    first, words = shown[0], set(re.split(r"[|;,\s]+", shown[0]))
     blanks = not re.search(r"[|;,\t]", first)
-    if first.startswith("NodeName="):
-        return f"a list of nodes (scontrol show nodes), which `rltune init` takes as --nodes; {log}"
-    if first.startswith("JobId="):
-        return f"jobs of now (scontrol show job), not those that have ended; {log}"
-    if "JOBID" in words and (blanks or words & QUEUE_ONLY):
-        return f"squeue's list of the jobs that wait or run now, not of those that have ended; {log}"
-    if "NODELIST" in words and words & {"PARTITION", "AVAIL", "STATE", "CPUS", "GRES"}:
-        return f"sinfo's list of nodes, which `rltune init` takes as --nodes; {log}"
-    if {"JobID", "State"} <= words and blanks and len(shown) > 1 and not shown[1].strip("- "):
-        return f"sacct's table for the eye, whose columns are cut off; {log}"
+    queue = "JOBID" in words and (blanks or words & QUEUE_ONLY)
+    nodes = "NODELIST" in words and words & {"PARTITION", "AVAIL", "STATE", "CPUS", "GRES"}
+    padded = {"JobID", "State"} <= words and blanks and len(shown) > 1 and not shown[1].strip("- ")
     fields = [field.strip() for field in re.split(r"[|;,\t]", first)]
-    if (
-        any(map(_ID.fullmatch, fields))
-        and any(map(_TIME.fullmatch, fields))
-        and any(field.split(" ")[0] in _STATES for field in fields)
-    ):
-        return _headerless(first, log)
-    return None
+    ended = any(field.split(" ")[0] in _STATES for field in fields)
+    headerless = ended and any(map(_ID.fullmatch, fields)) and any(map(_TIME.fullmatch, fields))
+    cases = (
+        (first.startswith("NodeName="), "a list of nodes (scontrol show nodes), which `rltune init` takes as --nodes"),
+        (first.startswith("JobId="), "jobs of now (scontrol show job), not those that have ended"),
+        (queue, "squeue's list of the jobs that wait or run now, not of those that have ended"),
+        (nodes, "sinfo's list of nodes, which `rltune init` takes as --nodes"),
+        (padded, "sacct's table for the eye, whose columns are cut off"),
+        (headerless, _without_header(first)),
+    )
+    return next((f"{text}; a log of ended jobs is made with: {COMMAND}" for holds, text in cases if holds), None)
 
 
-def _headerless(first: str, log: str) -> str:
+def _without_header(first: str) -> str:
     text = "sacct's text without its header line, so that nobody knows which column is which"
     if len(first.removesuffix("|").split("|")) != len(FORMAT.split(",")):
-        return f"{text} (it was made with --noheader, or the line was lost); {log}"
+        return f"{text} (it was made with --noheader, or the line was lost)"
     header = FORMAT.replace(",", "|")
-    return f"{text}. If its columns are those of the command below, put the line {header} before it; {log}"
+    return f"{text}. If its columns are those of the command below, put the line {header} before it"

@@ -8,8 +8,6 @@ import itertools
 import re
 import tarfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +16,7 @@ import pandas as pd
 import pyarrow.parquet
 
 from rltune.errors import DataError
-from rltune.traces.raw.archive import decompressed, guarded, is_archive
+from rltune.traces.raw.archive import decompressed, guarded, is_archive, open_member
 from rltune.traces.raw.csv_text import delimiter_of
 from rltune.traces.raw.encoding import Utf8
 from rltune.traces.readers import alibaba2020, alibaba2023, authors, helios, rows, sacct, swf
@@ -26,6 +24,8 @@ from rltune.traces.slurm_texts import mistaken
 
 MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
+HEAD = 1 << 16
+"""Bytes by which a text is recognised."""
 MAX_ENTRIES = 5_000
 """Entries of a JSON list looked at: as Python objects they take six times their bytes."""
 _LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "replace", "low_memory": False}
@@ -72,19 +72,18 @@ def sniff(path: Path) -> Found:
         Exception: whatever the libraries raise for a damaged file.
     """
     with open(path, "rb") as file:
-        magic = file.read(6)
-    if magic[:4] == b"PAR1":
+        magic = file.read(4)
+    if magic == b"PAR1":
         return _parquet(path)
-    if magic[:2] == b"PK":
+    if magic.startswith(b"PK"):
         with zipfile.ZipFile(path) as archive:
             return _archive([n for n in archive.namelist() if not n.endswith("/")])
-    if path.name.endswith((".tar.gz", ".tgz", ".tar")):
-        with _opened(path) as file:
-            return _archive(_tar_members(file))
-    with _opened(path) as file:
-        head = io.BufferedReader(Utf8(file, str(path))).read(1 << 16)
-    with _opened(path) as file:
-        return _text(head, file, path)
+    with open(path, "rb") as packed, decompressed(packed) as unpacked:
+        if path.name.endswith((".tar.gz", ".tgz", ".tar")):
+            return _archive(_tar_members(guarded(unpacked, packed, str(path))))
+        head = io.BufferedReader(Utf8(guarded(unpacked, packed, str(path)), str(path))).read(HEAD)
+        unpacked.seek(0)
+        return _text(head, guarded(unpacked, packed, str(path)), path)
 
 
 def first_records(raw: Path, most: int = 3) -> pd.DataFrame:
@@ -95,34 +94,13 @@ def first_records(raw: Path, most: int = 3) -> pd.DataFrame:
     path = max((p for p in (raw, *raw.rglob("*")) if p.is_file()), key=lambda p: ("task" in p.name, p.stat().st_size))
     if path.suffix == ".parquet":
         return next(pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=most)).to_pandas()
-    with _beginning(path) as file:
-        head = io.BufferedReader(Utf8(file, str(path))).read(1 << 16)
+    members = sniff(path).members if is_archive(path) else []
+    with open_member(path, next(filter(_known, members), path.name)) as (file, where):
+        head = io.BufferedReader(Utf8(file, where)).read(HEAD)
     if head.lstrip()[:1] == b"[":
-        return pd.DataFrame(itertools.islice(Utf8(io.BytesIO(head), str(path)).entries(), most))
+        return pd.DataFrame(itertools.islice(Utf8(io.BytesIO(head), where).entries(), most))
     head = head[: head.rfind(b"\n") + 1]
     return _text(head, io.BytesIO(head), path).table.head(most)
-
-
-@contextmanager
-def _beginning(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file; of an archive those of the first file in it that is known."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive, archive.open(next(filter(_known, archive.namelist()))) as file:
-            yield file
-        return
-    with _opened(path) as file:
-        if not is_archive(path):
-            yield file
-            return
-        with tarfile.open(fileobj=file, mode="r|*") as archive:
-            yield archive.extractfile(next(entry for entry in archive if entry.isfile() and _known(entry.name)))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file's bytes, out of gzip if they are in it; what expands absurdly is refused while they are read."""
-    with open(path, "rb") as file, decompressed(file) as unpacked:
-        yield guarded(unpacked, file, str(path))
 
 
 def _parquet(path: Path) -> Found:
@@ -185,7 +163,7 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
         if between != "|":
             name, quotes = f"Slurm sacct with {between!r} between fields", csv.QUOTE_MINIMAL
         return _found(name, pd.read_csv(file, **_LENIENT, sep=between, quoting=quotes), "sacct")
-    return _headerless(line, file) or _with_header(head, line, file, path)
+    return _headerless(line, file) or _with_header(line, file, path)
 
 
 def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: dict[str, Any] | None = None) -> Found:
@@ -227,7 +205,7 @@ def _headerless(line: str, file: IO[bytes]) -> Found | None:
     return None
 
 
-def _with_header(head: bytes, line: str, file: IO[bytes], path: Path) -> Found:
+def _with_header(line: str, file: IO[bytes], path: Path) -> Found:
     table = pd.read_csv(file, **_LENIENT, sep=delimiter_of(line), skipinitialspace=True)
     names = [str(c).strip() for c in table.columns]
     for mark, title, format_name in _HEADERS:

@@ -16,7 +16,7 @@ import pandas as pd
 from rltune.cluster.workload import Workload, add_calibrated
 from rltune.config import Cell, RunConfig, parse_estimate
 from rltune.evaluation.contenders import Contender, Policies, Workloads, contender_of, windows_of, workload_of
-from rltune.traces.estimates import estimates
+from rltune.traces.estimates import estimate_jobs
 from rltune.traces.split import Split, disjoint_windows, spread
 
 MOST_WINDOWS = 24
@@ -136,7 +136,7 @@ def shortest_windows(split: Split, lengths: Sequence[int], most: int | None = MO
 def with_spread(workload: Workload, sigma: float, seed: int, calibrate: bool) -> Workload:
     """The workload with lognormal estimates of this spread, and calibrated ones if asked."""
     table = workload.table.drop(columns=["estimate_s", "calibrated_s"], errors="ignore")
-    made = estimates(table, workload.meta, "lognormal", sigma, seed)
+    made = estimate_jobs(table, workload.meta, f"lognormal-{sigma:g}", seed)
     if calibrate:
         made = add_calibrated(table, workload.meta, made).drop(columns="job_id")
     table = pd.concat([table, made.drop(columns="source")], axis=1)

@@ -39,7 +39,7 @@ HISTORY = tuple(sorted((name for name, module in KINDS.items() if hasattr(module
 FALL_BACKS = (*(module.FALL_BACK for module in KINDS.values() if hasattr(module, "FALL_BACK")), NOTHING_KNOWN)
 """Sources of estimates that are not of the kind asked for."""
 
-__all__ = ["FALL_BACKS", "HISTORY", "KINDS", "MIN_ESTIMATE_S", "Request", "estimate_jobs", "estimates"]
+__all__ = ["FALL_BACKS", "HISTORY", "KINDS", "MIN_ESTIMATE_S", "Request", "estimate_jobs"]
 
 
 def estimate_jobs(
@@ -64,19 +64,7 @@ def estimate_jobs(
         ConfigError: a name that is none, or ``published`` without predictions.
         DataError: ``requested``, but no job of the trace names a time; predictions that cannot be used.
     """
-    return estimates(jobs, meta, *parse_estimate(name), seed, predictions, root)
-
-
-def estimates(
-    jobs: pd.DataFrame,
-    meta: TraceMeta,
-    kind: str,
-    sigma: float,
-    seed: int,
-    predictions: Predictions | None = None,
-    root: Path = Path(),
-) -> pd.DataFrame:
-    """The same by kind, and sigma of the kind ``lognormal``."""
+    kind, sigma = parse_estimate(name)
     seconds, source = KINDS[kind].estimate(Request(jobs, meta, sigma, seed, predictions, root))
     source = np.full(len(jobs), source, dtype=object) if isinstance(source, str) else source
     return pd.DataFrame({"estimate_s": np.maximum(seconds, MIN_ESTIMATE_S), "source": pd.Series(source, dtype="str")})

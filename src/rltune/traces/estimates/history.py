@@ -67,11 +67,6 @@ def end_s(jobs: pd.DataFrame) -> np.ndarray:
     return np.maximum(submit + wait + jobs["run_s"].to_numpy(np.float64), np.nextafter(submit, np.inf))
 
 
-def codes(values: pd.Series) -> np.ndarray:
-    """Values as numbers by first appearance, so that later rows do not change those of earlier ones; missing: −1."""
-    return pd.factorize(values, sort=False, use_na_sentinel=True)[0]
-
-
 def job_size(jobs: pd.DataFrame) -> np.ndarray:
     """GPUs of GPU jobs, CPUs of CPU jobs (float64; −1 where not known)."""
     cpus = jobs["cpus"].fillna(-1.0).to_numpy(np.float64)
@@ -80,13 +75,11 @@ def job_size(jobs: pd.DataFrame) -> np.ndarray:
 
 def group_keys(jobs: pd.DataFrame) -> dict[str, np.ndarray]:
     """Group → number of the group each job is in (int64); −1: in none."""
-    parts = {"user": codes(jobs["user"]), "vc": codes(jobs["vc"]), "size": codes(pd.Series(job_size(jobs)))}
+    seen = pd.DataFrame({"user": jobs["user"], "vc": jobs["vc"], "size": job_size(jobs), "all": 0})
     keys = {}
     for name, columns in GROUPS.items():
-        key = np.zeros(len(jobs), dtype=np.int64)
-        for column in columns:
-            key = np.unique(key * (len(jobs) + 1) + parts[column] + 1, return_inverse=True)[1].reshape(-1)
-        keys[name] = np.where(parts["user"] < 0, -1, key) if "user" in columns else key
+        key = seen.groupby([*columns, "all"], sort=False, dropna=False).ngroup().to_numpy(np.int64)
+        keys[name] = np.where(seen["user"].isna(), -1, key) if "user" in columns else key
     return keys
 
 

@@ -4,8 +4,8 @@ Generated and downloaded files lie in ``<cache>/raw/<trace>/`` next to a ``manif
 Archives are not unpacked: readers stream what they need out of them.
 """
 
-from rltune.traces.fetch.download import RetryPolicy
+from rltune.traces.fetch.download import RetryPolicy, sha256
 from rltune.traces.fetch.given import by_hand, check_given, given_file
-from rltune.traces.fetch.sources import Manifest, obtain, sha256
+from rltune.traces.fetch.sources import Manifest, obtain
 
 __all__ = ["Manifest", "RetryPolicy", "by_hand", "check_given", "given_file", "obtain", "sha256"]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from rltune.config.trace import Download
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
 from rltune.traces.progress import Progress, say, size_text, time_text
@@ -51,19 +52,6 @@ class RetryPolicy:
     """Longest wait; a server that asks for more (Retry-After) is given up."""
     timeout_s: tuple[float, float] = (20.0, 60.0)
     """For the connection, and without a byte."""
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """A file to download."""
-
-    trace: str
-    """Name of the trace it belongs to, for messages."""
-    name: str
-    addresses: tuple[str, ...]
-    bytes: int | None = None
-    sha256: str | None = None
-    """Where published or recorded."""
 
 
 class Fault(Exception):
@@ -106,21 +94,21 @@ class _Part:
         self._note.unlink(missing_ok=True)
 
 
-def download(file: RemoteFile, folder: Path, policy: RetryPolicy | None = None) -> tuple[str, str]:
-    """Download a file into ``folder``; (its sha256, the address it came from).
+def download(trace: str, item: Download, folder: Path, policy: RetryPolicy | None = None) -> tuple[str, str]:
+    """Download a file of a trace into ``folder``; (its sha256, the address it came from).
 
     Raises:
         DataError: no address gave it, or the disk has no space for it.
     """
-    policy, target = policy or RetryPolicy(), folder / file.name
+    policy, target = policy or RetryPolicy(), folder / item.file
     part, faults = _Part(target), {}
     # The address of which there is a part already comes first.
-    waiting = sorted(file.addresses, key=lambda address: address != part.note.get("url"))
+    waiting = sorted((item.url, *item.mirrors), key=lambda address: address != part.note.get("url"))
     while waiting:
         address = waiting.pop(0)
-        say(f"downloading {file.name} from {address}")
+        say(f"downloading {item.file} from {address}")
         try:
-            checksum = _from(address, file, part, policy)
+            checksum = _from(address, item, part, policy)
         except Fault as fault:
             faults[address] = fault
             media = media_address(address) if fault.pointer else None
@@ -132,20 +120,25 @@ def download(file: RemoteFile, folder: Path, policy: RetryPolicy | None = None) 
         part.path.replace(target)
         part.discard()
         return checksum, address
-    raise DataError(_advice(file, target, faults, part.size))
+    raise DataError(_advice(trace, item, target, faults, part.size))
 
 
-def verified(path: Path, file: RemoteFile) -> str:
+def sha256(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def verified(path: Path, item: Download) -> str:
     """The sha256 of a file, once its content, size and checksum are as expected where known. Raises a final Fault."""
     with open(path, "rb") as content:
-        _refuse_impostor(content.read(_HEAD), file.name)
-        found = path.stat().st_size
-        if found == 0 or file.bytes not in (None, found):
-            raise Fault(f"found {found} bytes, expected {file.bytes or 'more'}", final=True)
-        content.seek(0)
-        checksum = hashlib.file_digest(content, "sha256").hexdigest()
-    if file.sha256 not in (None, checksum):
-        raise Fault(f"found sha256 {checksum}, expected {file.sha256}", final=True)
+        _refuse_impostor(content.read(_HEAD), item.file)
+    found = path.stat().st_size
+    if found == 0 or item.bytes not in (None, found):
+        raise Fault(f"found {found} bytes, expected {item.bytes or 'more'}", final=True)
+    checksum = sha256(path)
+    if item.sha256 not in (None, checksum):
+        raise Fault(f"found sha256 {checksum}, expected {item.sha256}", final=True)
     return checksum
 
 
@@ -166,14 +159,14 @@ def _refuse_impostor(head: bytes, name: str) -> None:
         raise Fault(f"found an HTML page{words} in place of the file: login, quota or error", final=True)
 
 
-def _from(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -> str:
+def _from(address: str, item: Download, part: _Part, policy: RetryPolicy) -> str:
     """Fill the partial file from one address and verify it: its sha256. Raises Fault when the address is given up."""
     failures = most = 0
     while True:
         try:
-            resumed = _attempt(address, file, part, policy)
+            resumed = _attempt(address, item, part, policy)
             try:
-                return verified(part.path, file)
+                return verified(part.path, item)
             except Fault as fault:
                 part.discard()
                 if not resumed:
@@ -190,11 +183,11 @@ def _from(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -> s
             wait = wait if fault.after_s is None else fault.after_s
             if wait > policy.longest_s:
                 raise Fault(f"{fault}, and it asks to wait {time_text(wait)}") from None
-            say(f"downloading {file.name}: {fault}; next attempt in {time_text(wait)}")
+            say(f"downloading {item.file}: {fault}; next attempt in {time_text(wait)}")
             time.sleep(wait)
 
 
-def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -> bool:
+def _attempt(address: str, item: Download, part: _Part, policy: RetryPolicy) -> bool:
     """One request or copy; whether it continued what was there. Raises Fault."""
     scheme = urlsplit(address).scheme.lower()
     if scheme == "file":
@@ -210,7 +203,7 @@ def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -
     import urllib3
 
     note = part.note
-    resumable = note.get("url") == address and (note.get("validator") or file.sha256)
+    resumable = note.get("url") == address and (note.get("validator") or item.sha256)
     have = part.size if resumable else 0
     if have and have == note.get("total"):
         return True  # stopped between the last byte and the check
@@ -221,7 +214,7 @@ def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -
         headers |= {"If-Range": note["validator"]} if note.get("validator") else {}
     try:
         with requests.get(address, headers=headers, stream=True, timeout=policy.timeout_s) as answer:
-            return _receive(answer, address, file, part, have)
+            return _receive(answer, address, item, part, have)
     except (requests.Timeout, urllib3.exceptions.TimeoutError):
         connect_s, read_s = policy.timeout_s
         raise Fault(f"no connection within {connect_s:g} s or no byte for {read_s:g} s") from None
@@ -232,7 +225,7 @@ def _attempt(address: str, file: RemoteFile, part: _Part, policy: RetryPolicy) -
         raise Fault(_reason(error), final=isinstance(error, final)) from None
 
 
-def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int) -> bool:
+def _receive(answer: Any, address: str, item: Download, part: _Part, have: int) -> bool:
     """Append an answer's body to the partial file, or begin it again; whether it was continued."""
     import urllib3
 
@@ -247,7 +240,7 @@ def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int
         if not rest or not both.items() <= part.note.items():
             part.discard()
             raise Fault("the file there has changed; what was here of it is dropped", after_s=0.0)
-        say(f"downloading {file.name}: continuing after {size_text(have)}")
+        say(f"downloading {item.file}: continuing after {size_text(have)}")
     elif answer.status_code != 200:
         try:
             after_s = urllib3.Retry().parse_retry_after(headers.get("Retry-After", ""))
@@ -260,16 +253,16 @@ def _receive(answer: Any, address: str, file: RemoteFile, part: _Part, have: int
     chunks = answer.raw.stream(CHUNK, decode_content=False)
     if not have:
         first = next(chunks, b"")
-        _refuse_impostor(first[:_HEAD], file.name)
-        if None not in (total, file.bytes) and total != file.bytes:
-            raise Fault(f"found {total} bytes, expected {file.bytes}", final=True)
-        if total is None and "chunked" not in headers.get("Transfer-Encoding", "") and not (file.bytes or file.sha256):
+        _refuse_impostor(first[:_HEAD], item.file)
+        if None not in (total, item.bytes) and total != item.bytes:
+            raise Fault(f"found {total} bytes, expected {item.bytes}", final=True)
+        if total is None and "chunked" not in headers.get("Transfer-Encoding", "") and not (item.bytes or item.sha256):
             raise Fault("the server does not say how long it is, so a cut one could pass for whole", final=True)
         if total is not None and total > (free := shutil.disk_usage(part.path.parent).free + part.size):
-            raise DataError(f"{part.path.parent}: {size_text(free)} free, {file.name} needs {size_text(total)}.")
+            raise DataError(f"{part.path.parent}: {size_text(free)} free, {item.file} needs {size_text(total)}.")
         part.begin(note)
         chunks = itertools.chain([first], chunks)
-    progress = Progress(f"downloading {file.name}", total, have)
+    progress = Progress(f"downloading {item.file}", total, have)
     with open(part.path, "ab") as out:
         for chunk in chunks:
             out.write(chunk)
@@ -293,14 +286,14 @@ def _reason(error: BaseException) -> str:
     return " ".join(str(text).split())[:150]
 
 
-def _advice(file: RemoteFile, target: Path, faults: dict[str, Fault], kept: int) -> str:
+def _advice(trace: str, item: Download, target: Path, faults: dict[str, Fault], kept: int) -> str:
     """Why a file could not be obtained (address → reason), and what to do by hand."""
-    size = f"{file.bytes} bytes" if file.bytes else "a file"
-    checksum = f" with sha256 {file.sha256}" if file.sha256 else " (no checksum is known)"
+    size = f"{item.bytes} bytes" if item.bytes else "a file"
+    checksum = f" with sha256 {item.sha256}" if item.sha256 else " (no checksum is known)"
     tried = "; ".join(f"{address}: {fault}" for address, fault in faults.items())
     rest = f" {size_text(kept)} of it are kept, and the next attempt continues after them." if kept else ""
     return (
-        f"trace {file.trace}: could not obtain {file.name}; expected {size}{checksum}. Tried {tried}.{rest} "
+        f"trace {trace}: could not obtain {item.file}; expected {size}{checksum}. Tried {tried}.{rest} "
         f"By hand: put it at {target}, or into a folder that the environment variable {BY_HAND} names; "
-        f"or add a mirror under downloads in config/traces/{file.trace}.yaml."
+        f"or add a mirror under downloads in config/traces/{trace}.yaml."
     )

@@ -15,30 +15,20 @@ DATA = Path(__file__).parents[2] / "data"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-def expand(text: str, key: str) -> str:
-    """Replace ``${VAR}`` from the environment; ``key`` is the configuration key in messages."""
-
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        found = os.environ.get(name) or (str(DATA) if name == "RLTUNE_DATA" else None)
-        if found is None:
-            raise ConfigError(
-                f"{key}: {text!r} needs the environment variable {name}, which is not set (export {name}=…)."
-            )
-        return found
-
-    return _VARIABLE.sub(value, text)
-
-
 def given_file(name: str, path: str, root: Path, key: str = "path") -> Path:
     """The file or folder that ``key`` of a trace's configuration, its ``path``, names.
 
-    Raises:
+    ``${VARIABLE}`` is replaced from the environment. Raises:
         ConfigError: a variable in ``path`` is not set.
         DataError: there is no such file or folder.
     """
     key = f"config/traces/{name}.yaml, {key}"
-    found = root / Path(expand(path, key)).expanduser()
+    known = {"RLTUNE_DATA": str(DATA)} | {variable: value for variable, value in os.environ.items() if value}
+    if unset := set(_VARIABLE.findall(path)) - known.keys():
+        variable = min(unset)
+        needs = f"needs the environment variable {variable}, which is not set (export {variable}=…)"
+        raise ConfigError(f"{key}: {path!r} {needs}.")
+    found = root / Path(_VARIABLE.sub(lambda match: known[match[1]], path)).expanduser()
     if not found.exists():
         raise DataError(f"{key}: {path!r} is {found}, and there is no such file or folder.")
     return found

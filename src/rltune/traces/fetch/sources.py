@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import filelock
+from pydantic import BaseModel, Field
 
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.download import BY_HAND, Fault, RemoteFile, RetryPolicy, download, verified
+from rltune.traces.fetch.download import BY_HAND, Fault, RetryPolicy, download, sha256, verified
 from rltune.traces.fetch.given import by_hand, given_file
 from rltune.traces.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
@@ -20,8 +19,7 @@ from rltune.traces.synthetic import GENERATOR_VERSION, generate
 MANIFEST = "manifest.json"
 
 
-@dataclass
-class Entry:
+class Entry(BaseModel):
     """A file as it was when it was last read in full: while size and time hold, it is not read again."""
 
     sha256: str
@@ -31,28 +29,25 @@ class Entry:
     """The address or place it came from."""
 
 
-@dataclass
-class Manifest:
+class Manifest(BaseModel):
     """``manifest.json`` of a folder: what is known of its files."""
 
-    folder: Path
-    made: dict[str, Any] = field(default_factory=dict)
+    folder: Path = Field(exclude=True)
+    made: dict[str, Any] = {}
     """A generated trace: generator, format, part, seed, jobs."""
-    files: dict[str, Entry] = field(default_factory=dict)
+    files: dict[str, Entry] = {}
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
         """The folder's manifest; an empty one where there is none or it is broken."""
         try:
-            value = read_json(folder / MANIFEST)
-            return cls(folder, value["made"], {name: Entry(**entry) for name, entry in value["files"].items()})
-        except (OSError, AttributeError, KeyError, TypeError, ValueError):
-            return cls(folder)
+            return cls(**{**read_json(folder / MANIFEST), "folder": folder})
+        except (OSError, TypeError, ValueError):
+            return cls(folder=folder)
 
     def write(self) -> None:
         """Write ``manifest.json``."""
-        files = {name: asdict(file) for name, file in self.files.items()}
-        write_json(self.folder / MANIFEST, {"made": self.made, "files": files})
+        write_json(self.folder / MANIFEST, self.model_dump())
 
     def unchanged(self, name: str) -> bool:
         """Whether a file has the size and time it had when it was recorded."""
@@ -68,13 +63,7 @@ class Manifest:
     def record(self, name: str, checksum: str, origin: str = "") -> None:
         """Note a file that has just been read in full."""
         stat = (self.folder / name).stat()
-        self.files[name] = Entry(checksum, stat.st_size, stat.st_mtime_ns, origin)
-
-
-def sha256(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        self.files[name] = Entry(sha256=checksum, bytes=stat.st_size, mtime_ns=stat.st_mtime_ns, origin=origin)
 
 
 def obtain(
@@ -107,7 +96,7 @@ def obtain(
         if manifest.made:  # a generated trace before: its files go
             for file in filter(manifest.intact, manifest.files):
                 (folder / file).unlink()
-            manifest = Manifest(folder)
+            manifest = Manifest(folder=folder)
         for item in items:
             if verify or not _known(manifest, item):
                 _downloaded(name, item, manifest, policy)
@@ -127,7 +116,7 @@ def _generated(trace: TraceConfig, folder: Path, verify: bool) -> Path:
     if not whole():
         with _locked(folder):
             if not whole():  # another process may have made it meanwhile
-                manifest = Manifest(folder, made)
+                manifest = Manifest(folder=folder, made=made)
                 for path in generate(trace.format, folder, trace.synthetic.seed, trace.synthetic.jobs, trace.part):
                     manifest.record(path.name, sha256(path))
                 manifest.write()
@@ -154,34 +143,34 @@ def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPoli
     What the user put somewhere is never overwritten or removed, right or wrong.
     """
     path, before = manifest.folder / item.file, manifest.files.get(item.file)
-    expected = item.sha256 or (before.sha256 if before else None)
-    file = RemoteFile(name, item.file, (item.url, *item.mirrors), item.bytes, expected)
+    known, origin = item.sha256 or (before.sha256 if before else None), before.origin if before else "put there by hand"
+    item = item.model_copy(update={"sha256": known})
     if path.exists():
-        checksum, origin = _by_user(file, path, manifest), before.origin if before else "put there by hand"
+        checksum = _by_user(name, item, path, manifest)
     elif (found := by_hand(name, item.file)) is not None:
-        checksum, origin = _by_user(file, found, manifest), str(found)
+        checksum, origin = _by_user(name, item, found, manifest), str(found)
         path.unlink(missing_ok=True)  # a link to where a file was once
         path.symlink_to(found)
         say(f"{item.file}: {found} is used")
     else:
-        checksum, origin = download(file, manifest.folder, policy)
-    if expected is None:
+        checksum, origin = download(name, item, manifest.folder, policy)
+    if known is None:
         say(f"{item.file}: no checksum is published; sha256 {checksum} is recorded and expected from now on")
     path.with_name(f"{path.name}.part").unlink(missing_ok=True)  # a file of the user's has overtaken the download
     manifest.record(item.file, checksum, origin)
 
 
-def _by_user(file: RemoteFile, path: Path, manifest: Manifest) -> str:
+def _by_user(name: str, item: Download, path: Path, manifest: Manifest) -> str:
     """The sha256 of a file that lies at ``path``. Raises DataError, and leaves it alone, if it is not the right one."""
     if not path.is_file():
-        raise DataError(f"trace {file.trace}: {path} is a folder, expected the file {file.name} as it was downloaded.")
+        raise DataError(f"trace {name}: {path} is a folder, expected the file {item.file} as it was downloaded.")
     try:
-        return verified(path, file)
+        return verified(path, item)
     except Fault as wrong:
-        recorded = manifest.files.get(file.name)
-        first = f" (recorded in {manifest.folder / MANIFEST})" if recorded and recorded.sha256 == file.sha256 else ""
+        recorded = manifest.files.get(item.file)
+        first = f" (recorded in {manifest.folder / MANIFEST})" if recorded and recorded.sha256 == item.sha256 else ""
         otherwise = "remove it" if path.parent == manifest.folder else f"unset {BY_HAND}"
         raise DataError(
-            f"trace {file.trace}: {path} is not the file expected: {wrong}{first}. It was left as it is. "
-            f"Put the right one there (from {file.addresses[0]}), or {otherwise} for it to be downloaded."
+            f"trace {name}: {path} is not the file expected: {wrong}{first}. It was left as it is. "
+            f"Put the right one there (from {item.url}), or {otherwise} for it to be downloaded."
         ) from None

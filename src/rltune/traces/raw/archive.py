@@ -116,15 +116,11 @@ def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path,
         raise DataError(f"{folder}: no such file or folder; expected it to hold {member}.")
     if folder.is_file():
         return folder, is_archive(folder)
-    name = member.rsplit("/", 1)[-1]
-    plain = [p for pattern in (name, f"{name}.gz") for p in sorted(folder.rglob(pattern))]
-    for path in plain:
-        if path.is_file() and _ends_with(path.relative_to(folder).as_posix().removesuffix(".gz"), member):
-            return path, False
-    for archive in archives:
-        for name in dict.fromkeys((archive, archive.replace(".tar.gz", ".tar"))):
-            for path in filter(Path.is_file, sorted(folder.rglob(name))):
-                return path, True
+    wanted = [(name, False) for name in (member, f"{member}.gz")]
+    wanted += [(name, True) for archive in archives for name in (archive, archive.replace(".tar.gz", ".tar"))]
+    for name, is_packed in wanted:
+        for path in filter(Path.is_file, sorted(folder.rglob(name))):
+            return path, is_packed
     return None
 
 

@@ -110,7 +110,7 @@ def first_line(path: Path) -> tuple[str, str]:
     """The first line of a file that is not empty ("" where there is none), and how messages name the file."""
     with open_member(path, path.name) as (stream, where):
         lines = io.BufferedReader(Utf8(stream, where))
-        return next((line.decode().strip("\n") for line in lines if line.strip()), ""), where
+        return next(filter(bytes.strip, lines), b"").decode().strip("\n"), where
 
 
 class _BadRows:
@@ -129,9 +129,7 @@ class _BadRows:
 
 def _header(lines: IO[bytes], where: str, needed: Mapping[str, str | None]) -> tuple[str, list[str], list[str]]:
     """Delimiter, column names and those of them that are needed, from the first line that is not empty."""
-    line = b"\n"
-    while line and not line.strip():
-        line = lines.readline()
+    line = next(filter(bytes.strip, lines), b"")
     if not line:
         raise DataError(f"{where}: the file is empty; expected CSV rows. Obtain the file again.")
     if b"\x00" in line:

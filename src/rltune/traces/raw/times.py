@@ -94,12 +94,12 @@ def written_as_digits(text: pd.Series) -> pd.Series | None:
 
 def _localise(wall: np.ndarray, time_zone: str, what: str, audit: Audit, not_before: np.ndarray | None) -> np.ndarray:
     """Seconds since 1970 UTC of wall-clock times (datetime64); null stays null."""
-    local = pd.DatetimeIndex(wall).tz_localize(time_zone, ambiguous="NaT", nonexistent="NaT")
-    first = _since_epoch(local.tz_convert("UTC").tz_localize(None).to_numpy())
+    first = _to_utc(wall, time_zone, "NaT", "NaT")
     odd = np.isnan(first) & ~np.isnat(wall)  # within the hours that come twice or never
     if not odd.any():
         return first
-    first[odd], second = (_to_utc(wall[odd], time_zone, daylight) for daylight in (True, False))
+    all_odd = np.ones(odd.sum(), dtype=bool)
+    first[odd], second = (_to_utc(wall[odd], time_zone, dst, "shift_forward") for dst in (all_odd, ~all_odd))
     twice = first[odd] != second
     audit.note(f"{what} within the hour skipped in spring: moved to its end", (~twice).sum())
     audit.note(f"{what} within the hour repeated in autumn", twice.sum())
@@ -108,10 +108,9 @@ def _localise(wall: np.ndarray, time_zone: str, what: str, audit: Audit, not_bef
     return first
 
 
-def _to_utc(wall: np.ndarray, time_zone: str, daylight: bool) -> np.ndarray:
-    """Seconds since 1970 UTC; times that do not exist are moved."""
-    ambiguous = np.full(len(wall), daylight)
-    local = pd.DatetimeIndex(wall).tz_localize(time_zone, ambiguous=ambiguous, nonexistent="shift_forward")
+def _to_utc(wall: np.ndarray, time_zone: str, ambiguous: str | np.ndarray, nonexistent: str) -> np.ndarray:
+    """Seconds since 1970 UTC; what becomes of times that come twice or never is as pandas' tz_localize has it."""
+    local = pd.DatetimeIndex(wall).tz_localize(time_zone, ambiguous=ambiguous, nonexistent=nonexistent)
     return _since_epoch(local.tz_convert("UTC").tz_localize(None).to_numpy())
 
 

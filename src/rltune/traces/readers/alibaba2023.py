@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rltune.config.trace import TraceConfig
+from rltune.config.trace import GIGABYTES, TraceConfig
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import one_file, open_member
 from rltune.traces.raw.csv_text import read_csv_text
@@ -35,7 +35,6 @@ COLUMNS = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 ).split(",")
 STATUS = {"Succeeded": "passed", "Failed": "failed", "Running": "killed"}
-GB_PER_MIB = 1048576e-9
 
 
 def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
@@ -64,7 +63,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "run_s": deleted - scheduled,
         "gpus": gpus,
         "cpus": amount["cpu_milli"] / 1000,
-        "mem_gb": amount["memory_mib"] * GB_PER_MIB,
+        "mem_gb": amount["memory_mib"] * GIGABYTES["MiB"],
         "gpu_type": text["gpu_spec"].str.strip().replace("", None),
         "wait_s": scheduled - amount["creation_time"],
         "status": phase.map(STATUS),

@@ -35,6 +35,7 @@ _SCALES = (
     ("nanoseconds", 1e-9, "factor: 0.000000001"),
 )
 FLAGS = ("run_clamped", "sla")
+COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
 
 
@@ -179,5 +180,4 @@ def _matches(table: pd.DataFrame, rule: Filter) -> np.ndarray:
     numeric = isinstance(rule.value, (int, float)) and not isinstance(rule.value, bool)
     left = pd.to_numeric(text, errors="coerce") if numeric else text
     right = rule.value if numeric else str(rule.value)
-    compare = {"==": left.eq, "!=": left.ne, "<": left.lt, "<=": left.le, ">": left.gt, ">=": left.ge}
-    return compare[rule.op](right).fillna(False).to_numpy(dtype=bool)
+    return getattr(left, COMPARISONS[rule.op])(right).fillna(False).to_numpy(dtype=bool)

@@ -43,12 +43,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rltune.config.trace import TraceConfig
+from rltune.config.trace import GIGABYTES, TraceConfig
 from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import one_file, open_member
-from rltune.traces.raw.csv_text import first_line, missing_column, read_csv_text
+from rltune.traces.raw.csv_text import delimiter_of, first_line, missing_column, read_csv_text
 from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons
 from rltune.traces.raw.slurm_requeued import CANCELLED_EARLY, ENDED_EARLY, STILL_PENDING, STILL_RUNNING, one_row_a_job
 from rltune.traces.raw.times import wall_clock_to_unix
@@ -63,6 +63,8 @@ COMMAND = (
 )
 PATTERNS = ("*sacct*", "*.txt", "*.txt.gz")
 GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
+CPUS = ("AllocTRES", "AllocCPUS", "NCPUS", "ReqTRES", "ReqCPUS")
+NODES = ("AllocTRES", "NNodes", "AllocNodes", "ReqTRES", "ReqNodes")
 KNOWN = (*FORMAT.split(","), *"JobIDRaw,Elapsed,Timelimit,AllocNodes,ReqNodes,NCPUS,AllocGRES,ReqGRES".split(","))
 STATUS = {
     "COMPLETED": "passed",
@@ -71,7 +73,6 @@ STATUS = {
 }
 WAITING = ("PENDING", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
-GB_PER_MIB = 1048576e-9
 
 
 def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
@@ -90,19 +91,21 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     range_ = job.str.contains("[", regex=False, na=False).to_numpy()
     has_start = ~log["Start"].isna().all()  # a log without the column cannot say that a job never started
     early = (has_start & np.isnan(start)) | (run == 0)
-    gpus, kind, shard = _gpus(log, audit)
-    cpus = _cpus(log)
+    cpus, nodes = _amount(log, "cpu", CPUS), np.fmax(_amount(log, "node", NODES), 1.0)
+    gpus, kind, shard = _gpus(log, nodes, audit)
+    limit = _duration(log, "TimelimitRaw", "Timelimit", 60, audit)
+    audit.note("without a time limit of its own: no estimate", np.isnan(limit).sum())
     columns = {
         "job_id": job,
         "user": log["User"],
         "vc": log["Partition"],
         "submit_unix_s": submit,
         "run_s": run,
-        "requested_s": _limit(log, audit),
+        "requested_s": limit,
         "resource": np.where(gpus > 0, "gpu", "cpu"),
         "gpus": gpus,
         "cpus": cpus,
-        "mem_gb": _memory_mib(log, cpus, audit) * GB_PER_MIB,
+        "mem_gb": _memory_mib(log, nodes, cpus, audit) * GIGABYTES["MiB"],
         "gpu_type": kind,
         "wait_s": start - submit,
         "status": state.map(STATUS),
@@ -151,11 +154,9 @@ def delimiter(header: str) -> str | None:
 
     With another sign than sacct's, any other table may have the same names: a column of GPUs has to be there.
     """
-    for sign in "|;\t,":
-        names = {name.strip().strip('"') for name in header.split(sign)}
-        if {"JobID", "State"} <= names and (sign == "|" or names & set(GPUS)):
-            return sign
-    return None
+    sign = delimiter_of(header)
+    names = {name.strip().strip('"') for name in header.split(sign)}
+    return sign if {"JobID", "State"} <= names and (sign == "|" or names & set(GPUS)) else None
 
 
 def _needed(names: list[str], where: str) -> None:
@@ -179,42 +180,33 @@ def _time(
     return wall_clock_to_unix(text, trace.time_zone, what, audit, after, where)
 
 
-def _seconds(text: pd.Series, what: str, audit: Audit) -> np.ndarray:
-    found = slurm.seconds(text)
-    audit.note(f"{what} not a duration", (np.isnan(found) & text.notna().to_numpy()).sum())
-    return found
+def _duration(log: pd.DataFrame, raw: str, clock: str, unit_s: float, audit: Audit) -> np.ndarray:
+    """The number in column ``raw`` times its unit, else what ``clock`` has as ``[d-]hh:mm:ss``, in seconds."""
+    number, found = numbers(log[raw], raw, audit) * unit_s, slurm.seconds(log[clock])
+    audit.note(f"{clock} not a duration", (np.isnan(found) & log[clock].notna().to_numpy()).sum())
+    return np.where(np.isnan(number), found, number)
 
 
 def _run(log: pd.DataFrame, trace: TraceConfig, start: np.ndarray, where: str, audit: Audit) -> np.ndarray:
     """ElapsedRaw, else Elapsed, else End − Start, seconds."""
-    run = numbers(log["ElapsedRaw"], "ElapsedRaw", audit)
-    run = np.where(np.isnan(run), _seconds(log["Elapsed"], "Elapsed", audit), run)
+    run = _duration(log, "ElapsedRaw", "Elapsed", 1, audit)
     span = _time(log["End"], "End", trace, where, audit, start) - start
     audit.note("run time from End − Start, as Elapsed is empty", (np.isnan(run) & np.isfinite(span)).sum())
     return np.where(np.isnan(run), span, run)
 
 
-def _limit(log: pd.DataFrame, audit: Audit) -> np.ndarray:
-    """TimelimitRaw (minutes), else Timelimit, in seconds; null where there is none."""
-    minutes = numbers(log["TimelimitRaw"], "TimelimitRaw", audit) * 60
-    limit = np.where(np.isnan(minutes), _seconds(log["Timelimit"], "Timelimit", audit), minutes)
-    audit.note("without a time limit of its own: no estimate", np.isnan(limit).sum())
-    return limit
+def _amount(log: pd.DataFrame, resource: str, columns: tuple[str, ...]) -> np.ndarray:
+    """The first amount given: of the resource in TRES lists, of plain numbers (perhaps with a suffix, ``2K``)."""
+    texts = ((log[name] if name.endswith("TRES") else f"{resource}=" + log[name]) for name in columns)
+    return _first([slurm.tres(text, resource, slurm.PLAIN) for text in texts])
 
 
-def _nodes(log: pd.DataFrame) -> np.ndarray:
-    found = [slurm.tres(log["AllocTRES"], "node", slurm.PLAIN)]
-    found += [_count(log[name]) for name in ("NNodes", "AllocNodes")]
-    found += [slurm.tres(log["ReqTRES"], "node", slurm.PLAIN), _count(log["ReqNodes"])]
-    return np.fmax(_first(found), 1.0)
-
-
-def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.ndarray]:
+def _gpus(log: pd.DataFrame, nodes: np.ndarray, audit: Audit) -> tuple[np.ndarray, pd.Series, np.ndarray]:
     """GPUs of each job, the type it names, and whether it asks for shards instead."""
     counts, types, several, odd = zip(*(slurm.gpus_of(log[name]) for name in GPUS))
     (allocated, requested, old, per_node), (type_a, type_r, type_old, type_node) = counts, types
     audit.note("GPUs with an entry that cannot be read: gres/gpu alone counts", np.any(odd, axis=0).sum())
-    gpus = np.nan_to_num(_first([allocated, old, requested, per_node * _nodes(log)]), nan=0.0)
+    gpus = np.nan_to_num(_first([allocated, old, requested, per_node * nodes]), nan=0.0)
     asked = type_r.fillna(type_node)
     if log["ReqTRES"].isna().all() and log["ReqGRES"].isna().all():
         asked = type_a.fillna(type_old)
@@ -225,15 +217,9 @@ def _gpus(log: pd.DataFrame, audit: Audit) -> tuple[np.ndarray, pd.Series, np.nd
     return gpus, asked.mask(mixed | (gpus == 0)), (gpus == 0) & (shards > 0)
 
 
-def _cpus(log: pd.DataFrame) -> np.ndarray:
-    allocated, requested = (slurm.tres(log[name], "cpu", slurm.PLAIN) for name in ("AllocTRES", "ReqTRES"))
-    of_job = [_count(log[name]) for name in ("AllocCPUS", "NCPUS", "ReqCPUS")]
-    return _first([allocated, *of_job[:2], requested, of_job[2]])
-
-
-def _memory_mib(log: pd.DataFrame, cpus: np.ndarray, audit: Audit) -> np.ndarray:
+def _memory_mib(log: pd.DataFrame, nodes: np.ndarray, cpus: np.ndarray, audit: Audit) -> np.ndarray:
     text = log["ReqMem"]
-    asked = slurm.req_mem_mib(text, _nodes(log), cpus)
+    asked = slurm.req_mem_mib(text, nodes, cpus)
     unread = np.isnan(asked) & text.notna().to_numpy() & ~text.str.endswith("c", na=False).to_numpy()
     audit.note("ReqMem not an amount of memory", unread.sum())
     held = slurm.tres(log["AllocTRES"], "mem", slurm.MIB)
@@ -241,11 +227,6 @@ def _memory_mib(log: pd.DataFrame, cpus: np.ndarray, audit: Audit) -> np.ndarray
         audit.note("memory not known: Slurm hands none out here", len(log))
         return held
     return _first([held, slurm.tres(log["ReqTRES"], "mem", slurm.MIB), asked])
-
-
-def _count(text: pd.Series) -> np.ndarray:
-    """A whole number, perhaps with a suffix (``2K``); null where there is none."""
-    return slurm.tres("n=" + text, "n", slurm.PLAIN)
 
 
 def _first(found: list[np.ndarray]) -> np.ndarray:

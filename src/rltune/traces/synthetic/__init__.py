@@ -12,15 +12,12 @@ GENERATOR_VERSION = 4
 
 WRITERS: dict[str, Any] = {"philly": write_philly, "helios": write_helios, "alibaba2020": write_alibaba}
 WRITERS |= {"swf": write_swf, "sacct": write_sacct}
-PARTS = {"swf": tuple(write_swf.LOGS), "sacct": tuple(write_sacct.LOGS)}
-"""Formats with several logs to imitate, of which ``part`` names one."""
 
 
 def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
     """Write the raw files of a synthetic trace with ``jobs`` jobs into ``folder``; returns their paths.
 
-    ``jobs`` counts the GPU jobs of a GPU trace. ``part`` chooses among the logs of :data:`PARTS`; other formats ignore
-    it.
+    ``jobs`` counts the GPU jobs of a GPU trace. ``part`` names one of the logs of ``swf`` and ``sacct``.
     """
-    of_part = [part] if format in PARTS else []
+    of_part = [part] if format in ("swf", "sacct") else []
     return WRITERS[format].write(folder, seed, jobs, *of_part)

@@ -19,17 +19,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates.history import (
-    GROUPS,
-    Known,
-    Request,
-    all_known,
-    codes,
-    end_s,
-    job_size,
-    mean_known,
-    rolling_median,
-)
+from rltune.traces.estimates import history
 
 FIRST_JOBS = 1000
 """Run times that must be known before the first model; until then estimates are rolling medians. Our choice, like …"""
@@ -58,14 +48,14 @@ NO_MODEL = FALL_BACK = "no model yet: rolling median"
 HISTORY = True
 
 
-def estimate(request: Request) -> tuple[np.ndarray, np.ndarray]:
+def estimate(request: history.Request) -> tuple[np.ndarray, np.ndarray]:
     """(Estimate [J] in s, where it is from [J] str: MODEL or NO_MODEL), from earlier jobs alone."""
     jobs, meta = request.jobs, request.meta
-    groups = all_known(jobs)
+    groups = history.all_known(jobs)
     inputs = features(jobs, meta, groups)
-    rolling = np.log(rolling_median(groups)[0])
+    rolling = np.log(history.rolling_median(groups)[0])
     target = np.log(jobs["run_s"].to_numpy(np.float64)) - rolling
-    submit, ended = jobs["submit_s"].to_numpy(np.float64), end_s(jobs)
+    submit, ended = jobs["submit_s"].to_numpy(np.float64), history.end_s(jobs)
     correction, source = np.zeros(len(jobs)), np.full(len(jobs), NO_MODEL, dtype=object)
     for begin, stop in training_points(submit, ended):
         past = np.flatnonzero(ended[:begin] <= submit[begin])
@@ -86,22 +76,22 @@ def training_points(submit_s: np.ndarray, ended_s: np.ndarray) -> list[tuple[int
     return points
 
 
-def features(jobs: pd.DataFrame, meta: TraceMeta, groups: dict[str, Known]) -> pd.DataFrame:
+def features(jobs: pd.DataFrame, meta: TraceMeta, groups: dict[str, history.Known]) -> pd.DataFrame:
     """What the model sees of each job, all of it known at its submission (float64; NaN: not known).
 
-    Categories as numbers by first appearance; size; hour and weekday in the cluster's zone; of each group of
+    Categories as numbers by first appearance, so that later rows do not change those of earlier ones; size; hour and weekday in the cluster's zone; of each group of
     rltune.traces.estimates.history how many run times are known (log), and the mean, the median and the latest (logs
     of s).
     """
     submitted = pd.Timestamp(meta.t0) + pd.to_timedelta(jobs["submit_s"].to_numpy(), unit="s")
     local = submitted.tz_convert(meta.time_zone)
-    values = {name: codes(jobs[name]).astype(np.float64) for name in CATEGORIES}
+    values = {name: pd.factorize(jobs[name])[0].astype(np.float64) for name in CATEGORIES}
     out = {name: np.where(value < 0, np.nan, value) for name, value in values.items()}
-    out |= {"size": job_size(jobs), "hour": local.hour + local.minute / 60, "weekday": local.weekday}
-    for name in GROUPS:
+    out |= {"size": history.job_size(jobs), "hour": local.hour + local.minute / 60, "weekday": local.weekday}
+    for name in history.GROUPS:
         group = groups[name]
         out[f"{name} known"] = np.log1p(group.count)
-        out[f"{name} mean"] = mean_known(group.log_s)
+        out[f"{name} mean"] = history.mean_known(group.log_s)
         out[f"{name} median"], out[f"{name} latest"] = group.median, group.log_s[:, 0]
     return pd.DataFrame({name: np.asarray(value, np.float64) for name, value in out.items()})
 
