@@ -12,7 +12,7 @@ from rltune.slurm.emulate import Emulation, packages
 
 def need(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> None:
     """Skip the test where packages are absent."""
-    if lacking := packages.missing(packages.needed(accounting, speed, settable)):
+    if lacking := packages.missing(accounting, speed, settable):
         pytest.skip(f"not installed; as root: {packages.install_command(lacking)}")
 
 

@@ -162,7 +162,7 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(
 ) -> None:
     settings = run.config.deployment
     assert missing_runs(settings, 6) == "" and missing_runs(settings, 1).startswith("5 of 6 runs")
-    monkeypatch.setattr(packages, "missing", lambda groups: [packages.ACCOUNTING])
+    monkeypatch.setattr(packages, "missing", lambda **options: [packages.ACCOUNTING])
     said = missing_runs(settings, 0)
     assert "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
 

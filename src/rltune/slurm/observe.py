@@ -24,6 +24,7 @@ from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
+from rltune.slurm.resources import only_type
 from rltune.traces.columns import empty_columns
 
 GB_PER_MIB = 2**20 / 1e9
@@ -159,10 +160,6 @@ def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[
     return found
 
 
-def _type(node: SlurmNode) -> str:
-    return next(kind for kind, gpus in node.gpus.items() if gpus > 0) or "gpu"
-
-
 def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
     pool_of: dict[str, str] = {}
     for node in nodes:  # partitions of one node belong together, with all that belonged to either
@@ -172,7 +169,7 @@ def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
         pool_of = {p: first if pool in mine else pool for p, pool in pool_of.items()}
     pools: dict[str, dict[tuple, list[SlurmNode]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
-        shape = (_type(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
+        shape = (only_type(node.gpus) or "gpu", sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
         pools[pool_of[node.partitions[0]]][shape].append(node)
     config = ClusterConfig.model_validate(
         {
