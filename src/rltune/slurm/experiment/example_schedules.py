@@ -13,7 +13,7 @@ from rltune.evaluation.studies.example_schedules import CLUSTER, COLUMNS, JOBS, 
 from rltune.slurm.emulate import Emulation, packages
 from rltune.slurm.emulate.configure import partition_name
 from rltune.slurm.experiment.accounts import jobs_of
-from rltune.slurm.experiment.submission import Submission, submit_all
+from rltune.slurm.experiment.submission import Submission, submit
 from rltune.slurm.records import Change
 
 SPEED = 600.0
@@ -72,12 +72,14 @@ def run_panel(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float,
     """
     client, began_s = slurm.client(SILENT_S), slurm.now()
     group, pool = CLUSTER.pools[0].groups[0], partition_name(CLUSTER.pools[0].name)
-    jobs = []
+    jobs, ids = [], []
     for k, (minute, run, gpus) in enumerate(rows):
         nodes, cpus = -(-gpus // group.gpus), int(group.cpus // group.gpus) * gpus
         at_s, run_s, name = minute * MINUTE_S, run * MINUTE_S, f"{panel.figure}-{k}"
         jobs.append(Submission(name, at_s, "lab", pool, gpus, nodes, cpus, run_s, run_s, SHARE[panel.placement]))
-    ids = submit_all(slurm, jobs, began_s)
+        while (left_s := began_s + at_s - slurm.now()) > 0:
+            time.sleep(left_s / slurm.speed)
+        ids.append(submit(slurm, jobs[-1]))  # one by one: of jobs at one time the first is Slurm's first
     if panel.raised is not None:
         known = {job.id: job.priority for job in client.jobs().records}
         top = max(known[ids[job]] for job in panel.above)

@@ -64,10 +64,8 @@ def account_of(user: str) -> str:
     return NO_NAME.sub("_", str(user).lower()).strip("_") or "nobody"
 
 
-def submit_all(
-    slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_work: Callable[[], None] = lambda: None
-) -> list[int]:
-    """Submit every job at its time on the cluster's clock, ``began_s`` + ``at_s``; Slurm's ids of the jobs in this order.
+def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_work: Callable[[], None]) -> None:
+    """Submit every job at its time on the cluster's clock, ``began_s`` + ``at_s``.
 
     ``at_work`` is called a few times a second while the next submission is at least CALM_S away, so it delays none; it ends
     everything by raising. Raises SlurmError if Slurm refuses a job, SlurmUnavailable if it does not answer.
@@ -85,7 +83,8 @@ def submit_all(
                 sent.append(pool.submit(submit, slurm, job))
                 for done in filter(Future.done, sent):
                     done.result()  # raises its error
-            return [done.result() for done in sent]
+            for done in sent:
+                done.result()
         except SlurmError:
             pool.shutdown(cancel_futures=True)
             raise
