@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from fake_slurm import BAND, assigned
 from slurm_live import controller, priorities
 from slurm_workload import state, submit, wait_for
@@ -14,14 +12,9 @@ from slurm_workload import state, submit, wait_for
 from rltune.slurm.controller import Controller
 from rltune.slurm.emulate import Emulation
 
+SETTINGS = {"OverSubscribe": "YES:4"}
+"""The partition lets jobs share nodes."""
 ABOVE = BAND.high + 1_000_000
-
-
-@pytest.fixture(scope="module")
-def slurm(slurm_packages: None) -> Iterator[Emulation]:
-    """A cluster whose partition lets jobs share."""
-    with Emulation(settings={"OverSubscribe": "YES:4"}) as emulation:
-        yield emulation
 
 
 def shared(slurm: Emulation, job: int) -> str:
