@@ -195,9 +195,8 @@ def test_several_nodes_in_a_row_cannot_be_distinguished_once_some_are_in_use() -
     assert [node.name for node in read.records] == ["x-1", "x-2"] and "expected a row a node" in read.faults[0]
 
 
-RECORDED = Path(__file__).parent / "recorded"
 ANSWERS = [
-    (read, json.loads((RECORDED / folder / file).read_text()))
+    (read, answer_of(folder, file))
     for folder in ("22.05", "v0.0.41")
     for read, file in ((jobs_from_json, "squeue.json"), (nodes_from_json, "sinfo.json"))
 ]

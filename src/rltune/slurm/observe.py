@@ -17,7 +17,7 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.free import CHUNK
 from rltune.cluster.layout import MILLI, Layout, build_layout
-from rltune.config import ClusterConfig
+from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError
 from rltune.simulator.config import SchedulerConfig
@@ -171,22 +171,15 @@ def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
     for node in nodes:
         shape = (only_type(node.gpus) or "gpu", sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
         pools[pool_of[node.partitions[0]]][shape].append(node)
-    config = ClusterConfig.model_validate(
-        {
-            "title": "live",
-            "pools": [
-                {
-                    "name": pool,
-                    "groups": [
-                        {"gpu_type": kind, "nodes": len(group), "gpus": gpus, "cpus": cpus, "mem_gb": mem * GB_PER_MIB}
-                        for (kind, gpus, cpus, mem), group in groups.items()
-                    ],
-                }
-                for pool, groups in pools.items()
-            ],
-        }
-    )
-    ordered = tuple(node for groups in pools.values() for group in groups.values() for node in group)
+    configured = []
+    for pool, shapes in pools.items():
+        groups = [
+            NodeGroup(gpu_type=kind, nodes=len(alike), gpus=gpus, cpus=cpus, mem_gb=mem * GB_PER_MIB)
+            for (kind, gpus, cpus, mem), alike in shapes.items()
+        ]
+        configured.append(Pool(name=pool, groups=groups))
+    config = ClusterConfig(title="live", pools=configured)
+    ordered = tuple(node for shapes in pools.values() for alike in shapes.values() for node in alike)
     return LiveCluster(config, build_layout(config), ordered, pool_of)
 
 

@@ -264,14 +264,13 @@ class _Timed(Controller):
 
     def cycle(self) -> Cycle:
         began_s = self.clock()
+        self.rows.append({"began_s": began_s, "took_s": 0.0, "ok": False})
         try:
             done = super().cycle()
-        except Exception:
-            self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": False})
-            raise
-        counted = {name: getattr(done, name) for name in COUNTED}
-        self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": True, **counted})
-        return done
+            self.rows[-1] |= {"ok": True} | {name: getattr(done, name) for name in COUNTED}
+            return done
+        finally:
+            self.rows[-1]["took_s"] = self.clock() - began_s
 
 
 class _Driver:
