@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 
 import pandas as pd
 import pytest
-from slurm_workload import need, wait_for
+from slurm_workload import need, submit, wait_for
 
 from rltune.errors import ClusterDied, SlurmError, SlurmUnavailable
 from rltune.evaluation.studies.example_schedules import (
@@ -116,6 +116,24 @@ def test_a_gap_of_just_its_length_is_filled_by_the_simulator_alone(two_nodes: Em
     start = frame.drop_duplicates("job")["start_s"].to_numpy()
     assert (simulate_panel(panel, *workload(rows)).start[0] / MINUTE_S).tolist() == [0, 30, 2]
     assert abs(start / MINUTE_S - [0, 30, 55]).max() < 20
+
+
+def test_a_priority_that_was_set_does_not_grow(two_nodes: Emulation) -> None:
+    client = two_nodes.client()
+    ids = [submit(two_nodes, "--exclusive", "--nodes=2", "--time=1440", sleep_s=80_000) for _ in range(3)]
+    wait_for(lambda: [job.state for job in client.jobs().records if job.id == ids[0]] == ["RUNNING"])
+    before = {job.id: job.priority for job in client.jobs().records}
+    given = before[ids[1]] + 500  # its own would reach no such number: Slurm takes the number a job has for no change
+    (outcome,) = client.update([on_slurm.Change(ids[2], given)])
+    assert outcome.ok
+
+    def now() -> dict[int, int]:
+        return {job.id: job.priority for job in client.jobs().records}
+
+    wait_for(lambda: now()[ids[1]] > before[ids[1]] + 1)
+    assert now()[ids[2]] == given
+    two_nodes.run("scancel", *map(str, ids))
+    wait_for(lambda: not client.jobs().records)
 
 
 def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypatch: pytest.MonkeyPatch) -> None:
