@@ -218,7 +218,8 @@ class Controller:
         A job that somebody holds, or has given another priority, stays so; whole nodes are taken from it nevertheless.
         Running jobs stay on the list, since a requeued one keeps its priority. ``band_too``: also jobs of the ranked
         partitions with a priority in the band that are not on the list. What this process knows of the list counts,
-        whatever became of the file (with ``band_too`` nothing, where it cannot be read). Raises RLTuneError where Slurm does not answer; the list is kept then.
+        whatever became of the file; with ``band_too`` nothing where it knows nothing and cannot read it. Raises RLTuneError
+        where Slurm does not answer; the list is kept then.
         """
         try:
             known = self.directory.known()

@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from rltune.config.slurm import Band
 from rltune.slurm.client import Client
 from rltune.slurm.records import ENDED_STATES, WAITING_STATES, JobState, Parsed, SlurmJob
@@ -65,8 +63,10 @@ class Ownership:
         """The inverse. Raises ValueError, KeyError, TypeError or AttributeError for what is none of this version."""
         if content["format"] != FORMAT:
             raise ValueError(f"format {content['format']}, expected {FORMAT}")
-        jobs = TypeAdapter(dict[int, Assignment]).validate_python(content["jobs"])
-        return cls(jobs, TypeAdapter(dict[int, int]).validate_python(content["overridden"]))
+        kinds = {"priority": int, "previous": int, "exclusive": bool, "missed": int, "seen": bool, "ended_s": float}
+        jobs = {int(job): {k: kind(fields[k]) for k, kind in kinds.items()} for job, fields in content["jobs"].items()}
+        overridden = {int(job): int(missed) for job, missed in content["overridden"].items()}
+        return cls({job: Assignment(**fields) for job, fields in jobs.items()}, overridden)
 
     @property
     def present(self) -> dict[int, Assignment]:
