@@ -145,6 +145,7 @@ def test_claims_of_the_paper_have_our_counterpart(there: dict) -> None:
 
 def test_what_was_restarted_and_why_is_reported(there: dict) -> None:
     notes = there["deployment-machinery"].artefact.notes
+    assert "200 times as fast" in notes[0]
     assert "Slurm 1 was restarted, and the earlier attempt does not count: slurmctld ended." in notes
     assert not any(word in note for note in notes for word in ("unknown", "different versions", "resumed"))
 

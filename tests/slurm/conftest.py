@@ -21,9 +21,9 @@ def slurm_packages() -> None:
 
 
 @pytest.fixture(scope="module")
-def slurm(slurm_packages: None) -> Iterator[Emulation]:
-    """The cluster of paper §5.6, one a module; a test leaves it without jobs."""
-    with Emulation() as emulation:
+def slurm(slurm_packages: None, request: pytest.FixtureRequest) -> Iterator[Emulation]:
+    """The cluster of paper §5.6, one a module, with the module's SETTINGS; a test leaves it without jobs."""
+    with Emulation(settings=getattr(request.module, "SETTINGS", None)) as emulation:
         yield emulation
 
 

@@ -1,4 +1,4 @@
-"""A controller of an emulated cluster, and what its jobs look like from outside."""
+"""Emulated clusters for tests: what is submitted, a controller of them, and what their jobs look like from outside."""
 
 from __future__ import annotations
 
@@ -113,4 +113,4 @@ def all_ours(slurm: Emulation) -> bool:
 
 def nobody_is_ours(slurm: Emulation) -> bool:
     """Whether no waiting job has a priority of the controller's band."""
-    return all(priority < BAND.low for priority in priorities(slurm).values())
+    return not any(priority in BAND for priority in priorities(slurm).values())

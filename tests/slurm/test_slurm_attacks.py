@@ -6,31 +6,26 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 import slurm_live
 from fake_slurm import BAND, assigned, write_policy
-from slurm_live import all_ours, become, kill, meanwhile, on, priorities, stand_in
+from slurm_live import all_ours, become, kill, meanwhile, nobody_is_ours, on, priorities, stand_in
 from slurm_workload import state, submit, wait_for
 
-from rltune.slurm.client import Client
 from rltune.slurm.controller import Controller, Stop
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.release import SAVED_S
 from rltune.slurm.service import DONE, Service
 
+SETTINGS = {"PriorityWeightPartition": "10000000"}
+"""Slurm's own priorities are above 10,000,000."""
 USER = "nobody"
 """A user that every Debian has, without any rights in Slurm."""
 BELOW = {"partitions": ["all"], "priority_below": 4_294_967_293}
 """Slurm's own priorities are above the band here, and those that users can lower into it."""
-
-
-@pytest.fixture(scope="module")
-def slurm(slurm_packages: None) -> Iterator[Emulation]:
-    """The cluster of paper §5.6, where Slurm's own priorities are above 10,000,000."""
-    with Emulation(settings={"PriorityWeightPartition": "10000000"}) as emulation:
-        yield emulation
 
 
 @pytest.fixture(autouse=True)
@@ -40,14 +35,8 @@ def without_users_jobs(slurm: Emulation) -> Iterator[None]:
     slurm.run("scancel", "--quiet", f"--user={USER}")
 
 
-def controller(slurm: Emulation, folder: Path, client: Client | None = None, **given: object) -> Controller:
-    """A live controller of this cluster; what it says is in ``.said``."""
-    return slurm_live.controller(slurm, folder, client, eligible=BELOW, **given)
-
-
-def nobody_is_ours(slurm: Emulation) -> bool:
-    """Whether every waiting job has a priority that Slurm computed, or is held."""
-    return all(priority == 0 or priority > BAND.high for priority in priorities(slurm).values())
+controller = partial(slurm_live.controller, eligible=BELOW)
+"""A live controller of this cluster; what it says is in ``.said``."""
 
 
 def as_user(slurm: Emulation, *argv: str, stdin: str = "") -> str:

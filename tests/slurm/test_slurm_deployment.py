@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,18 +11,14 @@ import pandas as pd
 import pytest
 from operator_cases import CLUSTER, agent, run_of, workload_of
 
-from rltune.agent.policy_file import save_policy
 from rltune.agent.scheduler_choice import AgentScheduler
-from rltune.cluster.workload import Workload, add_calibrated, write_fitted
+from rltune.cluster.workload import Workload
 from rltune.config.context import Run
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, scheduler_used
 from rltune.evaluation.studies import deployment_simulated
 from rltune.evaluation.studies.deployment_simulated import facts, first_jobs, simulated
-from rltune.report.artefact import load_artefacts
-from rltune.report.artefacts import chapters
-from rltune.report.tables.comparison import learned_in
 from rltune.slurm.decide import scheduler_of
 from rltune.slurm.emulate import packages
 from rltune.slurm.experiment import deployment
@@ -162,45 +156,9 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(
 ) -> None:
     settings = run.config.deployment
     assert missing_runs(settings, 6) == "" and missing_runs(settings, 1).startswith("5 of 6 runs")
-    monkeypatch.setattr(packages, "missing", lambda groups: [packages.ACCOUNTING])
+    monkeypatch.setattr(packages, "missing", lambda **options: [packages.ACCOUNTING])
     said = missing_runs(settings, 0)
     assert "apt-get install --no-install-recommends slurmdbd mariadb-server" in said
-
-
-def test_the_chapter_with_runs(run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The notebook's own code; its agent was never trained here, so what it learned is given."""
-    monkeypatch.setattr("rltune.notebook.start", lambda config, *inputs: run)
-    monkeypatch.setattr(sys.modules[learned_in.__module__], "learned_in", lambda histories: "yes")
-    runs = []
-    for scheduler, k in run.config.deployment.runs():
-        done, folder = conducted(None, submissions(run, workload, k)), tmp_path / f"{scheduler}-{k}"
-        folder.mkdir()
-        where = {"scheduler": scheduler, "repetition": k}
-        done.jobs.assign(index=range(8), **where).to_csv(folder / "jobs.csv", index=False)
-        done.cycles.assign(**where).to_csv(folder / "cycles.csv", index=False)
-        (folder / "facts.json").write_text(
-            json.dumps({**where, "speed": 100.0, "tries": 1, "retries": [], **done.facts})
-        )
-        runs.append(str(folder / "jobs.csv"))
-    table = workload.table
-    write_fitted(table.drop(columns="estimate_s"), workload.meta, tmp_path / "jobs.parquet")
-    add_calibrated(table, workload.meta, table[["estimate_s"]]).to_parquet(tmp_path / "estimates.parquet")
-    save_policy(tmp_path / "policy.npz", agent())
-    (tmp_path / "history.csv").write_text("epoch\n0\n")
-    given = {
-        name: str(tmp_path / name)
-        for name in ("jobs.parquet", "estimates.parquet", "policy.npz", "history.csv", "artefacts")
-    }
-    parameters = {name.partition(".")[0]: path for name, path in given.items()} | {"runs": runs}
-    cells = json.loads((ROOT / "notebooks" / "deployment.ipynb").read_text(encoding="utf-8"))["cells"]
-    declared, *code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    monkeypatch.chdir(ROOT)
-    space: dict[str, Any] = {}
-    exec(declared, space)
-    exec("\n".join(code), space | parameters)
-    there = load_artefacts(tmp_path / "artefacts")
-    assert set(there) == {e.id for e in chapters()["deployment"].entries}
-    assert "100 times as fast" in there["deployment-machinery"].artefact.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 from slurm_live import priorities, rltune
-from slurm_workload import many_kinds, need, state, submit, wait_for
+from slurm_record import many_kinds
+from slurm_workload import need, state, submit, wait_for
 
 from rltune.errors import SlurmError
 from rltune.slurm.emulate import Emulation, clock

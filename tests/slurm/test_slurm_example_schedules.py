@@ -164,7 +164,7 @@ def test_a_silent_or_forgetful_cluster_is_replaced_and_what_is_made_is_kept(
         return simulated().query("figure == @panel.figure")
 
     monkeypatch.setattr(on_slurm, "Emulation", cluster)
-    monkeypatch.setattr(on_slurm.packages, "missing", lambda groups: [])
+    monkeypatch.setattr(on_slurm.packages, "missing", lambda *options: [])
     monkeypatch.setattr(on_slurm, "run_panel", play_or_fall_silent)
     if silences == on_slurm.CLUSTERS:
         with pytest.raises(type(error)):

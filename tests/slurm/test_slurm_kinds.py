@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from fake_slurm import BAND, assigned
 from slurm_live import controller, created, first_of_m40, nobody_is_ours, priorities
 from slurm_workload import state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
 
-
-@pytest.fixture(scope="module")
-def slurm(slurm_packages: None) -> Iterator[Emulation]:
-    """The cluster of paper §5.6 with licences, where a partition of higher tier takes nodes from the others."""
-    settings = {"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE", "Licenses": "solver:1"}
-    with Emulation(settings=settings) as emulation:
-        yield emulation
+SETTINGS = {"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE", "Licenses": "solver:1"}
+"""Licences, and partitions of a higher tier that take nodes from the others."""
 
 
 def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.n
 
 
 def played(
-    jobs: list[SlurmJob], view: View, policy: str, rules: SlurmConfig, backfill: str = "conservative"
+    jobs: list[SlurmJob], view: View, policy: str = "fifo", backfill: str = "conservative"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends, s since 1970, of all of them under a policy on the idle cluster."""
     rows, _ = view.cluster.compiled(jobs, view.t0_s)
@@ -59,6 +59,13 @@ def begun(jobs: list[SlurmJob], rules: SlurmConfig, others: Sequence[SlurmJob] =
     view = observe([*others, *(one for one in jobs if one.submit_s <= NOW_S)], nodes or five_nodes(), rules, NOW_S)
     assert view is not None
     return view
+
+
+def case(seed: int, n: int) -> tuple[SlurmConfig, list[SlurmJob], View, np.ndarray, np.ndarray]:
+    """(Rules, jobs that arrive, what a first cycle sees of them, their starts and ends first in, first out)."""
+    rules, jobs = config(), arrivals(np.random.default_rng(seed), n)
+    first = begun(jobs, rules)
+    return (rules, jobs, first, *played(jobs, first))
 
 
 def steps(jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> Iterator[tuple[float, list, list]]:
@@ -81,7 +88,7 @@ def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) ->
     rules, jobs = config({"users": ["ada"]}), arrivals(np.random.default_rng(seed), 60)
     jobs = [replace(one, user="grace") if others and one.id % others == 0 else one for one in jobs]
     begin = begun(jobs, rules)
-    start_s, end_s = played(jobs, begin, "fifo", rules)
+    start_s, end_s = played(jobs, begin)
     shadow = Shadow(begin, rules, rules.watchdog)
     for now_s, there, waiting in steps(jobs, start_s, end_s):
         shadow.watch(there, [one for one in waiting if one.user == "ada"], now_s)
@@ -102,7 +109,7 @@ def test_by_default_it_is_slurms_own_order_with_reservations(
     rules, jobs = make_config(), arrivals(np.random.default_rng(1), 150)
     begin = begun(jobs, rules)
     other = {"conservative": "easy", "easy": "conservative"}[backfill]
-    (start_s, end_s), (other_s, _) = (played(jobs, begin, "multifactor_size", rules, how) for how in (backfill, other))
+    (start_s, end_s), (other_s, _) = (played(jobs, begin, "multifactor_size", how) for how in (backfill, other))
     assert (start_s != other_s).any()
     shadow = Shadow(begin, rules, rules.watchdog)
     waits = shadow.waits(followed(shadow, jobs, start_s, end_s))
@@ -111,9 +118,7 @@ def test_by_default_it_is_slurms_own_order_with_reservations(
 
 @pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True)])
 def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: bool) -> None:
-    rules, jobs = config(), arrivals(np.random.default_rng(3), 40)
-    first = begun(jobs, rules)
-    start_s, end_s = played(jobs, first, "fifo", rules)
+    rules, jobs, first, start_s, end_s = case(3, 40)
     if policy == "worst":  # everybody waits three times as long
         longer_s = 2 * (start_s - [one.submit_s for one in jobs])
         start_s, end_s = start_s + longer_s, end_s + longer_s
@@ -128,10 +133,8 @@ def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: b
 
 def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large jobs are starved, and the others gain more than those lose."""
-    rules, jobs = config(), arrivals(np.random.default_rng(3), 60)
+    rules, jobs, first, start_s, end_s = case(3, 60)
     rules = rules.model_copy(update={"max_wait_h": {2: 24.0, 8: 24.0}})
-    first = begun(jobs, rules)
-    start_s, end_s = played(jobs, first, "fifo", rules)
     shadow = Shadow(first, rules, rules.watchdog)
     tails = shadow.waits(followed(shadow, jobs, start_s, end_s)).tails
     waits, gpus = start_s - [one.submit_s for one in jobs], np.array([one.gpus for one in jobs])
@@ -148,9 +151,7 @@ def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_jobs_that_their_owners_hold_are_not_compared() -> None:
     """Nor those that a limit stops: no order could start them. The others are."""
-    rules, jobs = config(), arrivals(np.random.default_rng(3), 60)
-    first = begun(jobs, rules)
-    start_s, end_s = played(jobs, first, "fifo", rules)
+    rules, jobs, first, start_s, end_s = case(3, 60)
     held = int(np.argmax(start_s - [one.submit_s for one in jobs]))
     start_s[held], end_s[held] = end_s.max() + 9e5, end_s.max() + 1e6
     shadow = Shadow(first, rules, rules.watchdog)
@@ -177,7 +178,7 @@ def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(wh
     rules = config({"partitions": ["gpu", "m40"]})
     jobs, (others, nodes) = arrivals(np.random.default_rng(1), 40), nodes_without_m40(why)
     begin = begun(jobs, rules, others, nodes)
-    start_s, end_s = played(jobs, begin, "fifo", rules)
+    start_s, end_s = played(jobs, begin)
     partition = "m40" if why == "another partition's" else "gpu"
     later = [job(800 + k, gpu_type="m40", partition=partition, submit_s=NOW_S + STEP_S * k) for k in range(4)]
     plain, more = (Shadow(begin, rules, rules.watchdog) for _ in range(2))

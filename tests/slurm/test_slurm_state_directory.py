@@ -1,16 +1,17 @@
-"""What a controller leaves on disk: nothing of it may be lost, and where it is taken away the controller knows it by heart."""
+"""What a controller leaves on disk: the list, of which nothing may be lost, and the journal, with every change and reason once."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fake_slurm import assigned, busy, controller
+from fake_slurm import assigned, beside_one, busy, controller, job, ranked
 
-from rltune.errors import DataError
-from rltune.slurm.controller import Stop
+from rltune.errors import DataError, SlurmUnavailable
 from rltune.slurm.ownership import Assignment, Ownership
 from rltune.slurm.service import DONE, GAVE_UP, Service
 from rltune.slurm.state_directory import StateDirectory
@@ -18,6 +19,7 @@ from rltune.slurm.state_directory import StateDirectory
 TAKEN = {
     "folder": lambda folder: shutil.rmtree(folder),
     "lock": lambda folder: (folder / "lock").unlink(),
+    "lock, for another's": lambda folder: ((folder / "lock").unlink(), (folder / "lock").touch()),
     "list": lambda folder: (folder / "assigned.json").unlink(),
     "content": lambda folder: (folder / "assigned.json").write_text('{"format": 2, "jobs": {}, "overridden": {}}'),
     "half": lambda folder: (folder / "assigned.json").write_text("{half"),
@@ -45,16 +47,6 @@ def test_what_is_taken_away_while_it_runs_makes_it_release_all(tmp_path: Path, w
     assert not assigned(made), "and the list is written anew"
 
 
-def test_a_second_controller_on_a_new_lock_is_noticed(tmp_path: Path) -> None:
-    slurm = busy()
-    first, second = controller(slurm, tmp_path), controller(slurm, tmp_path)
-    with first.directory.lock():
-        first.cycle()
-        (tmp_path / "lock").unlink()
-        with second.directory.lock(), pytest.raises(Stop, match="lock: somebody has removed it"):
-            first.cycle()
-
-
 def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert StateDirectory(tmp_path / "none").ownership() == Ownership() and not (tmp_path / "none").exists()
     written = Ownership({7: Assignment(5, 6, True, 1, True), 8: Assignment(4, ended_s=1e9), 12: Assignment(9)}, {3: 1})
@@ -79,3 +71,120 @@ def test_the_list_is_on_the_disk_before_it_has_its_name_and_its_name_then(
     for _ in range(2):  # what is there is not written again
         kept.write(Ownership({7: Assignment(5)}))
     assert done == [str(tmp_path / f".assigned.{os.getpid()}.json"), "rename", str(tmp_path)]
+
+
+def lines(folder: Path, *events: str) -> list[dict[str, Any]]:
+    """Lines of these events, of all where none is named."""
+    found = [json.loads(line) for line in (folder / "decisions.jsonl").read_text().splitlines()]
+    return [line for line in found if not events or line["event"] in events]
+
+
+def whys(folder: Path, event: str) -> list[tuple[int, str]]:
+    """Job and reason of the lines of an event."""
+    return [(line["job"], line["why"]) for line in lines(folder, event)]
+
+
+def test_changes_are_there_before_they_are_sent_and_that_nobody_knows_what_became_of_them(tmp_path: Path) -> None:
+    before: list[dict[str, Any]] = []
+    slurm, made = ranked(tmp_path, cycles=0)
+
+    def times_out() -> None:
+        before.extend(lines(tmp_path))
+        raise SlurmUnavailable("scontrol: no answer within 30 s")
+
+    slurm.before_update = times_out
+    with pytest.raises(SlurmUnavailable):
+        made.cycle()
+    assert {line["job"] for line in before if line["event"] == "change"} == set(range(10, 16))
+    assert {line["rank"] for line in before} == set(range(1, 7)) and {line["of"] for line in before} == {6}
+    (line,) = lines(tmp_path)[len(before) :]
+    assert (line["event"], line["jobs"]) == ("unknown", list(range(10, 16)))
+    assert line["why"] == "scontrol: no answer within 30 s"
+
+
+def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
+    slurm, made = ranked(tmp_path, cycles=1)
+    slurm.add(job(99), job(98))
+    for number in (12, 13):
+        slurm.change(number, dependency="afterok:1")
+    slurm.before_update, slurm.refuses = lambda: slurm.start(99), {13: "Access denied"}
+    done = made.cycle()
+    assert (done.refused, done.released) == (2, 1)
+    assert [(line["job"], line["what"]) for line in lines(tmp_path, "refused")] == [(99, "change"), (13, "release")]
+    assert whys(tmp_path, "refused")[1] == (13, "Access denied")
+    assert whys(tmp_path, "released") == [(12, "depends on other jobs")]
+
+
+def test_released_is_what_was_released_where_slurm_falls_silent(tmp_path: Path) -> None:
+    slurm, made = ranked(tmp_path, cycles=1)
+    slurm.batch = 1
+    for number in (12, 13):
+        slurm.change(number, dependency="afterok:1")
+    slurm.after_release = lambda: setattr(slurm, "silent", True)
+    with pytest.raises(SlurmUnavailable):
+        made.cycle()
+    assert [line["job"] for line in lines(tmp_path, "released")] == [12]
+    assert [line["jobs"] for line in lines(tmp_path, "unknown")] == [[13]]
+
+
+def test_whole_nodes_that_are_taken_back_and_jobs_that_are_forgotten(tmp_path: Path) -> None:
+    slurm = beside_one("OK")
+    made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
+    made.cycle()
+    assert [line["oversubscribe"] for line in lines(tmp_path, "change")] == ["NO"]
+    slurm.hold(10)
+    for _ in range(3):
+        made.cycle()
+    assert [line["job"] for line in lines(tmp_path, "unflagged")] == [10]
+    assert whys(tmp_path, "forgotten") == [(10, "held")]
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_why_a_job_is_left_is_reported_once_and_when_it_changes(tmp_path: Path, live: bool) -> None:
+    slurm = busy()
+    slurm.add(job(99, dependency="afterok:1"), job(98, gpus=0))
+    made = controller(slurm, tmp_path, live=live)
+    for _ in range(3):
+        made.cycle()
+    left = [(98, "requests no GPU"), (99, "depends on other jobs")]
+    assert whys(tmp_path, "left") == left
+    slurm.hold(99)
+    made.cycle()
+    made.cycle()
+    assert whys(tmp_path, "left") == [*left, (99, "held")]
+
+
+def test_a_dry_run_tells_a_change_again_where_it_is_another_one(tmp_path: Path) -> None:
+    slurm = busy()
+    made = controller(slurm, tmp_path, live=False)
+    for _ in range(3):
+        assert made.cycle().changed == 6
+    first = lines(tmp_path)
+    assert {line["event"] for line in first} == {"would change"} and len(first) == 6
+    assert {line["rank"]: line["job"] for line in first}.keys() == set(range(1, 7))
+    slurm.add(job(99))
+    assert made.cycle().changed == 7 and 99 in {line["job"] for line in lines(tmp_path)[6:]}
+    last = {line["job"]: line["priority"] for line in lines(tmp_path, "would change")}
+    assert len(last) == 7 == len(set(last.values())), "the last line of each job is what would be"
+
+
+def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None:
+    kept = StateDirectory(tmp_path)
+    kept.write_journal({"event": "one"})
+    with open(kept.journal_path, "a") as file:
+        file.write('{"event":"tw')  # no room for the rest
+    kept.write_journal({"event": "three"}, {"event": "four"})
+    kept.write_journal({"event": "five"})
+    _, cut, *rest = kept.journal_path.read_text().splitlines()
+    assert cut == '{"event":"tw' and [json.loads(line)["event"] for line in rest] == ["three", "four", "five"]
+
+
+def test_a_long_journal_is_put_aside_and_the_one_before_it_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rltune.slurm.state_directory.JOURNAL_BYTES", 10)
+    kept = StateDirectory(tmp_path)
+    for number in range(3):
+        kept.write_journal({"event": f"number {number}"})
+    assert "number 2" in kept.journal_path.read_text() and "number 1" in (tmp_path / "decisions.1.jsonl").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"decisions.jsonl", "decisions.1.jsonl"}

@@ -23,7 +23,7 @@ FILLED_IN = {
 @pytest.fixture
 def slurm() -> Iterator[Emulation]:
     """A cluster; skipped where Slurm or Snakemake's plugin for it is not installed."""
-    if lacking := packages.missing(packages.needed()):
+    if lacking := packages.missing():
         pytest.skip(f"not installed: {packages.install_command(lacking)}")
     if importlib.util.find_spec(PLUGIN.replace("-", "_")) is None:
         pytest.skip(f"not installed: .venv/bin/python -m pip install {PLUGIN}")

@@ -17,11 +17,11 @@ import rltune
 from rltune.agent.policy_file import load_policy
 from rltune.files import read_json
 from rltune.report import artefacts
-from rltune.slurm.emulate.packages import missing, needed
+from rltune.slurm.emulate.packages import missing
 from rltune.traces.audit import Audit
 from rltune.traces.table import read_table
 
-HAS_SLURM = not missing(needed(accounting=True, speed=400.0))
+HAS_SLURM = not missing(accounting=True, speed=400.0)
 """Where Slurm's packages are absent, the deployment's runs are left out, and what shows them."""
 MADE = {"clean", "fit", "run-time", "heuristics", "train", "evaluate"}
 """What the jobs that no chapter is made by begin with."""

@@ -17,17 +17,7 @@ from typing import Any
 
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm import answers
-from rltune.slurm.records import (
-    ENDED_STATES,
-    RUNNING_STATES,
-    WAITING_STATES,
-    Change,
-    JobState,
-    Outcome,
-    Parsed,
-    SlurmJob,
-    SlurmNode,
-)
+from rltune.slurm.records import ENDED_STATES, UNFINISHED_STATES, Change, JobState, Outcome, Parsed, SlurmJob, SlurmNode
 from rltune.slurm.systemd import notify
 
 SPEED = "RLTUNE_CLOCK_SPEED"
@@ -105,8 +95,8 @@ class Client:
     def jobs(self) -> Parsed[SlurmJob]:
         """Every job that waits or holds nodes; the waiting rest of an array is one of them."""
         read = answers.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
-        present = WAITING_STATES | RUNNING_STATES  # the answer also has jobs that ended recently
-        return Parsed(tuple(job for job in read.records if job.state in present), read.faults)
+        unfinished = tuple(job for job in read.records if job.state in UNFINISHED_STATES)
+        return Parsed(unfinished, read.faults)  # without jobs that ended recently
 
     def nodes(self) -> Parsed[SlurmNode]:
         """Every node."""
@@ -214,7 +204,7 @@ class Client:
         """What one scontrol answers to orders, or to the first of them if then its time was up, or Slurm fell silent."""
         lines = "".join(f"{order}\n{MARK}{k}\n" for k, (_, order) in enumerate(orders))
         started = time.monotonic()
-        done = self._run(["scontrol"], lines, check=False, partial=True)
+        done = run_command(["scontrol"], self.env, self.timeout_s * self._speed, lines)
         said: list[str] = []
         before: list[str] = []
         for line in done.stderr.splitlines():
@@ -241,13 +231,10 @@ class Client:
     def _late(self, command: str) -> SlurmUnavailable:
         return SlurmUnavailable(f"{command}: no answer within {self.timeout_s:g} s")
 
-    def _run(
-        self, argv: list[str], stdin: str = "", check: bool = True, partial: bool = False
-    ) -> subprocess.CompletedProcess[str]:
-        """Run one command to its end, killed at the time limit. ``check``: a failure raises; ``partial``: the time limit
-        does not, and what was said until then is returned."""
-        done = run_command(argv, self.env, self.timeout_s * self._speed, stdin)
-        if done.returncode == TIMED_OUT and not partial:
+    def _run(self, argv: list[str], check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run one command to its end. Raises where it is killed at the time limit or, with ``check``, fails."""
+        done = run_command(argv, self.env, self.timeout_s * self._speed)
+        if done.returncode == TIMED_OUT:
             raise self._late(argv[0])
         if check and done.returncode:
             raise _failure(argv, done)

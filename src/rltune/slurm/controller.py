@@ -6,6 +6,7 @@ A cycle either ends well or changes nothing that the next one, or `rltune slurm 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -41,10 +42,6 @@ class ClockSet(RLTuneError):
 
 class Stop(RLTuneError):
     """The controller has to stop and release every job; the text is the reason."""
-
-
-class Lost(Stop, DataError):
-    """The list of assigned jobs, or the lock, is gone or broken; what the controller knows of the list it releases."""
 
 
 @dataclass
@@ -104,7 +101,7 @@ class Controller:
     _is_sure: bool = field(default=False, repr=False)
     """Whether the outcomes of all changes of the last cycle are known."""
     _last: tuple[float, float] | None = field(default=None, repr=False)
-    _totals: dict[str, float] = field(default_factory=dict, repr=False)
+    _totals: Counter[str] = field(default_factory=Counter, repr=False)
     _shown: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
     _journal: Journal = field(init=False, repr=False)
 
@@ -116,7 +113,7 @@ class Controller:
 
         Raises Stop where the controller must not go on, RLTuneError where this cycle failed.
         """
-        done, policy = Cycle(), self._ready_policy()
+        done, policy = Cycle(), self.ready_policy()
         started = time.perf_counter()
         view, ownership, forgotten, done.faults = self._read()
         if view.without_nodes & ownership.owned(self.jobs, self.config.band).keys():
@@ -198,12 +195,12 @@ class Controller:
             )
 
     def _ownership(self) -> Ownership:
-        """The list of assigned jobs. Raises Lost where it, or the lock, has been removed."""
+        """The list of assigned jobs. Raises Stop where it, or the lock, has been removed."""
         try:
             self.directory.check_lock()
             return self.directory.ownership()
         except DataError as error:
-            raise Lost(str(error)) from None
+            raise Stop(str(error)) from None
 
     def _notes(self, view: View) -> tuple[str, ...]:
         """What to configure where jobs wait and none is ranked because Slurm itself ranks them above the band."""
@@ -221,9 +218,16 @@ class Controller:
         A job that somebody holds, or has given another priority, stays so; whole nodes are taken from it nevertheless.
         Running jobs stay on the list, since a requeued one keeps its priority. ``band_too``: also jobs of the ranked
         partitions with a priority in the band that are not on the list. What this process knows of the list counts,
-        whatever became of the file. Raises RLTuneError where Slurm does not answer; the list is kept then.
+        whatever became of the file; with ``band_too`` nothing where it knows nothing and cannot read it. Raises RLTuneError
+        where Slurm does not answer; the list is kept then.
         """
-        done = Released(self._to_release(band_too))
+        try:
+            known = self.directory.known()
+        except DataError:
+            if not band_too:
+                raise
+            known = Ownership()
+        done = Released(known)
         line: dict[str, Any] = {"time_s": round(self.clock(), 3), "event": "released all", "why": why}
         try:
             release_all(self.slurm, self.config, done, self._keep, self.clock(), band_too, self.pause)
@@ -251,22 +255,9 @@ class Controller:
             )
         return len(done.jobs), list(done.refused.values())
 
-    def _to_release(self, band_too: bool) -> Ownership:
-        """What this process knows of the list; with ``band_too`` nothing where it knows nothing and cannot read it."""
-        try:
-            return self.directory.known()
-        except DataError:
-            if band_too:
-                return Ownership()
-            raise
-
     def _keep(self, ownership: Ownership) -> None:
         self.directory.keep(ownership)
         self._note(lambda: self.directory.write(ownership))
-
-    def policy_facts(self) -> dict[str, Any]:
-        """What the policy's file says about its training. Raises Stop as a cycle does."""
-        return self._ready_policy().facts
 
     def from_before(self) -> tuple[frozenset[int], dict[int, str]]:
         """Waiting jobs: (those with a priority of an earlier controller's; those in the ranked partitions whose priority is
@@ -290,7 +281,7 @@ class Controller:
         except OSError as error:
             self.say(f"{error.filename or self.directory.path}: {error.strerror or error}", ERROR)
 
-    def _ready_policy(self) -> TrainedPolicy:
+    def ready_policy(self) -> TrainedPolicy:
         """The policy, read again where its file has changed; the one before where that cannot be read (it may be half copied).
 
         Raises Stop where there is none, or it is too old.
@@ -359,8 +350,7 @@ class Controller:
             done.changed, done.released, done.planned = len(plan.changes), len(plan.releases), plan.describe()
 
     def _report(self, done: Cycle, now_s: float) -> None:
-        for name, value in (("cycles", 1), ("changes", done.changed), ("refusals", done.refused)):
-            self._totals[name] = self._totals.get(name, 0) + value
+        self._totals.update(cycles=1, changes=done.changed, refusals=done.refused)
         self._shown = {
             "live": (*LIVE_METRIC, float(self.live)),
             "last_cycle_time_seconds": ("gauge", "When the last cycle ended well, s since 1970", now_s),

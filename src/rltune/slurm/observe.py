@@ -17,13 +17,14 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.free import CHUNK
 from rltune.cluster.layout import MILLI, Layout, build_layout
-from rltune.config import ClusterConfig
+from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
+from rltune.slurm.resources import only_type
 from rltune.traces.columns import empty_columns
 
 GB_PER_MIB = 2**20 / 1e9
@@ -159,10 +160,6 @@ def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[
     return found
 
 
-def _type(node: SlurmNode) -> str:
-    return next(kind for kind, gpus in node.gpus.items() if gpus > 0) or "gpu"
-
-
 def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
     pool_of: dict[str, str] = {}
     for node in nodes:  # partitions of one node belong together, with all that belonged to either
@@ -172,24 +169,17 @@ def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
         pool_of = {p: first if pool in mine else pool for p, pool in pool_of.items()}
     pools: dict[str, dict[tuple, list[SlurmNode]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
-        shape = (_type(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
+        shape = (only_type(node.gpus) or "gpu", sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
         pools[pool_of[node.partitions[0]]][shape].append(node)
-    config = ClusterConfig.model_validate(
-        {
-            "title": "live",
-            "pools": [
-                {
-                    "name": pool,
-                    "groups": [
-                        {"gpu_type": kind, "nodes": len(group), "gpus": gpus, "cpus": cpus, "mem_gb": mem * GB_PER_MIB}
-                        for (kind, gpus, cpus, mem), group in groups.items()
-                    ],
-                }
-                for pool, groups in pools.items()
-            ],
-        }
-    )
-    ordered = tuple(node for groups in pools.values() for group in groups.values() for node in group)
+    configured = []
+    for pool, shapes in pools.items():
+        groups = [
+            NodeGroup(gpu_type=kind, nodes=len(alike), gpus=gpus, cpus=cpus, mem_gb=mem * GB_PER_MIB)
+            for (kind, gpus, cpus, mem), alike in shapes.items()
+        ]
+        configured.append(Pool(name=pool, groups=groups))
+    config = ClusterConfig(title="live", pools=configured)
+    ordered = tuple(node for shapes in pools.values() for alike in shapes.values() for node in alike)
     return LiveCluster(config, build_layout(config), ordered, pool_of)
 
 

@@ -20,6 +20,7 @@ ENDED_STATES = frozenset(
     {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
 )
 """States of jobs that are over."""
+UNFINISHED_STATES = WAITING_STATES | RUNNING_STATES
 OVER = re.compile(r"invalid job id|already (completing|completed|finished)|(completed|finished) job", re.IGNORECASE)
 """Slurm's words for a job that has ended or that it does not know any more."""
 STARTED = re.compile(r"no longer pending", re.IGNORECASE)

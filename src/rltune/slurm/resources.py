@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
+from rltune.slurm.records import UNFINISHED_STATES
 from rltune.slurm.values import Fault, shown
 from rltune.traces import gres
 from rltune.traces.raw.slurm_fields import MIB
@@ -67,6 +67,6 @@ def allocated_mb(tres: str) -> int | None:
 
 def base_state(flags: frozenset[str], first: str) -> str:
     """The base state of a job with several state words: the one that tells whether it waits or holds nodes."""
-    if first in WAITING_STATES or first in RUNNING_STATES or len(flags) == 1:
+    if first in UNFINISHED_STATES or len(flags) == 1:
         return first
-    return min(flags & (WAITING_STATES | RUNNING_STATES), default=first)
+    return min(flags & UNFINISHED_STATES, default=first)

@@ -82,7 +82,7 @@ class Service:
             notify("READY=1")
             self._recover()
             try:
-                for line in warnings(self.controller.policy_facts()):
+                for line in warnings(self.controller.ready_policy().facts):
                     self.controller.say(line)
                 return self._cycles()
             except Stop as stop:

@@ -6,12 +6,10 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
-from rltune.slurm.records import Parsed
+from rltune.slurm.records import Parsed, Record
 from rltune.traces.gres import EMPTY
-
-Record = TypeVar("Record")
 
 NO_VALUE = {16: frozenset({0xFFFE}), 32: frozenset({0xFFFFFFFE}), 64: frozenset({0xFFFFFFFE, 0xFFFFFFFFFFFFFFFE})}
 INFINITE = {16: frozenset({0xFFFF}), 32: frozenset({0xFFFFFFFF}), 64: frozenset({0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})}

@@ -22,6 +22,8 @@ from rltune.slurm.observe import View
 from rltune.slurm.records import PENDING, RUNNING_STATES, WAITING_STATES, SlurmJob
 from rltune.slurm.systemd import Say, log
 
+TAILS = ((0.95, "95th percentile", 20), (0.99, "99th percentile", 100), (1.0, "largest wait", 1))
+"""Quantiles of long waits that are compared, in words, and the fewest jobs that have one."""
 MOST_RESERVED = 2_000
 """Jobs above which the simulation reserves nodes for the first job alone (EASY in place of conservative backfill): planning
 all reservations takes 0.4 s with 1,000 jobs on 40 GPUs, 3 s with 2,000, 25 s with 4,000."""
@@ -132,15 +134,10 @@ class Shadow:
         sizes, found = np.array([size_of(self.config.max_wait_h, int(n)) for n in gpus]), {}
         for size in np.unique(sizes):
             own = [wait[sizes == size] for wait in waits]
-            for share, name, least in (
-                (0.95, "95th percentile", 20),
-                (0.99, "99th percentile", 100),
-                (1.0, "largest wait", 1),
-            ):
+            for share, name, least in TAILS:
                 if len(own[0]) >= max(self.rules.min_jobs, least):
-                    found[f"{name} of jobs of up to {size} GPUs"] = tuple(
-                        float(np.quantile(wait, share)) for wait in own
-                    )
+                    both = tuple(float(np.quantile(wait, share)) for wait in own)
+                    found[f"{name} of jobs of up to {size} GPUs"] = both
         return found
 
     def _could_start(self, rows: Jobs) -> np.ndarray:

@@ -43,6 +43,7 @@ class Folders:
     def __init__(self, root: Path, sockets: Path) -> None:
         self.root, self.sockets = root, sockets
         self.conf, self.database = root / "slurm.conf", root / "database"
+        self.database_conf = root / "mariadb.conf"
         self.logs, self.devices, self.state = root / "log", root / "dev", root / "state"
         self.run, self.spool = root / "run", root / "spool"
         self.munge, self.mysql = sockets / "munge.sock", sockets / "mysql.sock"
@@ -97,10 +98,13 @@ def slurm_conf(
     partition = {"MaxTime": "INFINITE", "State": "UP", "OverSubscribe": "NO"}
     partition |= {key: given.pop(key) for key in list(given) if key in PARTITION_KEYS}
     between = min(30, max(1, round(speed / 5)))  # at least a fifth of a true second, no longer than by default
-    common = _filled("slurm.conf", speed, folders=folders, user=user, port=controller_port, between=between)
+    common = filled("slurm.conf", speed, folders=folders, user=user, port=controller_port, between=between)
+    if accounting_port is not None:
+        types = sorted({f"gres/gpu:{node.gpu_type}" for node in nodes if node.gpus})
+        tres = ",".join(["gres/gpu", *types]) if types else "cpu"
+        common += filled("accounting.conf", folders=folders, port=accounting_port, tres=tres)
     lines = dict(line.split("=", 1) for line in common.splitlines() if "=" in line and not line.startswith("#"))
-    lines |= _accounting(nodes, folders, accounting_port) | given
-    text = [f"{key}={value}" for key, value in lines.items()]
+    text = [f"{key}={value}" for key, value in (lines | given).items()]
     for node in nodes:
         gres = f" Gres=gpu:{node.gpu_type}:{node.gpus}" if node.gpus else ""
         text.append(
@@ -108,34 +112,24 @@ def slurm_conf(
             f"RealMemory={node.mem_mb}{gres} Feature={node.gpu_type} State=UNKNOWN"
             + (f" Weight={1 + node.gpus}" if small_first else "")
         )
-    options = " ".join(f"{key}={value}" for key, value in partition.items())
     top = max((pool.priority for pool in cluster.pools), default=0) or 1
     for k, pool in enumerate(cluster.pools):
-        own = [node.name for node in nodes if node.partition == partition_name(pool.name)]
-        factor = "" if "PriorityJobFactor" in partition else f" PriorityJobFactor={round(1000 * pool.priority / top)}"
-        text.append(
-            f"PartitionName={partition_name(pool.name)} Nodes={','.join(own)} Default={'NO' if k else 'YES'} "
-            f"{options}{factor}"
-        )
+        name = partition_name(pool.name)
+        own = ",".join(node.name for node in nodes if node.partition == name)
+        line = {"PartitionName": name, "Nodes": own, "Default": "NO" if k else "YES"}
+        line |= {"PriorityJobFactor": f"{1000 * pool.priority / top:.0f}"} | partition
+        text.append(" ".join(f"{key}={value}" for key, value in line.items()))
     return "\n".join(text) + "\n"
 
 
 def gres_conf(nodes: list[Node], folders: Folders) -> str:
     """The text of gres.conf; each GPU has to have a device file, or Slurm refuses the node."""
-    most = max((node.gpus for node in nodes), default=0)
-    if not most:
-        return ""
-    lines = ["AutoDetect=off"]
+    lines = ["AutoDetect=off"] if any(node.gpus for node in nodes) else []
     for node in nodes:
         if node.gpus:
             devices = f"[0-{node.gpus - 1}]" if node.gpus > 1 else "0"
             lines.append(f"NodeName={node.name} Name=gpu Type={node.gpu_type} File={folders.devices}/gpu{devices}")
-    return "\n".join(lines) + "\n"
-
-
-def slurmdbd_conf(folders: Folders, user: str, port: int, speed: float = 1.0) -> str:
-    """The text of slurmdbd.conf."""
-    return _filled("slurmdbd.conf", speed, folders=folders, user=user, port=port)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def partition_name(text: str) -> str:
@@ -143,25 +137,7 @@ def partition_name(text: str) -> str:
     return NAME.sub("-", text).strip("-") or "x"
 
 
-def _filled(name: str, speed: float, **values: Any) -> str:
+def filled(name: str, speed: float = 1.0, **values: Any) -> str:
     """A configuration file of this package with the values in its braces, timeouts among them."""
     timeouts = {f"s{true_s}": max(1, min(LARGEST_U16, round(true_s * speed))) for true_s in TIMEOUTS_S}
     return (files(__package__) / name).read_text(encoding="utf-8").format(**values, **timeouts)
-
-
-def _accounting(nodes: list[Node], folders: Folders, port: int | None) -> dict[str, str]:
-    if port is None:
-        return {
-            "AccountingStorageType": "accounting_storage/none",
-            "JobCompType": "jobcomp/filetxt",
-            "JobCompLoc": f"{folders.logs}/jobcomp.txt",
-        }
-    types = sorted({f"gres/gpu:{node.gpu_type}" for node in nodes if node.gpus})
-    return {
-        "AccountingStorageType": "accounting_storage/slurmdbd",
-        "AccountingStorageHost": "localhost",
-        "AccountingStoragePort": str(port),
-        "AccountingStoragePass": str(folders.munge),
-        "AccountingStorageTRES": ",".join(["gres/gpu", *types]) if types else "cpu",
-        "JobCompType": "jobcomp/none",
-    }

@@ -82,20 +82,15 @@ class Emulation:
         """The cluster's slurm.conf."""
         return self.folders.conf
 
-    @property
-    def logs(self) -> Path:
-        """Folder of the daemons' logs."""
-        return self.folders.logs
-
     def log_of(self, daemon: str) -> Path:
         """The log of a daemon: ``slurmctld``, ``slurmd p100-1``, ..."""
-        return self.logs / f"{daemon.replace(' ', '-')}.log"
+        return self.folders.logs / f"{daemon.replace(' ', '-')}.log"
 
     # Up and down
 
     def start(self) -> None:
         """Start every daemon and wait until all nodes are ready. Raises SlurmError that quotes the daemon's log."""
-        packages.check(packages.needed(self.accounting, self.speed, self.settable))
+        packages.check(self.accounting, self.speed, self.settable)
         if self.kept and self.kept.exists() and (not self.kept.is_dir() or any(self.kept.iterdir())):
             raise SlurmError(f"{self.kept}: not empty, or no folder; expected a new or empty folder for the cluster")
         for attempt in range(1, STARTS + 1):
@@ -183,7 +178,7 @@ class Emulation:
         (folders.root / "gres.conf").write_text(configure.gres_conf(self.nodes, folders))
         if dbd is not None:
             path = folders.root / "slurmdbd.conf"
-            path.write_text(configure.slurmdbd_conf(folders, self.user, dbd, self.speed))
+            path.write_text(configure.filled("slurmdbd.conf", self.speed, folders=folders, user=self.user, port=dbd))
             path.chmod(0o600)
         for k in range(max(node.gpus for node in self.nodes)):
             make_device(folders.devices / f"gpu{k}")
@@ -277,7 +272,7 @@ class Emulation:
 
     def start_accounting(self) -> None:
         """Start the database and slurmdbd."""
-        socket, argv = self.folders.mysql, database.command(self.folders, self.user)
+        socket, argv = self.folders.mysql, database.command(self.folders)
         self._launch("mariadbd", argv, clock.without_clock(self.env), socket.exists, 60)
         argv, env = [packages.found("slurmdbd"), "-D"], {**self.env, "MYSQL_UNIX_PORT": str(socket)}
         self._launch("slurmdbd", argv, env, lambda: self._quietly("sacctmgr", "--noheader", "list", "cluster"), 60)
@@ -342,4 +337,4 @@ class Emulation:
             time.sleep(0.05)
 
     def _logs(self) -> list[Path]:
-        return sorted(self.logs.glob("*.log")) if hasattr(self, "folders") else []
+        return sorted(self.folders.logs.glob("*.log")) if hasattr(self, "folders") else []

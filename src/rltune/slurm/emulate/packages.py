@@ -47,36 +47,30 @@ def found(name: str) -> str:
     return path
 
 
-def missing(groups: list[Group]) -> list[Group]:
-    """Those of the groups of which a program is absent."""
-    return [group for group in groups if any(program(name) is None for name in group.programs)]
-
-
 def install_command(groups: list[Group]) -> str:
     """The command that installs groups on Debian and Ubuntu."""
     names = " ".join(name for group in groups for name in group.packages)
     return f"apt-get install --no-install-recommends {names}"
 
 
-def needed(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> list[Group]:
-    """Groups that an emulation with these options needs."""
-    return [SLURM, *([ACCOUNTING] if accounting else []), *([CLOCK] if speed != 1 or settable else [])]
+def missing(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> list[Group]:
+    """Groups that an emulation with these options needs and of which a program is absent."""
+    groups = [SLURM, *([ACCOUNTING] if accounting else []), *([CLOCK] if speed != 1 or settable else [])]
+    return [group for group in groups if any(program(name) is None for name in group.programs)]
 
 
 def absent(accounting: bool = False, speed: float = 1.0) -> list[str]:
     """Packages of the groups that an emulation with these options needs and that are not complete here."""
-    return [name for group in missing(needed(accounting, speed)) for name in group.packages]
+    return [name for group in missing(accounting, speed) for name in group.packages]
 
 
 def lacking(groups: list[Group]) -> str:
-    """What is missing of the groups, and the command that installs it; "" where nothing is."""
-    absent_groups = missing(groups)
-    what = "; ".join(f"{group.purpose} (packages {', '.join(group.packages)})" for group in absent_groups)
-    install = f"On Debian or Ubuntu, as root: {install_command(absent_groups)}"
-    return f"what it needs is not installed: {what}. {install}" if what else ""
+    """What is not installed of these groups, and the command that installs it."""
+    what = "; ".join(f"{group.purpose} (packages {', '.join(group.packages)})" for group in groups)
+    return f"what it needs is not installed: {what}. On Debian or Ubuntu, as root: {install_command(groups)}"
 
 
-def check(groups: list[Group]) -> None:
-    """Raises SlurmError that names what is missing and the command that installs it."""
-    if text := lacking(groups):
-        raise SlurmError(f"the emulated cluster: {text}")
+def check(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> None:
+    """Raises SlurmError that names what an emulation with these options lacks and the command that installs it."""
+    if groups := missing(accounting, speed, settable):
+        raise SlurmError(f"the emulated cluster: {lacking(groups)}")

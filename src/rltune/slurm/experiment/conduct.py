@@ -102,7 +102,7 @@ def conduct(
     incomplete; SlurmError if the cluster is not the cause: packages are missing, a job is refused, the controller ends by
     itself or with an error, or jobs wait on an idle cluster that a controller orders.
     """
-    packages.check(packages.needed(accounting=True, speed=speed))
+    packages.check(accounting=True, speed=speed)
     accounts = sorted({job.account for job in submissions})
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rltune-run-") as folder:
@@ -185,7 +185,7 @@ def _keep_logs(slurm: Emulation, log: Path) -> None:
     """Keep the daemons' logs next to ``log``: they disappear with the cluster."""
     kept = log.with_suffix(".daemons")
     kept.mkdir(exist_ok=True)
-    for path in slurm.logs.glob("*.log"):
+    for path in slurm.folders.logs.glob("*.log"):
         (kept / path.name).write_bytes(path.read_bytes())
 
 
@@ -264,14 +264,13 @@ class _Timed(Controller):
 
     def cycle(self) -> Cycle:
         began_s = self.clock()
+        self.rows.append({"began_s": began_s, "took_s": 0.0, "ok": False})
         try:
             done = super().cycle()
-        except Exception:
-            self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": False})
-            raise
-        counted = {name: getattr(done, name) for name in COUNTED}
-        self.rows.append({"began_s": began_s, "took_s": self.clock() - began_s, "ok": True, **counted})
-        return done
+            self.rows[-1] |= {"ok": True} | {name: getattr(done, name) for name in COUNTED}
+            return done
+        finally:
+            self.rows[-1]["took_s"] = self.clock() - began_s
 
 
 class _Driver:
@@ -297,7 +296,7 @@ class _Driver:
             folder / "policy.npz",
             True,
             clock=slurm.now,
-            say=lambda line: self._say(write, line),
+            say=lambda line, level=0: self._say(write, line),
         )
         self.controller.rows = []
         self.service = Service(self.controller, speed=slurm.speed)

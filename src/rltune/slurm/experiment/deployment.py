@@ -85,5 +85,6 @@ def missing_runs(settings: Deployment, found: int) -> str:
     """Which of the runs are missing, and how to install the packages that they need; "" if none is missing."""
     if found == (asked := len(settings.runs())):
         return ""
-    lacking = packages.lacking(packages.needed(accounting=True, speed=settings.speed))
-    return f"{asked - found} of {asked} runs on the Slurm cluster are missing: {lacking or 'the workflow makes them.'}"
+    lacks = packages.missing(accounting=True, speed=settings.speed)
+    why = packages.lacking(lacks) if lacks else "the workflow makes them."
+    return f"{asked - found} of {asked} runs on the Slurm cluster are missing: {why}"

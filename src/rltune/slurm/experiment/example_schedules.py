@@ -79,7 +79,7 @@ def run_panel(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float,
         jobs.append(Submission(name, at_s, "lab", pool, gpus, nodes, cpus, run_s, run_s, SHARE[panel.placement]))
         while (left_s := began_s + at_s - slurm.now()) > 0:
             time.sleep(left_s / slurm.speed)
-        ids.append(int(submit(slurm, jobs[-1]).strip().split(";")[0]))
+        ids.append(submit(slurm, jobs[-1]))  # one by one: of jobs at one time the first is Slurm's first
     if panel.raised is not None:
         known = {job.id: job.priority for job in client.jobs().records}
         top = max(known[ids[job]] for job in panel.above)

@@ -70,7 +70,7 @@ def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_
     ``at_work`` is called a few times a second while the next submission is at least CALM_S away, so it delays none; it ends
     everything by raising. Raises SlurmError if Slurm refuses a job, SlurmUnavailable if it does not answer.
     """
-    pending: list[Future[str]] = []
+    sent: list[Future[int]] = []
     with ThreadPoolExecutor(WORKERS) as pool:
         try:
             for job in sorted(jobs, key=lambda job: job.at_s):
@@ -80,25 +80,21 @@ def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_
                     else:
                         time.sleep(min(left_s - CALM_S, 0.2))
                         at_work()
-                pending.append(pool.submit(submit, slurm, job))
-                pending = [done for done in pending if not _taken(done)]
-            for done in pending:
+                sent.append(pool.submit(submit, slurm, job))
+                for done in filter(Future.done, sent):
+                    done.result()  # raises its error
+            for done in sent:
                 done.result()
         except SlurmError:
             pool.shutdown(cancel_futures=True)
             raise
 
 
-def submit(slurm: Emulation, job: Submission) -> str:
+def submit(slurm: Emulation, job: Submission) -> int:
     """Submit a job now and return its id. Raises as Slurm's command does, naming the job."""
     script = f"#!/bin/sh\nexec sleep {job.run_s:.0f}\n"
     argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue")
     try:
-        return slurm.run(*argv, *job.options(), stdin=script)
+        return int(slurm.run(*argv, *job.options(), stdin=script).strip().split(";")[0])
     except SlurmError as error:
         raise type(error)(f"job {job.name} of the experiment was not taken: {error}") from None
-
-
-def _taken(done: Future[str]) -> bool:
-    """Whether a submission is finished; raises its error."""
-    return done.done() and bool(done.result())

@@ -1,4 +1,4 @@
-"""A live cluster as the simulator sees it, and what is decided of it: free and taken, pools, types, the policy's order."""
+"""A live cluster as the simulator sees it, which jobs are ranked, their order, and the priorities that follow from it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_slurm import (
+    BAND,
     NOW_S,
     FakeSlurm,
     busy,
@@ -19,9 +20,13 @@ from fake_slurm import (
     running,
     write_policy,
 )
+from hypothesis import given, strategies as st
+from pydantic import ValidationError
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy
-from rltune.slurm.decide import decide
+from rltune.config.slurm import Band
+from rltune.slurm.decide import assign, decide
+from rltune.slurm.eligibility import ABOVE, RANKED, reason_to_leave
 from rltune.slurm.observe import observe
 
 
@@ -109,3 +114,91 @@ def test_jobs_that_others_hold_the_room_of_do_not_stop_it(tmp_path: Path) -> Non
     made = controller(FakeSlurm({one.id: one for one in jobs}, nodes), tmp_path)
     assert made.cycle().ranked == 2 and made.view is not None
     assert "in use by jobs without GPUs" in made.view.left[10]
+
+
+@pytest.mark.parametrize(
+    ("change", "eligible", "why"),
+    [
+        ({}, {}, RANKED),
+        ({"partition": "cpu"}, {}, "another partition"),
+        ({"partition": "gpu,cpu"}, {}, "also requests a partition that is not ranked"),
+        ({}, {"users": ["grace"]}, "another user"),
+        ({}, {"accounts": ["other"]}, "another account"),
+        ({"qos": "sla"}, {"exclude_qos": ["sla"]}, "its QOS is left to Slurm"),
+        ({"state": "REQUEUED"}, {}, "in state REQUEUED"),
+        ({"priority": 0, "held": True, "reason": "JobHeldUser"}, {}, "held"),
+        ({"dependency": "afterok:7(unfulfilled)"}, {}, "depends on other jobs"),
+        ({"eligible_s": NOW_S + 60}, {}, "begins later"),
+        ({"eligible_s": NOW_S - 60}, {}, RANKED),
+        ({"het_id": 4}, {}, "part of a heterogeneous job"),
+        ({"array_id": 4}, {}, "task of an array"),
+        ({"array_id": 4}, {"also": ["arrays"]}, RANKED),
+        ({"constraint": "nvlink"}, {}, "requests features of nodes"),
+        ({"constraint": "nvlink"}, {"also": ["constraints"]}, RANKED),
+        ({"gpus": 0}, {}, "requests no GPU"),
+        ({"gpus_by_type": {"p100": 1, "k80": 1}}, {}, "requests GPUs of several types"),
+        ({"priority": 90_000}, {"priority_below": 50_000}, "high priority"),
+        ({"priority": BAND.low + 5}, {"priority_below": 50_000}, RANKED),
+        ({"priority": 90_000}, {}, RANKED),
+        ({"priority": BAND.high}, {}, RANKED),
+        ({"priority": BAND.high + 1}, {}, ABOVE),
+        ({"priority": BAND.high + 1}, {"priority_below": BAND.high + 2}, RANKED),
+        ({"priority": BAND.high + 2}, {"priority_below": BAND.high + 2}, "high priority"),
+        ({"reason": "QOSMaxGRESPerUser"}, {}, "waits for QOSMaxGRESPerUser"),
+    ],
+)
+def test_who_is_left_to_slurm_and_why(change: dict, eligible: dict, why: str) -> None:
+    rules = make_config(eligible={"partitions": ["gpu"], **eligible}).eligible
+    assert (
+        reason_to_leave(job(7, **change), rules, NOW_S, owned=change.get("priority", 0) in BAND, most=BAND.high) == why
+    )
+
+
+def test_a_priority_that_somebody_has_set_is_a_reason_whatever_it_is() -> None:
+    rules = make_config(eligible={"partitions": ["gpu"], "priority_below": 50_000}).eligible
+    assert reason_to_leave(job(7, priority=777), rules, NOW_S, overridden=True) == "somebody has set its priority"
+
+
+@given(st.data())
+def test_priorities_follow_the_order_inside_the_band_with_the_fewest_writes(data: st.DataObject) -> None:
+    n = data.draw(st.integers(0, 8))
+    order = data.draw(st.permutations(range(n)))
+    value = st.one_of(st.just(5000), st.integers(BAND.low, BAND.low + 20), st.integers(BAND.low, BAND.high))
+    current = {number: data.draw(value) for number in order}
+    changed = assign(order, current, BAND)
+    after = [changed.get(number, current[number]) for number in order]
+    assert all(a > b for a, b in zip(after, after[1:])) and all(BAND.low <= p <= BAND.high for p in after)
+    assert assign(order, dict(zip(order, after, strict=True)), BAND) == {}
+    kept = max((len(some) for some in _subsets([current[j] for j in order]) if _stands(some)), default=0)
+    narrow = any(p < BAND.low + 40 or p > BAND.high - 40 for p in current.values() if p != 5000)
+    assert len(changed) == n - kept or narrow, "no more jobs are written to than the order needs"
+
+
+def _subsets(values: list[int]):
+    for bits in range(1 << len(values)):
+        yield [v for i, v in enumerate(values) if bits >> i & 1]
+
+
+def _stands(values: list[int]) -> bool:
+    inside = all(BAND.low <= v <= BAND.high for v in values)
+    return inside and all(a > b for a, b in zip(values, values[1:]))
+
+
+def test_a_queue_longer_than_the_band_is_refused() -> None:
+    with pytest.raises(ValueError, match="widen it"):
+        assign(range(20_002), {}, Band(low=1, high=20_001))
+
+
+@pytest.mark.parametrize(
+    ("band", "words"),
+    [
+        ([1_000_000, 1_019_999], "found 1000000 to 1019999, expected a band of 20,000 priorities or more"),
+        ([2_000_000, 1_000_000], "expected a band of 20,000"),
+        ([0, 1_000_000], "from 1 to 4294967293"),
+        ([1_000_000, 2**32 - 2], "from 1 to 4294967293"),
+        ({"low": 1_000_000, "high": 2_000_000}, "expected the lowest and the highest priority, such as"),
+    ],
+)
+def test_a_band_that_cannot_be_is_refused(band: object, words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        make_config(band=band)
