@@ -38,6 +38,11 @@ RUNS = [
     (RUN + "presets: {m: {like: tund}}\n", "mine.yaml:6: presets.m.like: found 'tund' (did you mean 'tuned'?)"),
     (RUN + "results: ../x\n", "mine.yaml:6: results: found '../x', expected results or a folder in it"),
     (RUN + "evaluation: {also: [{placement: algorithm1, locality: any}]}\n", "knows locality strict only; found any"),
+    (
+        RUN + "whatif: {current: {policy: saf}, others: [{policy: saf}, {policy: saf, backfill: easy}]}\n",
+        "mine.yaml:6: whatif: others: found saf-easy, saf-easy only, which is the current rule (whatif.current); expected "
+        "at least one other rule",
+    ),
     # files that are named
     (RUN.replace("philly-smoke", "philly-smok"), "mine.yaml:4: experiments[0].workloads[0].trace: found 'philly-smok'"),
     (

@@ -145,8 +145,3 @@ def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
     for name, value in {**rules.model_dump(exclude={"max_wait_h"}), "locality": "plus_one"}.items():
         assert {getattr(scheduler, name) for scheduler in seen} == {value} == set(windows[name])
     assert {s.placement for s in seen} == {"spread", "best_fit"}
-
-
-def test_an_unknown_baseline_lists_what_exists(work):
-    with pytest.raises(ConfigError, match="found nope; allowed: fifo, sjf, saf"):
-        evaluate_baselines(work, run_config(sequence_jobs=[64], baseline_policies=["fifo", "nope"]))

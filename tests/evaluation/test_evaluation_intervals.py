@@ -115,7 +115,6 @@ def test_seeds_that_learned_the_same_change_nothing():
     one = improved(ours, theirs, 4000, 0.95, 1)
     four = improved(np.tile(ours, (4, 1)), np.tile(theirs, (4, 1)), 4000, 0.95, 1)
     assert (four.low, four.high, four.p) == pytest.approx((one.low, one.high, one.p))
-    assert (one.low, one.high) == improved(ours, theirs, 4000, 0.95, 1)[1:3]
     with pytest.raises(ValueError, match="pairs"):
         improved(ours, theirs[:-1], 200, 0.95, 1)
 
@@ -154,7 +153,7 @@ def test_several_seeds_are_one_comparison():
     assert (result.seeds, result.windows) == (2, 3)
     assert result.improvement == pytest.approx(1 - 20 / 40)
     assert (result.seed_low, result.seed_high) == pytest.approx((1 - 14 / 20, 1 - 6 / 20))
-    seeds[1]["first_job"] += 1
+    seeds[1].loc[seeds[1]["role"] == "base", "first_job"] += 1
     with pytest.raises(ValueError, match="different windows"):
         compare(seeds, "wait", 64, {"role": "rltune"}, {"role": "base"}, QUICK)
 
@@ -204,9 +203,6 @@ def test_what_cannot_be_compared_is_refused():
         compare(windows, "wait", 64, {"role": "rltune"}, {"role": "baseline"}, QUICK)
     with pytest.raises(ValueError, match="no windows"):
         compare(windows, "wait", 256, {"role": "rltune"}, {"role": "base"}, QUICK)
-    windows.loc[windows["role"] == "base", "first_job"] += 1
-    with pytest.raises(ValueError, match="different windows"):
-        compare(windows, "wait", 64, {"role": "rltune"}, {"role": "base"}, QUICK)
 
 
 def test_parts_are_drawn_within_themselves() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -129,19 +128,3 @@ def test_measured_jobs_do_not_decide_who_is_a_heavy_user(study: WhatIfStudy) -> 
         s.replays()[0].query("scheduler == 'current'").set_index("job_id")["user"] for s in (study, study_of(changed))
     )
     assert dict(before) == dict(after)
-
-
-@pytest.mark.parametrize(
-    ("block", "parts"),
-    [
-        ("whatif: {current: {policy: lifo}}", ["whatif.current.policy", "'lifo'", "fifo"]),
-        (
-            "whatif: {current: {policy: saf}, others: [{policy: saf}, {policy: saf, backfill: easy}]}",
-            ["whatif", "saf-easy", "the current rule", "at least one other rule"],
-        ),
-        ("whatif: {other: []}", ["whatif.other", "did you mean 'others'"]),
-    ],
-)
-def test_a_wrong_block_is_explained(block: str, parts: list[str], project: Any, cli: Callable[..., Any]) -> None:
-    project.run.write_text(project.run.read_text() + f"\n{block}\n")
-    cli("config", "check", "config/tiny.yaml").explains("config/tiny.yaml", *parts)

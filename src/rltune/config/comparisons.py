@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
 
 from rltune.config.cells import Cell
 from rltune.config.run import RunConfig
 
+Key = TypeVar("Key", bound=Hashable)
 HISTORY = ("history-lightgbm", "history-rolling", "published")
 """Estimates made of earlier jobs alone: what QSSF orders by (Hu et al., SC '21)."""
 YARDSTICK = "lognormal-1"
@@ -17,6 +19,14 @@ LEARNERS = ("schedinspector", "rlscheduler", "linear", "rltune")
 
 Comparison = tuple[Cell, ...]
 """Agents trained and evaluated under one set of rules on one workload, at most one a kind and preset, by LEARNERS."""
+
+
+def grouped(cells: Iterable[Cell], by: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
+    """The cells by what ``by`` says of each, in their order."""
+    groups: dict[Key, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(by(cell), []).append(cell)
+    return groups
 
 
 def agent_of(config: RunConfig, cell: Cell) -> str:
@@ -48,16 +58,12 @@ def learners_compared(config: RunConfig) -> list[Comparison]:
     trained for wait, from the base policy that most kinds know, not on raw features, with the paper's placement where
     there are several.
     """
-    workloads: dict[tuple[str, str], list[Cell]] = {}
-    for cell in config.cells():
-        workloads.setdefault((cell.trace, cell.cluster), []).append(cell)
+    workloads = grouped(config.cells(), lambda cell: (cell.trace, cell.cluster))
     return [_comparison(config, cells) for cells in workloads.values()]
 
 
 def _comparison(config: RunConfig, cells: list[Cell]) -> Comparison:
-    rules: dict[tuple[str, str, str], list[Cell]] = {}
-    for cell in cells:
-        rules.setdefault((cell.estimate, cell.backfill, cell.locality), []).append(cell)
+    rules = grouped(cells, lambda cell: (cell.estimate, cell.backfill, cell.locality))
     group = max(rules.values(), key=lambda some: len({agent_of(config, c) for c in some}))  # the first of equals
     known = {(agent_of(config, cell), cell.policy) for cell in group}
     kinds = Counter(policy for _, policy in known)
@@ -73,8 +79,6 @@ def _comparison(config: RunConfig, cells: list[Cell]) -> Comparison:
 
 def by_features(config: RunConfig) -> list[list[Cell]]:
     """Groups of RLTune's cells that differ in their feature set, and in their seed, only: two sets or more each."""
-    groups: dict[Cell, list[Cell]] = {}
-    for cell in config.cells():
-        if agent_of(config, cell) == "rltune":
-            groups.setdefault(cell.but(features="", seed=0), []).append(cell)
-    return [group for group in groups.values() if len({cell.features for cell in group}) > 1]
+    mine = [cell for cell in config.cells() if agent_of(config, cell) == "rltune"]
+    groups = grouped(mine, lambda cell: cell.but(features="", seed=0)).values()
+    return [group for group in groups if len({cell.features for cell in group}) > 1]

@@ -24,12 +24,12 @@ MOST_NAMED = 12
 """So many files of a folder are named."""
 
 
-def project_root(start: Path | None = None) -> Path:
+def project_root() -> Path:
     """The project's root: RLTUNE_ROOT if set, else the nearest folder upwards that holds ``workflow/Snakefile``.
 
     Raises ConfigError where there is none.
     """
-    here = (start or Path.cwd()).resolve()
+    here = Path.cwd().resolve()
     given = [Path(os.environ["RLTUNE_ROOT"])] if "RLTUNE_ROOT" in os.environ else []
     for folder in (*given, here, *here.parents, *Path(__file__).resolve().parents):
         if (folder / "workflow" / "Snakefile").is_file():

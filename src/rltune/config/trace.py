@@ -318,7 +318,3 @@ class TraceConfig(Block):
         if self.part is not None and allowed and self.part not in allowed:
             raise ValueError(f"`part`: found {self.part!r}; format `{self.format}` has {' or '.join(allowed)}")
         return self
-
-    def column(self, name: str) -> Column | None:
-        """The map of one canonical column, or None where the trace has none."""
-        return getattr(self.columns, name, None)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, SPAN
-from rltune.evaluation.intervals import Intervals, improved
+from rltune.evaluation.intervals import NAN, Intervals, improved
 
 COLUMN = {**METRIC_COLUMN, SPAN: SPAN}
 """Column of the windows that each comparison is of: utilisation over the submission span next to that over the makespan."""
@@ -85,29 +85,16 @@ def compare(
     x, y = (np.stack([frame[COLUMN[metric]].to_numpy(float) for frame in side]) for side in sides)
     known = ~np.isnan(x + y).any(axis=0)
     x, y = x[:, known], y[:, known]
-    sign, total = SIGN[metric], y.sum()
+    sign = SIGN[metric]
     found = improved(x, y, by.bootstrap, by.confidence, by.seed)
     low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
     each = [_improvement(sign, *pair) for pair in zip(x, y, strict=True)]
-    rival = y.mean(axis=0)
-    worst = np.sort(sign * rival)[-max(1, round(len(rival) / 10)) :].sum() * sign if len(rival) else np.nan
-    return Comparison(
-        metric,
-        sequence_jobs,
-        x.shape[1],
-        len(tables),
-        _mean(x),
-        _mean(y),
-        float(np.median(x)) if x.size else float("nan"),
-        float(np.median(y)) if y.size else float("nan"),
-        sign * found.gain,
-        low,
-        high,
-        found.p,
-        min(each),
-        max(each),
-        float(worst / rival.sum()) if total > 0 else float("nan"),
-    )
+    rival = np.sort(sign * y.mean(axis=0))
+    worst = sign * rival[-max(1, round(len(rival) / 10)) :].sum()
+    means, medians = ([float(of(side)) if side.size else NAN for side in (x, y)] for of in (np.mean, np.median))
+    gains = (sign * found.gain, low, high, found.p, min(each), max(each))
+    share = float(worst / y.mean(axis=0).sum()) if y.sum() > 0 else NAN
+    return Comparison(metric, sequence_jobs, x.shape[1], len(tables), *means, *medians, *gains, share)
 
 
 def against_all(windows: pd.DataFrame, metrics: Iterable[str], by: Intervals) -> pd.DataFrame:
@@ -127,12 +114,8 @@ def against_all(windows: pd.DataFrame, metrics: Iterable[str], by: Intervals) ->
     return pd.DataFrame(rows)
 
 
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if values.size else float("nan")
-
-
 def _improvement(sign: float, ours: np.ndarray, theirs: np.ndarray) -> float:
-    return float(sign * (1 - ours.sum() / theirs.sum())) if theirs.sum() > 0 else float("nan")
+    return float(sign * (1 - ours.sum() / theirs.sum())) if theirs.sum() > 0 else NAN
 
 
 def strong_baseline(windows: pd.DataFrame, metric: str, sequence_jobs: int) -> dict[str, str]:

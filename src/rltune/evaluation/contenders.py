@@ -55,6 +55,12 @@ def contender_of(config: RunConfig, cell: Cell, agent: TrainedPolicy | None = No
     return Contender(scheduler, agent, lookahead=config.lookahead)
 
 
+def rule_of(config: RunConfig, policy: str, backfill: str, locality: str = "strict", **changes: object) -> Contender:
+    """A heuristic with best_fit under the rules of the run, but for ``changes`` of them."""
+    rules = {**config.simulation.model_dump(), **changes}
+    return Contender(SchedulerConfig(policy, backfill, "best_fit", locality, **rules), lookahead=config.lookahead)
+
+
 def workload_of(cell: Cell, workloads: Workloads) -> Workload:
     """A cell's workload."""
     return workloads[cell.trace, cell.cluster, cell.estimate]
@@ -65,13 +71,10 @@ def heuristics(config: RunConfig, workload: Workload, locality: str = "strict") 
 
     Where GPU types differ in speed, also under conservative backfilling: each job on the type on which it completes first.
     """
-    of, rules = config.evaluation, config.simulation.model_dump()
-    backfills = of.baseline_backfills + (["conservative"] if differ(workload.jobs) else [])
+    backfills = config.evaluation.baseline_backfills + (["conservative"] if differ(workload.jobs) else [])
     return {
-        f"{policy} {backfill}": Contender(
-            SchedulerConfig(policy, backfill, "best_fit", locality, **rules), lookahead=config.lookahead
-        )
-        for policy, backfill in product(of.baseline_policies, dict.fromkeys(backfills))
+        f"{policy} {backfill}": rule_of(config, policy, backfill, locality)
+        for policy, backfill in product(config.evaluation.baseline_policies, dict.fromkeys(backfills))
     }
 
 

@@ -18,7 +18,6 @@ from rltune.evaluation.contenders import Contender, contender_of, heuristics, sc
 from rltune.placement.counts import Counts
 from rltune.placement.lookahead import Lookahead
 from rltune.placement.placers import placer_of
-from rltune.policies import IDS, OWN
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.metrics import job_table
 from rltune.traces.split import Split, disjoint_windows, spread
@@ -106,14 +105,9 @@ def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequen
 
     Roles: ``baseline`` on the test windows of :func:`evaluate`; ``baseline_validation`` on windows of the validation
     part, which is what an operator could choose a heuristic by. Custom policies have to be loaded. ``bound_s`` of a
-    test window is a mean wait that no schedule goes below (rltune.simulator.bound). Raises ConfigError for a policy
-    that does not exist.
+    test window is a mean wait that no schedule goes below (rltune.simulator.bound).
     """
     split, evaluation, frames = workload.split, config.evaluation, []
-    unknown = [name for name in evaluation.baseline_policies if name not in IDS and name not in OWN]
-    if unknown:
-        allowed = ", ".join([*IDS, *OWN])
-        raise ConfigError(f"evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {allowed}")
     for length, first in test_windows(split, evaluation).items():
         parts = {"baseline": first}
         if split.validation[1] - split.validation[0] >= length:
@@ -170,10 +164,9 @@ def _labelled(
     first = np.arange(len(table)) == 0
     solver = {f"milp_{name}": np.where(first, getattr(counts, name), 0) for name in COUNTED}
     seconds = table.pop("seconds")
-    labels = {k: v for k, v in asdict(scheduler.on(jobs)).items() if k != "max_wait_h"} | {
-        "sequence_jobs": int(table["jobs"].iloc[0])
-    }
-    return table.assign(role=role, **labels, **solver, seconds=seconds)
+    labels = {name: value for name, value in asdict(scheduler.on(jobs)).items() if name != "max_wait_h"}
+    length = int(table["jobs"].iloc[0])
+    return table.assign(role=role, **labels, sequence_jobs=length, **solver, seconds=seconds)
 
 
 def _ordered(frames: list[pd.DataFrame]) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -59,6 +59,11 @@ def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals, longer: bool =
                 row |= {column: float(ours.sum() / len(ours) / number.sum()), **found.columns(name)}
             rows.append(row | (more.columns("more_s", p=True) if longer else {}))
     return pd.DataFrame(rows)
+
+
+def in_order(frame: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
+    """The rows by group, in this order of the groups."""
+    return frame.sort_values("group", key=lambda group: group.map(groups.index), kind="stable")
 
 
 def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from rltune.cluster.fit import compile_jobs
 from rltune.cluster.layout import build_layout
-from rltune.cluster.load import offered_load
+from rltune.cluster.load import offered_load, scaled
 from rltune.config import ClusterConfig, project_root
 from rltune.config.context import Run
 from rltune.config.trace import TraceConfig
@@ -132,11 +132,7 @@ def simulated_wait(jobs: pd.DataFrame, fitted: pd.DataFrame, cluster: ClusterCon
     """
     load = offered_load(fitted, cluster.gpus)
     times = max(1, math.ceil(load / TARGET_LOAD)) if math.isfinite(load) else 1
-    pools = [
-        pool.model_copy(update={"groups": [g.model_copy(update={"nodes": times * g.nodes}) for g in pool.groups]})
-        for pool in cluster.pools
-    ]
-    larger, n = cluster.model_copy(update={"pools": pools}), np.array([len(fitted)])
+    larger, n = scaled(cluster, times), np.array([len(fitted)])
     compiled = compile_jobs(fitted, fitted["run_s"].to_numpy(np.float64), larger)
     state = simulate(compiled, build_layout(larger), np.array([0]), n, SchedulerConfig("fifo", "easy"))
     wait = pd.Series(state.start[0, : len(fitted)] - compiled.submit_s, index=fitted["job_id"])
@@ -186,8 +182,7 @@ def _loads(run: Run, fitted: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _summary(trace: TraceConfig, jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
-    system = trace.recorded_on
-    if system is None:
+    if (system := trace.recorded_on) is None:
         return summary_row(jobs, meta)
     row = summary_row(jobs, meta, system.gpus, system.nodes, system.gpu_types or None)
     return row.assign(scheduler=system.scheduler, network=system.network)

@@ -7,6 +7,7 @@ of submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (pl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,15 +109,22 @@ def pairs_of(jobs: pd.DataFrame) -> list[tuple[str, str]]:
     return [pair for pair in pairs if set(pair) <= set(ran)]
 
 
+def paired(jobs: pd.DataFrame) -> Iterator[tuple[dict[str, str], Pair]]:
+    """The pairs of schedulers under which the same jobs ran: names as ours and theirs, and these jobs."""
+    for ours, theirs in pairs_of(jobs):
+        pair = Pair.of(jobs, ours, theirs)
+        if len(pair.ours):
+            yield {"ours": ours, "theirs": theirs}, pair
+
+
 def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
     """:func:`per_run` of the jobs that ran under both schedulers of a pair, one row per pair × side × repetition: ours, theirs,
     ``side`` (ours or theirs) and its columns. Empty if no two schedulers share a repetition."""
-    frames = []
-    for ours, theirs in pairs_of(jobs):
-        for side, frame in zip(("ours", "theirs"), Pair.of(jobs, ours, theirs).runs(gpus), strict=True):
-            if len(frame):
-                frames.append(frame.assign(ours=ours, theirs=theirs, side=side))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    frames = [pd.DataFrame()]
+    for names, pair in paired(jobs):
+        for side, frame in zip(("ours", "theirs"), pair.runs(gpus), strict=True):
+            frames.append(frame.assign(**names, side=side))
+    return pd.concat(frames, ignore_index=True)
 
 
 def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals) -> pd.DataFrame:
@@ -129,10 +137,7 @@ def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals
     what another repetition would change, and neighbouring blocks share a queue. It is for no verdict.
     """
     rows = []
-    for ours, theirs in pairs_of(jobs):
-        pair = Pair.of(jobs, ours, theirs)
-        if not len(pair.ours):
-            continue
+    for names, pair in paired(jobs):
         runs = pair.runs(gpus)
         for measure, column in COLUMN.items():
             x, y = (side[column].to_numpy(float) for side in runs)
@@ -141,8 +146,7 @@ def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals
                 found = Improvement(-found.gain, -found.high, -found.low, found.p)
             rows.append(
                 {
-                    "ours": ours,
-                    "theirs": theirs,
+                    **names,
                     "measure": measure,
                     "ours_mean": x.mean(),
                     "theirs_mean": y.mean(),

@@ -18,7 +18,7 @@ from rltune.config.context import Run
 from rltune.config.deployment import Deployment
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import contender_of, run as simulate
-from rltune.evaluation.studies.deployment import COLUMN, JOB, RUN, Pair, pairs_of, per_run, with_measures
+from rltune.evaluation.studies.deployment import COLUMN, JOB, RUN, paired, per_run, with_measures
 from rltune.simulator.metrics import job_table
 
 SLURM = "multifactor_size"
@@ -123,16 +123,13 @@ def predicted(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.
     on Slurm), and per rule of the simulator ``gain_<rule>`` for the same jobs and ``agrees_<rule>`` (1 if it has the sign of
     ``gain``, else 0); NaN if theirs is zero."""
     rows = []
-    for ours, theirs in pairs_of(measured):
-        pair = Pair.of(measured, ours, theirs)
-        if not len(pair.ours):
-            continue
+    for names, pair in paired(measured):
         same, runs = pair.ours.set_index(JOB).index, {"": pair.runs(gpus)}
         for rule, frame in simulated.groupby("backfill", sort=False):
             by_job = {name: side.set_index(JOB).loc[same].reset_index() for name, side in frame.groupby("scheduler")}
-            runs[f"_{rule}"] = (per_run(by_job[ours], gpus), per_run(by_job[theirs], gpus))
+            runs[f"_{rule}"] = [per_run(by_job[name], gpus) for name in names.values()]
         for measure in PREDICTED:
-            row = {"ours": ours, "theirs": theirs, "measure": measure, "repetitions": len(runs[""][0])}
+            row = {**names, "measure": measure, "repetitions": len(runs[""][0])}
             for rule, (x, y) in runs.items():
                 total = float(y[COLUMN[measure]].sum())
                 row[f"gain{rule}"] = gain = 1 - float(x[COLUMN[measure]].sum()) / total if total > 0 else np.nan

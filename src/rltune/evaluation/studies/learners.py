@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from rltune.cluster.workload import Workload
-from rltune.config import Cell, RunConfig
-from rltune.config.comparisons import YARDSTICK, Comparison, against_qssf, agent_of, for_metric
+from rltune.config import RunConfig
+from rltune.config.comparisons import YARDSTICK, Comparison, against_qssf, agent_of, for_metric, grouped
+from rltune.evaluation.compare import where
 from rltune.evaluation.contenders import (
     Contender,
     Policies,
@@ -44,7 +45,7 @@ def qssf_windows(config: RunConfig, workloads: Workloads, windows: pd.DataFrame)
     """
     frames = []
     for cell in against_qssf(config):
-        frames.append(windows[(windows["cell"] == cell.name) & (windows["role"] == "rltune")].assign(who="rltune"))
+        frames.append(where(windows, cell=cell.name, role="rltune").assign(who="rltune"))
         qssf = contender_of(config, cell, policy="saf")
         others = {"qssf": qssf, "fifo_easy": contender_of(config, cell, policy="fifo")}
         if cell.placement != "best_fit":
@@ -62,12 +63,9 @@ def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) 
 
     One cell a workload and estimate: one trained for JCT, else for wait.
     """
-    groups: dict[tuple[str, ...], list[Cell]] = {}
-    for cell in against_qssf(config):
-        groups.setdefault((cell.trace, cell.cluster, cell.estimate), []).append(cell)
     frames, compared, evaluation = [], [], config.evaluation
     intervals = Intervals(evaluation.bootstrap, evaluation.confidence, evaluation.seed)
-    for cells in groups.values():
+    for cells in grouped(against_qssf(config), lambda cell: (cell.trace, cell.cluster, cell.estimate)).values():
         cell = for_metric(cells, "jct")[0]
         contenders = {
             "rltune": contender_of(config, cell, policies[cell]),
@@ -104,14 +102,8 @@ def compare_long(ours: np.ndarray, theirs: np.ndarray, intervals: Intervals) -> 
     begins = np.linspace(0, len(ours), blocks + 1).astype(np.int64)[:-1]
     found = intervals.less(np.add.reduceat(ours, begins), np.add.reduceat(theirs, begins))
     means = {"ours_mean": float(ours.mean()), "theirs_mean": float(theirs.mean())}
-    return {
-        "jobs": len(ours),
-        "blocks": blocks,
-        **means,
-        "improvement": found.gain,
-        "low": found.low,
-        "high": found.high,
-    }
+    improvement = {"improvement": found.gain, "low": found.low, "high": found.high}
+    return {"jobs": len(ours), "blocks": blocks, **means, **improvement}
 
 
 def batches(config: RunConfig, comparison: Comparison, workloads: Workloads, policies: Policies) -> pd.DataFrame:
@@ -136,12 +128,11 @@ def batches(config: RunConfig, comparison: Comparison, workloads: Workloads, pol
         **{cell.name: contender_of(config, cell, policies[cell]) for cell in comparison},
     }
     frame = by_window(workload, contenders, first, length, timed=True)
-    about = {name: {"who": name, "cell": "", "preset": "", "base": ""} for name in ("fifo", "strong")}
-    for cell in comparison:
-        kind = agent_of(config, cell)
-        about[cell.name] = {"who": kind, "cell": cell.name, "preset": cell.preset, "base": cell.policy}
+    about = {name: (name, "", "", "") for name in ("fifo", "strong")}
+    about |= {cell.name: (agent_of(config, cell), cell.name, cell.preset, cell.policy) for cell in comparison}
+    labels = pd.DataFrame([about[name] for name in frame.pop("who")], columns=["who", "cell", "preset", "base"])
     same = {axis: getattr(lead, axis) for axis in ("trace", "cluster", "estimate")}
-    return pd.concat([pd.DataFrame([about[name] for name in frame.pop("who")]), frame], axis=1).assign(**same)
+    return pd.concat([labels, frame], axis=1).assign(**same)
 
 
 def all_batches(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +16,10 @@ from rltune.cluster.load import offered_load
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
 from rltune.config.cells import AXES
+from rltune.config.comparisons import grouped
 from rltune.config.context import Run
 from rltune.errors import ConfigError
-from rltune.evaluation.compare import strong_baseline
+from rltune.evaluation.compare import strong_baseline, where
 from rltune.evaluation.contenders import (
     Contender,
     Policies,
@@ -25,6 +27,7 @@ from rltune.evaluation.contenders import (
     by_window,
     contender_of,
     heuristics,
+    rule_of,
     run,
     windows_of,
     workload_of,
@@ -33,7 +36,6 @@ from rltune.evaluation.evaluate import bound_s, evaluate, test_windows
 from rltune.evaluation.groups import size_class
 from rltune.evaluation.intervals import FEWEST
 from rltune.policies import FIRST_FAIR, IDS
-from rltune.simulator.batch import SchedulerConfig
 from rltune.simulator.metrics import job_table
 from rltune.traces.split import spread
 
@@ -119,8 +121,8 @@ class Study:
     def results(self, cell: Cell) -> pd.DataFrame:
         """What the evaluation has of a cell on these windows."""
         length, first = self.windows
-        rows = self.evaluated
-        rows = rows[(rows["cell"] == cell.name) & (rows["sequence_jobs"] == length) & rows["first_job"].isin(first)]
+        rows = where(self.evaluated, cell=cell.name, sequence_jobs=length)
+        rows = rows[rows["first_job"].isin(first)]
         return rows.assign(window=np.searchsorted(first, rows["first_job"]))
 
     def heuristics(self) -> dict[str, Contender]:
@@ -182,19 +184,15 @@ def steps_of(
     """
     if wrong := [p for p in policies if not has_steps(p)]:
         raise ValueError(f"policies: found {', '.join(wrong)}, which go by fair shares; pools cannot be run apart")
-    shared, frames = config.simulation.model_dump(exclude={"sticky_head"}), []
-    for policy in policies:
-        for name, step in STEPS.items():
-            scheduler = SchedulerConfig(
-                policy, step.backfill, "best_fit", locality, sticky_head=step.sticky_head, **shared
-            )
-            contender = Contender(scheduler, lookahead=config.lookahead)
-            if step.pools_apart:
-                waits = _pools_apart(workload, contender, first, length)
-            else:
-                waits = windows_of(workload, contender, first, length)[0]["wait_s"]
-            window = {"window": np.arange(len(first)), "first_job": first, "wait_s": waits}
-            frames.append(pd.DataFrame({"policy": policy, "step": name, "backfill": step.backfill, **window}))
+    frames = []
+    for policy, (name, step) in product(policies, STEPS.items()):
+        contender = rule_of(config, policy, step.backfill, locality, sticky_head=step.sticky_head)
+        if step.pools_apart:
+            waits = _pools_apart(workload, contender, first, length)
+        else:
+            waits = windows_of(workload, contender, first, length)[0]["wait_s"]
+        window = {"window": np.arange(len(first)), "first_job": first, "wait_s": waits}
+        frames.append(pd.DataFrame({"policy": policy, "step": name, "backfill": step.backfill, **window}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -220,10 +218,7 @@ def agents(study: Study) -> pd.DataFrame:
     agents of this base and rule differ), step, backfill (what it was evaluated under; "easy or conservative" where
     seeds chose differently), window, first_job, wait_s.
     """
-    alike: dict[Cell, list[Cell]] = {}
-    for cell in study.cells:
-        alike.setdefault(cell.but(seed=0), []).append(cell)
-    frames = []
+    alike, frames = grouped(study.cells, lambda cell: cell.but(seed=0)), []
     for own, seeds in alike.items():
         rivals = [cell for cell in alike if (cell.policy, cell.backfill) == (own.policy, own.backfill)]
         other = [str(getattr(own, a)) for a in AXES if len({getattr(cell, a) for cell in rivals}) > 1]
@@ -269,24 +264,20 @@ def jobs_of(these: Sequence[Study], test_jobs: pd.DataFrame) -> pd.DataFrame:
         length, first = study.windows
         results, workload = study.results(study.main), study.workload
         best = strong_baseline(results, "wait", length)
-        saved = test_jobs[(test_jobs["cell"] == study.main.name) & (test_jobs["sequence_jobs"] == length)]
-        at = results[results["role"] == "rltune"][["window", "first_job", "backfill"]]
-        rules = {"rltune": at["backfill"].iloc[0]}
+        saved = where(test_jobs, cell=study.main.name, sequence_jobs=length)
+        at = where(results, role="rltune")[["window", "first_job", "backfill"]]
+        rules = {"rltune": at["backfill"].iloc[0], "base": study.main.backfill}
         numbers = dict(zip(np.searchsorted(study.every_window[length], at["first_job"]), at["window"], strict=True))
         saved = saved[saved["window"].isin(numbers)]
-        saved = saved.assign(
-            window=saved["window"].map(numbers),
-            scheduler=saved["role"],
-            policy=study.main.policy,
-            backfill=saved["role"].map(rules).fillna(study.main.backfill),
-        )
+        ran = {"policy": study.main.policy, "backfill": saved["role"].map(rules)}
+        saved = saved.assign(window=saved["window"].map(numbers), scheduler=saved["role"], **ran)
         named = {name: best[name] for name in ("policy", "backfill", "placement")}
         strongest = contender_of(study.run.config, study.main, **named)
         state, _ = run(workload, strongest, first, np.full(len(first), length))
         strong = job_table(workload.jobs, state).rename(columns={"sequence": "window"})
         ran = {"policy": best["policy"], "backfill": best["backfill"], "job_id": workload.job_ids[strong["job"]]}
         strong = strong.assign(scheduler="strong", **ran)
-        base, mine = (saved[saved["scheduler"] == who][columns] for who in ("base", "rltune"))
+        base, mine = (where(saved, scheduler=who)[columns] for who in ("base", "rltune"))
         every = pd.concat([base, strong[columns], mine], ignore_index=True)
         every = every.merge(workload.table[["job_id", "user", "vc"]], on="job_id", how="left", validate="many_to_one")
         frames.append(study.labelled(every.assign(size=size_class(every["gpus"].to_numpy()))))
@@ -302,7 +293,7 @@ def balanced(these: Sequence[Study], workloads: Workloads, policies: Policies) -
     (baseline | rltune | base), policy, backfill, window, first_job, wait_s. Empty where no workload has one; those too
     short for a window are left out (:func:`too_short`). Raises ConfigError where all of them are.
     """
-    pairs = [(study, there) for study in these if (there := _thinned(study, workloads)) is not None]
+    pairs = _thinned(these, workloads)
     if pairs and not any(there.has_windows for _, there in pairs):
         raise ConfigError(
             f"evaluation.sequence_jobs: found {min(these[0].run.config.evaluation.sequence_jobs)} at least, more than the "
@@ -310,9 +301,7 @@ def balanced(these: Sequence[Study], workloads: Workloads, policies: Policies) -
             "leave these clusters out of `workloads`"
         )
     frames = [pd.DataFrame()]
-    for study, there in pairs:
-        if not there.has_windows:
-            continue
+    for study, there in (pair for pair in pairs if pair[1].has_windows):
         config, length = study.run.config, min(there.longest, study.longest)
         here, there = replace(study, length=length), replace(there, length=length)
         changes = {"sequence_jobs": [length], "max_windows": MOST_WINDOWS, "also": []}
@@ -328,7 +317,7 @@ def balanced(these: Sequence[Study], workloads: Workloads, policies: Policies) -
 def too_short(these: Sequence[Study], workloads: Workloads) -> list[str]:
     """Workloads that :func:`balanced` leaves out, in words: on the balanced cluster so few jobs are left that the test
     part has no window."""
-    thinned = [(study, there) for study in these if (there := _thinned(study, workloads)) is not None]
+    thinned = _thinned(these, workloads)
     return [f"{study.title} ({there.test_jobs:,} test jobs)" for study, there in thinned if not there.has_windows]
 
 
@@ -339,11 +328,13 @@ def balanced_cells(run: Run, cells: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in moved if (cell.trace, cell.cluster) in there]
 
 
-def _thinned(study: Study, workloads: Workloads) -> Study | None:
-    """The study's first cell on the balanced cluster, where the run's workloads have it."""
-    for thin in balanced_cells(study.run, study.cells[:1]):
-        return replace(study, cells=(thin,), workload=workload_of(thin, workloads))
-    return None
+def _thinned(these: Sequence[Study], workloads: Workloads) -> list[tuple[Study, Study]]:
+    """(Study, its first cell on the balanced cluster), where the run's workloads have that."""
+    return [
+        (study, replace(study, cells=(thin,), workload=workload_of(thin, workloads)))
+        for study in these
+        for thin in balanced_cells(study.run, study.cells[:1])
+    ]
 
 
 def _loaded(study: Study, results: pd.DataFrame, load: str) -> pd.DataFrame:

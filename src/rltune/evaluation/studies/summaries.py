@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.evaluation.compare import where
-from rltune.evaluation.groups import LARGE, SIZES, by_group, losers, unequal
+from rltune.evaluation.groups import LARGE, SIZES, by_group, in_order, losers, unequal
 from rltune.evaluation.intervals import NAN, Improvement, Intervals
 from rltune.evaluation.studies.scheduling_rules import AGENT, BOUND, EXACT, GIVEN, STEPS
 from rltune.simulator.fairness import UNKNOWN
@@ -133,9 +133,8 @@ def fairness(jobs: pd.DataFrame, intervals: Intervals) -> Fairness:
             inequality.append(shared.assign(**about, grouping=name))
             worst.append(losers(grouped, "base", "rltune").assign(**about, grouping=name, **base))
             if column == "size":
-                order = [size for size in (*SIZES, LARGE) if size in set(grouped["group"])]
                 found = by_group(grouped, "base", intervals).merge(who, on="scheduler").assign(**about)
-                sizes.append(found.sort_values("group", key=lambda g: g.map(order.index), kind="stable"))
+                sizes.append(in_order(found, (*SIZES, LARGE)))
     return Fairness(*(pd.concat(frames, ignore_index=True) for frames in (sizes, inequality, worst)), without)
 
 

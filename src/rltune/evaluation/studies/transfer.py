@@ -8,14 +8,16 @@ mean wait. ``cells``: the agents to evaluate; none is trained.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
 
 from rltune.cluster.workload import Workload, add_calibrated
 from rltune.config import Cell, RunConfig, parse_estimate
-from rltune.evaluation.contenders import Contender, Policies, Workloads, contender_of, windows_of, workload_of
+from rltune.config.comparisons import grouped
+from rltune.evaluation.contenders import Contender, Policies, Workloads, contender_of, rule_of, windows_of, workload_of
 from rltune.traces.estimates import estimate_jobs
 from rltune.traces.split import Split, disjoint_windows, spread
 
@@ -72,8 +74,8 @@ def across_traces(
         for home in dict.fromkeys((c.trace, c.cluster) for c in group):
             workload = workloads[*home, rules["estimate"]]
             length, first = shortest_windows(workload.split, config.evaluation.sequence_jobs)
-            bases = list(dict.fromkeys(c.policy for c in group))
             random = replace(contender_of(config, group[0], placement="best_fit"), random=config.evaluation.seed)
+            bases = dict.fromkeys(c.policy for c in group)
             runs = [("base", base, "", contender_of(config, group[0], policy=base)) for base in bases]
             runs.append(("random", "", "", random))
             runs += [("rltune", c.policy, c.name, contender_of(config, c, policies[c])) for c in group]
@@ -103,10 +105,10 @@ def under_noise(
         workload = workload_of(group[0], workloads)
         length, first = shortest_windows(workload.split, config.evaluation.sequence_jobs)
         calibrate = any(policies[c].facts.get("scheduler", {}).get("uses_calibrated") for c in group)
-        runs = []
-        for policy, backfill in HEURISTICS:
-            names = {"policy": policy, "backfill": backfill, "placement": "best_fit"}
-            runs.append((policy, backfill, "", contender_of(config, group[0], **names)))
+        runs = [
+            (policy, backfill, "", rule_of(config, policy, backfill, where["locality"]))
+            for policy, backfill in HEURISTICS
+        ]
         runs += [(c.policy, c.backfill, c.name, contender_of(config, c, policies[c])) for c in group]
         for sigma in SIGMAS:
             given = parse_estimate(group[0].estimate) == ("lognormal", sigma)
@@ -149,8 +151,5 @@ def _windows(workload: Workload, contender: Contender, first: np.ndarray, length
 
 def _grouped(cells: Iterable[Cell], axes: Sequence[str]) -> list[tuple[dict[str, str], list[Cell]]]:
     """Cells that agree in these axes, with the values of those, in the order of the cells."""
-    groups: dict[tuple[str, ...], list[Cell]] = {}
-    for cell in cells:
-        values = asdict(cell)
-        groups.setdefault(tuple(values[a] for a in axes), []).append(cell)
-    return [(dict(zip(axes, key, strict=True)), group) for key, group in groups.items()]
+    groups = grouped(cells, attrgetter(*axes))
+    return [(dict(zip(axes, values, strict=True)), group) for values, group in groups.items()]

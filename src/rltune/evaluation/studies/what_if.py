@@ -17,8 +17,8 @@ from rltune.config.context import Run
 from rltune.config.max_wait import DEFAULT as MAX_WAIT_H
 from rltune.config.whatif import Rule, WhatIf
 from rltune.errors import ConfigError
-from rltune.evaluation.contenders import Contender, contender_of, run, scheduler_used
-from rltune.evaluation.groups import LARGE, SIZES, by_group, size_class
+from rltune.evaluation.contenders import Contender, contender_of, rule_of, run, scheduler_used
+from rltune.evaluation.groups import LARGE, SIZES, by_group, in_order, size_class
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import (
     BOUNDED,
@@ -130,8 +130,7 @@ class WhatIfStudy:
                 yield Entry(BOUNDED, "bounded", cell.seed, bounded, self.workload, name)
 
     def _rule(self, of: Rule) -> Contender:
-        cell = self.cells[0].but(policy=of.policy, backfill=of.backfill, placement="best_fit")
-        return contender_of(self.run.config, cell)
+        return rule_of(self.run.config, of.policy, of.backfill, self.cells[0].locality)
 
     @cached_property
     def _rules(self) -> dict[str, Contender]:
@@ -269,6 +268,5 @@ class WhatIfStudy:
             if len(known := jobs[jobs[grouping].notna()]):
                 known = known.assign(window=known["block"], group=known[grouping])
                 found = by_group(known, CURRENT, intervals, longer=True).assign(grouping=grouping)
-                rank = {name: i for i, name in enumerate(order)}
-                frames.append(found.sort_values("group", key=lambda g, rank=rank: g.map(rank), kind="stable"))
+                frames.append(in_order(found, order))
         return with_longer(pd.concat(frames, ignore_index=True), intervals)
