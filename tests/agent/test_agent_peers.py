@@ -194,6 +194,7 @@ def test_one_seed_gives_the_same_bytes_whatever_the_test_part_holds_and_two_seed
 @pytest.mark.parametrize("agent", list(SHORT))
 def test_where_there_is_nothing_to_learn_a_learner_says_so(agent: str) -> None:
     policy, history = taught(agent, workload(TOY_JOBS, seed=2, load=0.001), SHORT)
-    assert policy.facts["learned"] is False and policy.facts["agent"] == agent and not history["choices"].any()
+    assert policy.facts["learned"] is False and policy.facts["agent"] == agent
     if agent == "rltune":
+        assert not history["choices"].any()
         assert history["kl"].isna().all() and (history["actor_iterations"] == 0).all()
