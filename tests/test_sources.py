@@ -14,6 +14,9 @@ TRAIN, FIT, FIGURES = (
 )
 
 
+CLEAN, EVALUATE, DEPLOYMENT = (ROOT / f"notebooks/{name}.ipynb" for name in ("clean", "evaluate", "deployment"))
+
+
 def names(start: Path, **how: bool) -> set[str]:
     return {str(file.relative_to(sources.HERE)) for file in sources.closure(start, **how)}
 
@@ -25,6 +28,11 @@ def test_imports_are_followed() -> None:
     assert {"agent/peers/schedinspector.py", "traces/readers/philly.py", "traces/estimates/kinds/lognormal.py"} <= train
     assert not {name for name in train if name.startswith(("report/", "slurm/", "cli/", "notebook.py"))}
     assert not {name for name in names(FIT) if name.startswith(("agent/", "simulator/", "placement/"))}
+    assert "traces/clean.py" in names(CLEAN) & train and not {"agent/ppo.py", "evaluation/evaluate.py"} & names(CLEAN)
+    assert "evaluation/evaluate.py" in names(EVALUATE) - train and {"agent/ppo.py", "metrics/bsld.py"} <= names(
+        EVALUATE
+    )
+    assert "slurm/ownership.py" in names(DEPLOYMENT, shown=True) - names(EVALUATE) - train
     assert "report/style.py" in names(FIGURES, shown=True) and not names(FIGURES) & names(FIGURES, shown=True) - {
         "__init__.py"
     }

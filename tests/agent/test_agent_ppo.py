@@ -1,4 +1,4 @@
-"""PPO: advantages against cases worked out by hand, ragged softmax against a loop, and a task it has to learn."""
+"""PPO: advantages against cases worked out by hand, ragged softmax against a loop, updates that stop, split and slow down."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_policy_in_numpy_equals_the_network() -> None:
     assert TrainedPolicy(ppo.weights(), {}).logits(obs) == pytest.approx(ppo.actor(obs).numpy()[:, 0], abs=1e-5)
 
 
-def _bandit(ppo: PPO, rng: np.random.Generator, count: int = 400) -> tuple[Batch, float]:
+def _bandit(ppo: PPO, rng: np.random.Generator, count: int = 400) -> Batch:
     """One-decision sequences of 2 to 6 jobs; picking the job with the smallest first feature is rewarded."""
     length = rng.integers(2, 7, size=count)
     obs = rng.random((length.sum(), WIDTH)).astype(np.float32)
@@ -115,8 +115,7 @@ def _bandit(ppo: PPO, rng: np.random.Generator, count: int = 400) -> tuple[Batch
         log_prob[i] = np.log(p[action[i]])
         reward[i] = float(action[i] == obs[end - n : end, 0].argmin())
     critic, prior = np.zeros((len(obs), CRITIC_WIDTH), np.float32), np.zeros(len(obs), np.float32)
-    made = Batch(obs, critic, prior, length, action, log_prob, np.arange(count), np.zeros(count), reward)
-    return made, float(reward.mean())
+    return Batch(obs, critic, prior, length, action, log_prob, np.arange(count), np.zeros(count), reward)
 
 
 def _update(ppo: PPO, batch: Batch, done: float = 0.0):
@@ -126,22 +125,11 @@ def _update(ppo: PPO, batch: Batch, done: float = 0.0):
     )
 
 
-def test_it_learns_to_pick_the_smallest() -> None:
-    set_up(5)
-    rng, scores = np.random.default_rng(5), []
-    ppo = PPO(QUICK.model_copy(update={"actor_lr": 5e-3}), rng, WIDTH)
-    for _ in range(40):
-        batch, score = _bandit(ppo, rng)
-        scores.append(score)
-        _update(ppo, batch)
-    assert scores[0] < 0.5 and scores[-1] > 0.85
-
-
 def test_updates_stop_at_the_target_divergence() -> None:
     set_up(6)
     rng = np.random.default_rng(6)
     ppo = PPO(QUICK.model_copy(update={"actor_lr": 0.1, "target_kl": 0.001, "iterations": 50}), rng, WIDTH)
-    assert _update(ppo, _bandit(ppo, rng)[0]).actor_iterations < 50
+    assert _update(ppo, _bandit(ppo, rng)).actor_iterations < 50
 
 
 def test_a_queue_padded_to_its_class_has_the_value_of_one_padded_to_the_window() -> None:
@@ -163,7 +151,7 @@ def test_a_large_batch_in_parts_gives_the_gradient_of_the_whole(monkeypatch: pyt
         set_up(9)
         monkeypatch.setattr("rltune.agent.ppo.MAX_ROWS", max_rows)
         ppo = PPO(BUILT_IN["paper"].model_copy(update={"iterations": 3}), np.random.default_rng(9), WIDTH)
-        _update(ppo, _bandit(ppo, np.random.default_rng(9))[0])
+        _update(ppo, _bandit(ppo, np.random.default_rng(9)))
         return [*ppo.weights(), *ppo.critic.get_weights()]
 
     for whole, parts in zip(weights(10**9), weights(100), strict=True):
@@ -176,7 +164,7 @@ def test_steps_get_smaller_along_a_cosine_where_training_starts_from_the_base_po
 ) -> None:
     constants, found = BUILT_IN[preset], []
     ppo = PPO(constants, np.random.default_rng(11), WIDTH)
-    batch, _ = _bandit(ppo, np.random.default_rng(11))
+    batch = _bandit(ppo, np.random.default_rng(11))
     for done in (0.0, 0.5, 1.0):
         _update(ppo, batch, done)
         found.append(float(ppo.actor_optimiser.learning_rate.numpy()))

@@ -17,7 +17,7 @@ from agent_fakes import task_of, trained, workload
 from rltune.agent.checkpoint import NAME, load_checkpoint
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.progress import TAGS
-from rltune.agent.trainer import fit
+from rltune.agent.trainer import fit, make_trainer
 from rltune.cluster.fit import Jobs
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 
@@ -125,8 +125,23 @@ def test_a_training_that_was_killed_ends_with_the_same_policy_and_history(
     equal(result, whole if preset == PRESET else run(None, preset=preset))
     assert (result[1]["milp_asked"] > 0).all()
     printed = capsys.readouterr().out
+    check_logs(tmp_path, result[1])
     kept = (stops[-1] - 1) // 2 * 2  # the last validation whose state was written
     assert (f"going on after epoch {kept} of {preset.epochs}" in printed) == (kept > 0)
+
+
+def check_logs(folder: Path, history: pd.DataFrame) -> None:
+    """They are in the training's folder and have every epoch once."""
+    progress = pd.read_csv(folder / "progress.csv")
+    assert list(progress["epoch"]) == list(history["epoch"]) and list(progress.columns) == list(history.columns)
+    (events,) = folder.glob("*tfevents*")
+    records = [tf.compat.v1.Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(events))]
+    values = [(event.step, value) for event in records for value in event.summary.value]
+    assert {value.metadata.plugin_data.plugin_name for _, value in values} == {"scalars"}
+    expected = history.set_index("epoch")[list(TAGS)].rename(columns=TAGS).stack()  # without what is not known
+    found = {(epoch, value.tag): float(tf.make_ndarray(value.tensor)) for epoch, value in values}
+    assert len(values) == len(found) and found == pytest.approx(expected.dropna().to_dict(), rel=1e-6)
+    assert [p.name for p in folder.iterdir() if p.name.startswith(".")] == [], "nothing half-written stays"
 
 
 @pytest.mark.parametrize("margin", [0.01, 3.0])
@@ -167,27 +182,11 @@ def test_the_state_of_another_training_is_not_used(change: dict, named: str, sto
     assert load_checkpoint(stopped, task.identity) == (None, f"{stopped / NAME}: of another {named}")
 
 
-def test_a_broken_state_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixture, whole: Result) -> None:
+def test_a_broken_state_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / NAME).write_bytes(b"half a file")
-    result = run(tmp_path)
-    assert "cannot be read" in capsys.readouterr().out
-    equal(result, whole)
-
-
-def test_logs_are_in_the_same_folder_and_have_every_epoch_once(tmp_path: Path) -> None:
-    with pytest.raises(Killed):
-        run(tmp_path, 5)
-    _, history = run(tmp_path)
-    progress = pd.read_csv(tmp_path / "progress.csv")
-    assert list(progress["epoch"]) == [1, 2, 3, 4, 5, 6] and list(progress.columns) == list(history.columns)
-    (events,) = tmp_path.glob("*tfevents*")
-    records = [tf.compat.v1.Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(events))]
-    values = [(event.step, value) for event in records for value in event.summary.value]
-    assert {value.metadata.plugin_data.plugin_name for _, value in values} == {"scalars"}
-    expected = history.set_index("epoch")[list(TAGS)].rename(columns=TAGS).stack()  # without what is not known
-    found = {(epoch, value.tag): float(tf.make_ndarray(value.tensor)) for epoch, value in values}
-    assert len(values) == len(found) and found == pytest.approx(expected.dropna().to_dict(), rel=1e-6)
-    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == [], "nothing half-written stays"
+    trainer = make_trainer(task_of(CELL, PRESET, (JOBS, LAYOUT), folder=tmp_path), tmp_path, 1)
+    printed = capsys.readouterr().out
+    assert trainer.epoch == 0 and f"{NAME}: cannot be read (" in printed and "training from the beginning" in printed
 
 
 def test_the_loop_of_the_notebook_is_the_loop_of_fit() -> None:

@@ -29,7 +29,7 @@ from rltune.agent.task import TrainingTask
 from rltune.cluster.types import PRICES
 from rltune.config import Cell, Preset
 from rltune.config.preset import BUILT_IN
-from rltune.environment.reward import rewards, scores
+from rltune.environment.reward import rewards
 from rltune.errors import DataError
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
@@ -111,22 +111,6 @@ def test_a_task_is_identified_by_its_numbers_but_for_those_of_the_test_part_and_
     assert task(case=(copy, LAYOUT)).identity == mine.identity
     monkeypatch.setattr("rltune.agent.task.sources.digest", lambda *starts: "0" * 12)
     assert task().identity != mine.identity
-
-
-def test_metrics_are_minimised_and_rewarded() -> None:
-    mine = task()
-    base, agent = mine.run(FIRST), mine.run(FIRST, ranker_of(SMALLEST, *CASE))
-    for metric, column in (("wait", "wait_s"), ("jct", "jct_s"), ("bsld", "bsld")):
-        assert scores(metric, base, agent).tolist() == agent[column].tolist()
-        larger = np.maximum(np.maximum(base[column], agent[column]), 1.0)
-        assert rewards(metric, base, agent) == pytest.approx(((base[column] - agent[column]) / larger).to_numpy())
-    assert scores("utilisation", base, agent).tolist() == (-agent["utilisation_span"]).tolist()
-    better = rewards("utilisation", base, agent) > 0
-    assert better.tolist() == (agent["utilisation_span"] > base["utilisation_span"]).tolist() and better.any()
-    nothing, tiny = base.assign(utilisation_span=0.0), base.assign(utilisation_span=5e-4)
-    assert rewards("utilisation", nothing, tiny) == pytest.approx(0.5), "the floor is 0.001"
-    at_once = (side.assign(utilisation_span=np.nan, utilisation=used) for side, used in ((base, 0.2), (agent, 0.4)))
-    assert rewards("utilisation", *at_once) == pytest.approx(0.5), "without a span, the makespan's"
 
 
 def test_a_mix_is_the_weighted_sum_and_its_base_policy_scores_nothing() -> None:

@@ -1,10 +1,8 @@
-"""What is free on every node, at random; where a job could go, by enumeration; what the compiled search answers."""
+"""What is free on every node, at random; what the compiled search answers."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.search import find
 
 Vectors = list[np.ndarray]  # GPUs, thousandths of a CPU, MB, each [M]
-Way = tuple[int, tuple[int, ...], int]  # type, nodes of the full chunks, node of the last one or −1
 
 
 def capacity(layout: Layout) -> Vectors:
@@ -31,59 +28,37 @@ def random_free(layout: Layout, rng: np.random.Generator) -> Vectors:
     return [np.floor(x).astype(np.int64) for x in (gpus * share, cpu * share * extra, mem * share)]
 
 
+def by_node(free: Vectors) -> tuple[tuple[int, int, int], ...]:
+    """The same, node by node."""
+    return tuple(zip(*(left.tolist() for left in free), strict=True))
+
+
 def indexed(layout: Layout, free: Vectors) -> Free:
-    """The same with its index."""
+    """The same with its index, as the compiled search reads it."""
     out = Free(*(column[0] for column in all_free(layout.nodes, 1)))
     for m, taken in enumerate(zip(*(now - whole for now, whole in zip(free, capacity(layout), strict=True)))):
         change(layout.nodes, out, m, *map(int, taken))
     return out
 
 
-def placed(jobs: Jobs, layout: Layout, j: int, free: Vectors, rule: int, extra: int = 0) -> list[tuple[int, int]]:
+def free_gpus(layout: Layout, *gpus: int) -> Free:
+    """So many GPUs free on the nodes, each with 8 CPUs and 32 GB."""
+    free = np.array(gpus)
+    return indexed(layout, [free, free * 8000, free * 32000])
+
+
+def placed(jobs: Jobs, layout: Layout, j: int, free: Free, rule: int, extra: int = 0) -> list[tuple[int, int]]:
     """(node, GPUs) of each chunk; empty where the job does not fit."""
     place = np.zeros(int(max(jobs.gpus.max(), jobs.cut["full"].max() + 1)), CHUNK)
-    n = find(layout.nodes, jobs, indexed(layout, free), j, rule, extra, place)
+    n = find(layout.nodes, jobs, free, j, rule, extra, place)
     return [tuple(chunk) for chunk in place[:n].tolist()]
 
 
-def ways_of(jobs: Jobs, layout: Layout, j: int, free: Vectors) -> int:
+def ways_of(jobs: Jobs, layout: Layout, j: int, free: Free) -> int:
     """Ways of a job as the simulator counts them."""
     out = room(layout.nodes)
-    k = classes(layout.nodes, int(jobs.pool[j]), indexed(layout, free), False, out)
+    k = classes(layout.nodes, int(jobs.pool[j]), free, False, out)
     return count_candidates(layout.nodes, jobs, j, out, k)
-
-
-def has_room(jobs: Jobs, layout: Layout, j: int, gpus: int, m: int, free: Vectors) -> bool:
-    """Whether a chunk fits a node."""
-    row, node = jobs.row[j], layout.nodes.row[m]
-    cpu = row["cpu_milli"] if row["cpu_milli"] >= 0 else node["cpu_milli"] // node["gpus"]
-    mem = row["mem_mb"] if row["mem_mb"] >= 0 else node["mem_mb"] // node["gpus"]
-    return bool(free[0][m] >= gpus and free[1][m] >= gpus * cpu and free[2][m] >= gpus * mem)
-
-
-def all_ways(jobs: Jobs, layout: Layout, j: int, free: Vectors) -> Iterator[Way]:
-    """Every allocation of a job in equal chunks and a rest."""
-    nodes = layout.nodes
-    pool = range(nodes.pool_start[jobs.pool[j]], nodes.pool_start[jobs.pool[j] + 1])
-    for kind, (size, full, rem, *_) in enumerate(jobs.cut[j].tolist()):
-        if full < 0 or size == 0:
-            continue
-        mine = [m for m in pool if nodes.row["type"][m] == kind]
-        for whole in combinations([m for m in mine if has_room(jobs, layout, j, size, m, free)], full):
-            if not rem:
-                yield kind, whole, -1
-            for m in mine:
-                if rem and m not in whole and has_room(jobs, layout, j, rem, m, free):
-                    yield kind, whole, m
-
-
-def distinct(layout: Layout, ways: list[Way], free: Vectors) -> int:
-    """How many are left when identical nodes may be swapped."""
-
-    def alike(m: int) -> tuple:
-        return (layout.nodes.row["group"][m], *(f[m] for f in free)) if m >= 0 else ()
-
-    return len({(k, tuple(sorted(Counter(map(alike, whole)).items())), alike(m)) for k, whole, m in ways})
 
 
 def free_cases() -> Iterator[tuple[int, np.random.Generator]]:

@@ -129,12 +129,9 @@ def test_a_missing_vc_is_drawn_by_nodes_and_the_same_in_every_run() -> None:
 
 def test_a_missing_vc_is_drawn_among_the_pools_that_hold_the_job() -> None:
     config = cluster([group(50, 1)], [group(1, 4, mem_gb=100)], [group(1, 4, "P100")])
-    jobs = table([{"gpus": 4, "mem_gb": 100.0, "gpu_type": "V100"} for _ in range(100)])
-    fitted, _ = fit(jobs, config)
-    assert set(fitted["pool"]) == {0, 1}
-    jobs = table([{"gpus": 2, "mem_gb": 100.0, "gpu_type": "V100"} for _ in range(100)])  # 50 GB on nodes of 32
-    fitted, _ = fit(jobs, config)
-    assert set(fitted["pool"]) == {1}
+    for gpus, pools in ((4, {0, 1}), (2, {1})):  # two GPUs want 50 GB each, on nodes of 32
+        fitted, _ = fit(table([{"gpus": gpus, "mem_gb": 100.0, "gpu_type": "V100"}] * 100), config)
+        assert set(fitted["pool"]) == pools
 
 
 def test_a_job_never_mixes_types() -> None:
@@ -241,9 +238,6 @@ def test_nodes_of_different_sizes_hold_together_what_the_large_ones_alone_cannot
     assert audit.left_out == {"larger than every pool": 1}
 
 
-SHARED = {"type_shares": {"V100": 3.0, "P100": 1.0}}
-
-
 @pytest.mark.parametrize(
     ("row", "types"),
     [
@@ -269,7 +263,9 @@ def allowed(config: ClusterConfig, row: dict) -> set[str]:
 
 
 def test_missing_types_are_drawn_by_their_shares() -> None:
-    config = cluster([group(2, 8, "V100"), group(2, 4, "P100"), group(1, 2, "K80")], **SHARED)
+    config = cluster(
+        [group(2, 8, "V100"), group(2, 4, "P100"), group(1, 2, "K80")], type_shares={"V100": 3.0, "P100": 1.0}
+    )
     rows = [{"gpus": 1} for _ in range(2000)] + [{"gpus": 8}, {"gpus": 1, "gpu_type": "K80"}]
     fitted, audit = fit(table(rows), config)
     assert audit.noted["GPU type missing, drawn by type_shares"] == 2001

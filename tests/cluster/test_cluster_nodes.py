@@ -59,14 +59,6 @@ def test_gres(gres: str, found: tuple[int, str]) -> None:
     assert gres_gpus(gres) == found
 
 
-def test_gpus_that_cannot_be_read_name_their_line(tmp_path: Path) -> None:
-    sinfo = SINFO.splitlines()[0] + "\nn1|gpu|64|512000|gpu:a:b:c|idle\n"
-    with pytest.raises(DataError, match=r"nodes.txt:2: GRES: found 'gpu:a:b:c', expected resources such as gpu:p100:4"):
-        read_nodes(written(tmp_path, sinfo))
-    with pytest.raises(DataError, match=r"nodes.txt: node n1: found 'gpu:a:b:c'"):
-        read_nodes(written(tmp_path, "NodeName=n1 CPUTot=64 RealMemory=512000 Gres=gpu:a:b:c Partitions=gpu\n"))
-
-
 @pytest.mark.parametrize("cut", ["|", " "])
 def test_sinfo(cut: str, tmp_path: Path) -> None:
     nodes = read_nodes(written(tmp_path, SINFO.replace("|", cut)))
@@ -130,6 +122,8 @@ def test_a_cluster_of_processors(tmp_path: Path) -> None:
         (SINFO + "x|gpu\n", ["nodes.txt:7", "found 2 fields, expected 6"]),
         (SINFO + "x|gpu|many|1|gpu:1|idle\n", ["nodes.txt:7", "'many'"]),
         ("NODELIST|PARTITION|CPUS|MEMORY|GRES\n", ["names no node"]),
+        (SINFO + "x|gpu|64|1|gpu:a:b:c|idle\n", ["nodes.txt:7: GRES: found 'gpu:a:b:c', expected", "gpu:p100:4"]),
+        (SCONTROL.replace("gpu:a100:8(S:0-1)", "gpu:a:b:c"), ["nodes.txt: node a1: found 'gpu:a:b:c'"]),
     ],
 )
 def test_what_is_wrong_is_said(text: str, parts: list[str], tmp_path: Path) -> None:

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from workload_cases import cluster, compiled, group, table
+from workload_cases import at_speeds, cluster, compiled, group, table
 
-from rltune.cluster.fit import Jobs, fit, with_speeds, with_wrong_speeds
+from rltune.cluster.fit import Jobs, fit, with_wrong_speeds
 from rltune.cluster.layout import Layout
-from rltune.cluster.speeds import Slowdowns
 from rltune.errors import DataError
 from rltune.simulator.batch import simulate
 from rltune.simulator.config import SchedulerConfig
@@ -25,7 +24,7 @@ def case(*jobs: tuple[float, float, float]) -> tuple[Jobs, Layout]:
     made, layout = compiled(cluster([group(1, 1, "V100"), group(1, 1, "K80")]), rows)
     slow = np.array([[1.0, factor] for *_, factor in jobs])
     made.row["estimate_s"] = made.row["run_s"]
-    return with_speeds(made, Slowdowns(slow, slow, np.full(len(jobs), ""), np.array([1.0, 0.5]))), layout
+    return at_speeds(made, slow, mean_speed=[1.0, 0.5]), layout
 
 
 def ran(

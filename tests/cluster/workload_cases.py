@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rltune.cluster.fit import Jobs, compile_jobs, fit
+from rltune.cluster.fit import Jobs, compile_jobs, fit, with_speeds
 from rltune.cluster.layout import Layout, build_layout
+from rltune.cluster.speeds import Slowdowns
 from rltune.config import ClusterConfig
 from rltune.traces.columns import DTYPES, empty_columns
 
@@ -58,6 +59,12 @@ def simple(config: ClusterConfig, *jobs: tuple) -> tuple[Jobs, Layout]:
     """The same for (submit_s, run_s, gpus) or (submit_s, run_s, gpus, estimate_s) tuples."""
     names = ("submit_s", "run_s", "gpus", "requested_s")
     return compiled(config, [dict(zip(names, job)) for job in jobs])
+
+
+def at_speeds(jobs: Jobs, slow: np.ndarray, spread: np.ndarray | None = None, mean_speed: Any = 1.0) -> Jobs:
+    """The jobs so many times as long on each type [J, T], and ``spread`` times on more nodes than needed."""
+    spread, speeds = slow if spread is None else spread, np.broadcast_to(mean_speed, slow.shape[1])
+    return with_speeds(jobs, Slowdowns(slow, spread, np.full(len(slow), ""), speeds))
 
 
 def random_cluster(rng: np.random.Generator, pools: int | None = None, types: int | None = None) -> ClusterConfig:

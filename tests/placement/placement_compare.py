@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,7 @@ from rltune.placement.kernel import GlpkSolver
 from rltune.placement.lookahead import Lookahead, reduce
 from rltune.placement.model import CvxpySolver
 from rltune.placement.presolve import fall_back
-from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.state import State
 
 
@@ -102,6 +102,20 @@ class Compare:
             "next jobs": len(instance.rank) > 1,
         }
         self.count.update({name: 1 for name, so in outcomes.items() if so})
+
+
+def compared(
+    config: LookaheadConfig, scheduler_of: Callable[[int], SchedulerConfig], seeds: range, n: int, enough: int = 10**6
+) -> Counter:
+    """Runs of small cases, with every question compared, until ``enough`` were asked; what kinds of questions they were."""
+    count: Counter = Counter()
+    for seed, jobs, layout in small_cases(seeds, nodes=4, n=n):
+        if count["asked"] > enough:
+            break
+        placer = Compare(config, scheduler_of(seed))
+        simulate(jobs, layout, [0], [len(jobs.row)], placer.scheduler, placer=placer, check=True)
+        count += placer.count
+    return count
 
 
 def small_cases(seeds: range, nodes: int, n: int) -> Iterator[tuple[int, Jobs, Layout]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
-from placement_allocations import Allocation, Allocations
+from allocations import Allocation, Allocations
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
@@ -157,10 +157,6 @@ class Enumeration(Allocations):
                 free = self.after(self.chosen, allocation, 1, self.free)
                 if free is not None:
                     yield (), self.wait_s / self.horizon_s, free
-
-    def alike(self, allocation: Allocation) -> tuple:
-        """Equal for allocations that differ by swapping identical nodes only."""
-        return tuple(sorted((g, int(self.node["group"][m]), *(f[m] for f in self.free)) for m, g in allocation))
 
     def cost(self, allocation: Allocation, split: bool) -> float:
         """What a allocation costs that starts now, in starts."""

@@ -60,7 +60,7 @@ def ask(jobs: Jobs, layout: Layout, config: LookaheadConfig, rng: np.random.Gene
     leave_free(state, layout, gpus, cpu, mem)
     order = rng.permutation(n)
     oracle = Enumeration(jobs, layout, state, config, SCHEDULER)
-    able = [r for r in order if len({oracle.alike(w) for w in oracle.whole(int(r), oracle.free[0])}) > 1]
+    able = [r for r in order if len({oracle.alike(w, *oracle.free) for w in oracle.whole(int(r), oracle.free[0])}) > 1]
     if not able:
         return None
     ranking = [able[0], *(r for r in order if r != able[0])][: config.jobs]

@@ -3,11 +3,9 @@ runs, with other solvers, unreduced, and where nothing answers."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
-from placement_compare import Compare, small_cases
+from placement_compare import compared
 from placement_enumeration import NOW, SPLIT, WAIT, weighted
 from workload_cases import cluster, group, random_case, simple
 
@@ -135,27 +133,23 @@ def test_the_neighbour_that_loses_least() -> None:
 # against enumeration, in runs
 
 
-@pytest.mark.parametrize("others", [0.2, 1.0])
-def test_both_models_equal_enumeration_on_every_kind_of_question(others: float) -> None:
+@pytest.mark.parametrize(("others", "seeds"), [(0.2, range(300)), (1.0, range(300, 600))])
+def test_both_models_equal_enumeration_on_every_kind_of_question(others: float, seeds: range) -> None:
     """And so does what the placer writes, whether settled, solved or remembered."""
-    config, count = SMALL.model_copy(update={"others": others}), Counter()
-    for seed, jobs, layout in small_cases(range(600), nodes=4, n=25):
-        placer = Compare(config, random_scheduler(seed))
-        simulate(jobs, layout, [0], [len(jobs.row)], placer.scheduler, placer=placer, check=True)
-        count += placer.count
-    assert count[f"asked {NOW}"] > 200 and count[f"asked {SPLIT}"] > 60 and count[f"asked {WAIT}"] > 80, count
-    assert count["split"] > 100 and count["waits"] > 30, count
-    assert count["shared"] > 60 and count["sharing avoided"] > 40, count
-    assert count["matters"] > 400 and count["split not the first there is"] > 15 and count["next jobs"] > 400, count
+    count = compared(SMALL.model_copy(update={"others": others}), random_scheduler, seeds, n=25)
+    assert count[f"asked {NOW}"] > 100 and count[f"asked {SPLIT}"] > 30 and count[f"asked {WAIT}"] > 40, count
+    assert count["split"] > 50 and count["waits"] > 15, count
+    assert count["shared"] > 30 and count["sharing avoided"] > 20, count
+    assert count["matters"] > 200 and count["split not the first there is"] > 7 and count["next jobs"] > 200, count
 
 
 def test_splits_in_several_slots_equal_enumeration() -> None:
     """Where all may be split, with what ends soon; the split's own length reaches into the next slots."""
-    config, count = SMALL.model_copy(update={"slots": 2, "slot_s": 100.0}), Counter()
-    for seed, jobs, layout in small_cases(range(2000, 2300), nodes=4, n=20):
-        placer = Compare(config, random_scheduler(5 * seed + 1 + seed % 2))  # plus_one, any
-        simulate(jobs, layout, [0], [len(jobs.row)], placer.scheduler, placer=placer, check=True)
-        count += placer.count
+    config = SMALL.model_copy(update={"slots": 2, "slot_s": 100.0})
+    plus_one, any_nodes = 1, 2
+    count = compared(
+        config, lambda seed: random_scheduler(5 * seed + (any_nodes if seed % 2 else plus_one)), range(2000, 2300), n=20
+    )
     assert count[f"asked {SPLIT}"] > 40 and count["later"] > 100 and count["shared"] > 30, count
 
 

@@ -32,22 +32,19 @@ def answer(config: ClusterConfig, rows: list[dict], free: list[int], placer: Loo
 
 
 def test_the_looser_node_so_that_both_next_jobs_start() -> None:
-    """Free 3 and 4; two GPUs now, then three, then two: the tighter node would leave one of them waiting."""
+    """Free 3 and 4; two GPUs now, then three, then two: the tighter node would leave one of them waiting.
+
+    Both next jobs start (1 + 0.8); one whole node is touched (0.01) and two GPUs are left on it (0.02).
+    """
     placer = Lookahead(CONFIG)
     rows = [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}]
     assert answer(cluster([group(2, 4)]), rows, [3, 4], placer) == [(1, 2)]
     assert placer.counts.optimal == 1
+    (solution,) = placer._memory.values()
+    assert solution.objective == pytest.approx(1.8 - 0.01 - 0.02, abs=1e-9)
     # with the three-GPU job alone behind it, the tighter node is as good for it and better by its own terms
     assert answer(cluster([group(2, 4)]), rows[:2], [3, 4], placer) == [(0, 2)]
     assert placer.counts.presolved == 1
-
-
-def test_objective_by_hand() -> None:
-    """Both next jobs start (1 + 0.8); one whole node is touched (0.01) and two GPUs are left on it (0.02)."""
-    placer = Lookahead(CONFIG)
-    answer(cluster([group(2, 4)]), [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}], [3, 4], placer)
-    (solution,) = placer._memory.values()
-    assert solution.objective == pytest.approx(1.8 - 0.01 - 0.02, abs=1e-9)
 
 
 def test_whole_nodes_are_kept_where_nothing_else_tells_ways_apart() -> None:
@@ -59,16 +56,11 @@ def test_whole_nodes_are_kept_where_nothing_else_tells_ways_apart() -> None:
     assert answer(config, [{"gpus": 3}, {"gpus": 1}], [16, 8], Lookahead(strong)) == [(1, 3)]
 
 
-@pytest.fixture
-def many_and_few_cpus() -> tuple:
-    """Two nodes with many CPUs, one with few; three GPUs now, then eight with many CPUs."""
+def test_look_ahead_keeps_the_nodes_the_next_job_needs() -> None:
+    """Two nodes with many CPUs, one with few; three GPUs now, then eight with many CPUs. best_fit sees three nodes that
+    leave one GPU each, takes the first, and the next job waits for its end."""
     config = cluster([group(2, 4, cpus=64), group(1, 4, cpus=16)])
-    return compiled(config, [{"gpus": 3, "cpus": 3.0}, {"gpus": 8, "cpus": 64.0}])
-
-
-def test_look_ahead_keeps_the_nodes_the_next_job_needs(many_and_few_cpus: tuple) -> None:
-    """best_fit sees three nodes that leave one GPU each, takes the first, and the next job waits for its end."""
-    jobs, layout = many_and_few_cpus
+    jobs, layout = compiled(config, [{"gpus": 3, "cpus": 3.0}, {"gpus": 8, "cpus": 64.0}])
     blind = simulate(jobs, layout, [0], [2], SchedulerConfig("fifo", "none", "best_fit"))
     assert blind.start[0].tolist() == [0, 100]
     placer = Lookahead(CONFIG)
@@ -107,7 +99,7 @@ def test_memory_gives_the_same_answer_wherever_the_nodes_lie() -> None:
     assert (placer.counts.optimal, placer.counts.cached) == (1, 1)
 
 
-def test_counts_of_a_multi_node_slowdown() -> None:
+def test_counts_since_another_moment() -> None:
     before = Counts(asked=3, presolved=1, optimal=2, times_s=array("d", [0.5, 0.25]))
     now = Counts(asked=10, presolved=4, optimal=4, limit=1, times_s=array("d", [0.5, 0.25, 0.001, 0.002, 0.003]))
     assert now.since(before) == Counts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from placement_compare import Compare, small_cases
+from placement_compare import compared
 from placement_enumeration import weighted
 from workload_cases import cluster, group, simple
 
@@ -18,11 +18,8 @@ from rltune.simulator.metrics import chunk_table
 def test_both_models_equal_enumeration_in_runs(slots: int, slot_s: float, overrun: str) -> None:
     config = weighted({"rank_decay": 0.7, "whole_node": 0.05}, jobs=3, slots=slots, slot_s=slot_s)
     scheduler = SchedulerConfig("saf", "easy", "lookahead", overrun=overrun)
-    placer = Compare(config, scheduler)
-    for _, jobs, layout in small_cases(range(200), nodes=4, n=25):
-        if placer.count["asked"] <= 60:
-            simulate(jobs, layout, [0], [len(jobs.row)], scheduler, placer=placer)
-    assert placer.count["asked"] > 60 and placer.count["later"] > 20 and placer.count["presolved"] > 3
+    count = compared(config, lambda seed: scheduler, range(200), n=25, enough=60)
+    assert count["asked"] > 60 and count["later"] > 20 and count["presolved"] > 3
 
 
 def test_it_looks_at_what_ends_soon() -> None:

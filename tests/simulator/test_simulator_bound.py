@@ -6,11 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
-from workload_cases import cluster, compiled, group, random_case, simple
+from workload_cases import at_speeds, cluster, compiled, group, random_case, simple
 
-from rltune.cluster.fit import Jobs, with_speeds
+from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.cluster.speeds import Slowdowns
 from rltune.config.cells import TYPES
 from rltune.policies import POLICIES
 from rltune.reference import twin
@@ -161,14 +160,13 @@ def tiny(seed: int) -> tuple[Jobs, Layout]:
 def at_different_speeds(case: tuple[Jobs, Layout], seed: int) -> tuple[Jobs, Layout]:
     """The same on types of which some are slower for some jobs."""
     slow = np.random.default_rng(seed).choice([1.0, 1.5, 2.0, 7.0], case[0].cut.shape)
-    return with_speeds(case[0], Slowdowns(slow, slow, np.full(len(slow), ""), np.ones(slow.shape[1]))), case[1]
+    return at_speeds(case[0], slow), case[1]
 
 
 def test_two_speeds_by_hand() -> None:
     """The fast type takes one job after the other, the slow one is no better: each of the two pays for 10 s."""
-    case = compiled(cluster([group(1, 1, "V"), group(1, 1, "K")]), [{"run_s": 10.0}] * 2)
-    both = np.array([[1.0, 2.0]] * 2)
-    found = bound((with_speeds(case[0], Slowdowns(both, both, np.full(2, ""), np.ones(2))), case[1]))
+    jobs, layout = compiled(cluster([group(1, 1, "V"), group(1, 1, "K")]), [{"run_s": 10.0}] * 2)
+    found = bound((at_speeds(jobs, np.array([[1.0, 2.0]] * 2)), layout))
     assert found.wait_s == 0, "nobody has to wait"
     assert found.jct_s == pytest.approx(15, rel=CONVERGED) and found.jct_s <= 15
 

@@ -7,11 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from twin_cases import BACKFILLS, LOCALITIES, allocations, in_order, played, run_engine, starts, where
-from workload_cases import cluster, group, random_case, simple
+from workload_cases import at_speeds, cluster, group, random_case, simple
 
-from rltune.cluster.fit import Jobs, with_speeds
+from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.cluster.speeds import Slowdowns
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table, sequence_table
 from rltune.simulator.state import State
@@ -163,7 +162,6 @@ def test_all_work_is_done_when_a_job_ends(backfill: str, locality: str) -> None:
 def test_a_spread_that_is_faster_stays_so_beside_others_where_sharing_costs_nothing() -> None:
     """The third job fits on two nodes only, where it runs three quarters as long, beside two others of several GPUs."""
     jobs, layout = simple(TWO_NODES, (0, 75, 3), (0, 75, 3), (1, 75, 2))
-    one = np.ones((3, 1))
-    jobs = with_speeds(jobs, Slowdowns(one, 0.75 * one, np.full(3, ""), np.ones(1)))
+    jobs = at_speeds(jobs, np.ones((3, 1)), np.full((3, 1), 0.75))
     assert ends((jobs, layout), locality="any") == [100, 100, 76]
     assert ends((jobs, layout), locality="any", interference_slowdown=1.25)[2] > 76

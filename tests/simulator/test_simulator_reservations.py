@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from twin_cases import starts
-from workload_cases import cluster, compiled, group
+from workload_cases import at_speeds, cluster, compiled, group
 
-from rltune.cluster.fit import Jobs, with_speeds
+from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.cluster.speeds import Slowdowns
 
 CLUSTER = cluster([group(3, 4, "V100"), group(5, 4, "P100")], gpu_types="match")
 V100 = {"run_s": 100.0, "gpus": 12, "gpu_type": "V100"}
@@ -25,7 +24,7 @@ def at_two_speeds() -> tuple[Jobs, Layout]:
     """A P100 runs a job 1.5 times as long."""
     jobs, layout = compiled(CLUSTER, [V100, *P100, *NEXT])
     slow = np.tile([1.5 if name == "P100" else 1.0 for name in layout.types], (len(jobs.row), 1))
-    return with_speeds(jobs, Slowdowns(slow, slow, np.full(len(slow), ""), np.ones(slow.shape[1]))), layout
+    return at_speeds(jobs, slow), layout
 
 
 def test_a_reservation_is_where_it_was_sought_though_another_type_was_tried_since() -> None:

@@ -92,20 +92,13 @@ def test_conservative_plans_again_when_a_job_ends_early() -> None:
     assert starts(case, "fifo", "conservative") == [0, 100, 200, 3]
 
 
-def test_conservative_allows_for_a_split_where_one_is_possible() -> None:
+@pytest.mark.parametrize(
+    ("rules", "start"), [({}, 2), ({"locality": "any", "multi_node_slowdown": 2.0}, 200), ({"locality": "any"}, 2)]
+)
+def test_conservative_allows_for_a_split_where_one_is_possible(rules: dict, start: float) -> None:
     """The last would end at 98, split at 196: only without splits does it surely end before the head's turn."""
-    jobs = [(0, 100, 3), (1, 100, 4), (2, 96, 1)]
-    assert starts(simple(ONE_NODE, *jobs), "fifo", "conservative") == [0, 100, 2]
-    assert starts(simple(ONE_NODE, *jobs), "fifo", "conservative", locality="any", multi_node_slowdown=2.0) == [
-        0,
-        100,
-        200,
-    ]
-    assert starts(simple(ONE_NODE, *jobs), "fifo", "conservative", locality="any", multi_node_slowdown=1.0) == [
-        0,
-        100,
-        2,
-    ]
+    case = simple(ONE_NODE, (0, 100, 3), (1, 100, 4), (2, 96, 1))
+    assert starts(case, "fifo", "conservative", **rules) == [0, 100, start]
 
 
 @pytest.mark.parametrize(("backfill", "double", "now"), [("easy", 150, 1010), ("conservative", 150, 1010)])

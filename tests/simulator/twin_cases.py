@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from workload_cases import cluster, compiled, group
+from workload_cases import at_speeds, cluster, compiled, group
 
-from rltune.cluster.fit import Jobs, with_speeds, with_wrong_speeds
+from rltune.cluster.fit import Jobs, with_wrong_speeds
 from rltune.cluster.layout import Layout
-from rltune.cluster.speeds import Slowdowns
 from rltune.config.cells import PLANNED_TYPES
 from rltune.policies import IDS
 from rltune.reference import twin
@@ -185,9 +184,7 @@ def workloads(draw: st.DrawFn, most: int = 40, **fixed: Any) -> tuple[Jobs, Layo
     able = jobs.cut["full"] >= 0
     slow[~(np.isfinite(slow) & able).any(axis=1)] = 1.0  # what would run nowhere is left out before
     spread = slow * rng.choice([0.8, 1.0, 1.0, 2.5], jobs.cut.shape)
-    return with_speeds(
-        jobs, Slowdowns(slow, spread, np.full(len(slow), ""), rng.uniform(0.2, 1.0, slow.shape[1]))
-    ), layout
+    return at_speeds(jobs, slow, spread, rng.uniform(0.2, 1.0, slow.shape[1])), layout
 
 
 _SECONDS = st.sampled_from([10.0, 1.0, 50.0, 100.0, 100.0, 100.0, 300.0, 300.0, 1000.0, 0.3, 33.3, 17.0])

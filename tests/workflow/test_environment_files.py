@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import runpy
 import tomllib
+from itertools import chain
 from pathlib import Path
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -15,45 +15,27 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
 SUPPORTED = ("3.11", "3.12", "3.13")
-
 Bounds = dict[str, SpecifierSet]
 
 
-@pytest.fixture(scope="module")
-def project() -> dict:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+NAMED = [*PROJECT["project"]["dependencies"], *chain(*PROJECT["project"]["optional-dependencies"].values())]
+DIRECT: Bounds = {canonicalize_name(r.name): r.specifier for r in map(Requirement, NAMED) if r.name != "rltune"}
+"""Every package pyproject.toml names, those of the extras too."""
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def direct(project: dict) -> Bounds:
-    """Every package pyproject.toml names, those of the extras too."""
-    texts = project["dependencies"] + [t for extra in project["optional-dependencies"].values() for t in extra]
-    return {canonicalize_name(r.name): r.specifier for r in map(Requirement, texts) if r.name != "rltune"}
-
-
-@pytest.fixture(scope="module")
-def conda() -> dict:
-    return yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def lock() -> str:
-    return (ROOT / "requirements.lock").read_text(encoding="utf-8")
-
-
-def conda_packages(conda: dict) -> Bounds:
+def conda_packages() -> Bounds:
     """Packages of environment.yml by the package index's names, those of its pip section too."""
-    texts = [d for d in conda["dependencies"] if isinstance(d, str)]
-    texts += [p for d in conda["dependencies"] if isinstance(d, dict) for p in d["pip"] if not p.startswith("-")]
+    texts = [d for d in CONDA["dependencies"] if isinstance(d, str)]
+    texts += [p for d in CONDA["dependencies"] if isinstance(d, dict) for p in d["pip"] if not p.startswith("-")]
     return {canonicalize_name(requirement.name): requirement.specifier for requirement in map(Requirement, texts)}
 
 
-def pins(lock: str) -> list[tuple[Requirement, list[str]]]:
+def pins() -> list[tuple[Requirement, list[str]]]:
     """(requirement, hashes) of each entry of the lock."""
-    joined = lock.replace("\\\n", " ")
+    joined = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", " ")
     entries = []
     for line in filter(None, map(str.strip, joined.splitlines())):
         requirement, *hashes = re.split(r"\s+--hash=", line)
@@ -61,31 +43,31 @@ def pins(lock: str) -> list[tuple[Requirement, list[str]]]:
     return entries
 
 
-def test_conda_has_the_same_packages_with_the_same_bounds(conda: dict, direct: Bounds) -> None:
-    ours = {name: bounds for name, bounds in conda_packages(conda).items() if name not in ("python", "pip")}
-    assert ours == direct
+def test_conda_has_the_same_packages_with_the_same_bounds() -> None:
+    ours = {name: bounds for name, bounds in conda_packages().items() if name not in ("python", "pip")}
+    assert ours == DIRECT
 
 
-def test_python_bounds_agree(conda: dict, project: dict) -> None:
-    bounds = SpecifierSet(project["requires-python"])
-    assert conda_packages(conda)["python"] == bounds
+def test_python_bounds_agree() -> None:
+    bounds = SpecifierSet(PROJECT["project"]["requires-python"])
+    assert conda_packages()["python"] == bounds
     setup = runpy.run_path(str(ROOT / "workflow" / "setup.py"))
     oldest, too_new = (".".join(map(str, setup[name])) for name in ("OLDEST", "TOO_NEW"))
     assert SpecifierSet(f">={oldest},<{too_new}") == bounds
 
 
-def test_conda_installs_the_project_itself_from_one_channel(conda: dict) -> None:
-    assert conda["name"] == "rltune"
-    assert [c for c in conda["channels"] if c != "nodefaults"] == ["conda-forge"]
-    assert "-e ." in next(d["pip"] for d in conda["dependencies"] if isinstance(d, dict))
+def test_conda_installs_the_project_itself_from_one_channel() -> None:
+    assert CONDA["name"] == "rltune"
+    assert [c for c in CONDA["channels"] if c != "nodefaults"] == ["conda-forge"]
+    assert "-e ." in next(d["pip"] for d in CONDA["dependencies"] if isinstance(d, dict))
 
 
-def test_every_direct_dependency_is_locked_within_its_bounds(lock: str, direct: Bounds) -> None:
+def test_every_direct_dependency_is_locked_within_its_bounds() -> None:
     """And what the project's own build needs, so that setting it up asks for nothing more."""
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
-    direct = direct | {canonicalize_name(r.name): r.specifier for r in map(Requirement, build)}
+    build = map(Requirement, PROJECT["build-system"]["requires"])
+    direct = DIRECT | {canonicalize_name(r.name): r.specifier for r in build}
     locked: dict[str, list[Requirement]] = {}
-    for requirement, _ in pins(lock):
+    for requirement, _ in pins():
         locked.setdefault(canonicalize_name(requirement.name), []).append(requirement)
     for name, bounds in direct.items():
         for python in SUPPORTED:
@@ -99,8 +81,8 @@ def test_every_direct_dependency_is_locked_within_its_bounds(lock: str, direct: 
             assert Version(versions[0]) in bounds, f"{name}: locked at {versions[0]}, asked for {bounds}"
 
 
-def test_every_lock_entry_is_one_version_with_hashes(lock: str) -> None:
-    entries = pins(lock)
+def test_every_lock_entry_is_one_version_with_hashes() -> None:
+    entries = pins()
     assert len(entries) > 50
     for requirement, hashes in entries:
         assert [s.operator for s in requirement.specifier] == ["=="], requirement
@@ -109,7 +91,7 @@ def test_every_lock_entry_is_one_version_with_hashes(lock: str) -> None:
 
 def test_every_file_beside_the_code_is_in_the_package() -> None:
     """An installed package is a copy: what the list leaves out, only a checkout has."""
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    tools = PROJECT["tool"]["setuptools"]
     package = ROOT / "src" / "rltune"
     listed = {path for pattern in tools["package-data"]["rltune"] for path in package.glob(pattern)}
     there = {path for path in package.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}

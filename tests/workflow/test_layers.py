@@ -46,22 +46,17 @@ def test_imports_keep_the_contracts_of_pyproject() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "extra"),
+    ("modules", "extras"),
     [
-        ("rltune.cli", ""),
-        ("rltune.environment.gym_env", ""),
-        ("rltune.agent.policy_file", ""),
-        ("rltune.placement.placers", ""),
-        ("rltune.slurm.service", ""),
-        ("rltune.slurm.emulate.emulation", "slurm"),
-        ("rltune.traces.clean", "traces"),
-        ("rltune.evaluation.evaluate", "traces"),
-        ("rltune.report.page", "report"),
+        ("cli environment.gym_env agent.policy_file placement.placers slurm.service", ""),
+        ("slurm.emulate.emulation", "slurm"),
+        ("traces.clean evaluation.evaluate", "traces"),
+        ("report.page", "traces report"),
     ],
 )
-def test_a_module_needs_no_more_than_its_extra(module: str, extra: str) -> None:
-    allowed = EXTRAS[extra] | EXTRAS["traces"] if extra == "report" else EXTRAS.get(extra, set())
-    loaded_by(module, blocked=ALL - allowed)
+def test_modules_need_no_more_than_their_extras(modules: str, extras: str) -> None:
+    allowed = set().union(*(EXTRAS[name] for name in extras.split()))
+    loaded_by(*(f"rltune.{name}" for name in modules.split()), blocked=ALL - allowed)
 
 
 def test_the_command_line_starts_without_the_heavy_packages() -> None:

@@ -84,9 +84,8 @@ def test_the_smoke_run_leaves_every_file_that_a_notebook_names(notebook: dict[st
     assert [path for path in read if not (smoke_run.root / path).exists()] == []
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_trying_something_does_not_overwrite_a_run(path: Path) -> None:
-    first = cells(json.loads(path.read_text(encoding="utf-8")), "code")[0]
+def test_trying_something_does_not_overwrite_a_run(notebook: dict[str, Any]) -> None:
+    first = cells(notebook, "code")[0]
     written = [line for line in source(first).splitlines() if "written" in line.partition("  # ")[2]]
     assert [line for line in written if "results/lab/" not in line] == []
 
@@ -158,16 +157,13 @@ def test_the_menus_of_explore_offer_the_clusters_of_a_trace_and_can_be_made_agai
     assert asked[0]["trace"] == "philly-rows" and asked[-1]["cluster"] == first["workloads"]["venus-rows"][0]
 
 
-@pytest.mark.parametrize("name", ["evaluate", "figures"])
-def test_it_runs_alone_from_its_own_folder(
-    name: str, smoke_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_runs_alone_from_its_own_folder(smoke_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As JupyterLab runs it: the kernel starts in the notebook's folder, the parameters are those that stand there."""
     import papermill
 
     root = shutil.copytree(smoke_run.root, tmp_path / "run", symlinks=True)  # it writes what the parameters name
     monkeypatch.chdir(root / "notebooks")
     monkeypatch.delenv("RLTUNE_ROOT", raising=False)
-    papermill.execute_notebook(f"{name}.ipynb", tmp_path / "out.ipynb", progress_bar=False, cwd=os.getcwd())
+    papermill.execute_notebook("evaluate.ipynb", tmp_path / "out.ipynb", progress_bar=False, cwd=os.getcwd())
     executed = json.loads((tmp_path / "out.ipynb").read_text(encoding="utf-8"))
     assert all(c["execution_count"] for c in executed["cells"] if c["cell_type"] == "code")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from test_notebooks import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "workflow" / "rules"
@@ -18,20 +19,15 @@ BIN = Path(sys.executable).parent
 
 
 def rules() -> dict[str, str]:
-    """Text of every rule that runs a notebook, by the notebook's name."""
-    found = {}
-    for path in RULES.glob("*.smk"):
-        for body in re.findall(r"^rule \w+:\n((?:(?:    .*)?\n)+)", path.read_text(), re.MULTILINE):
-            if match := re.search(r'notebook="notebooks/(\w+)\.ipynb"', body):
-                found[match[1]] = body
-    return found
+    """Text of every rule that runs a notebook or script, by its name."""
+    texts = [path.read_text() for path in sorted(RULES.glob("*.smk"))]
+    found = [re.findall(r"^rule (\w+):\n((?:(?:    .*)?\n)+)", text, re.MULTILINE) for text in texts]
+    return {name: body for some in found for name, body in some}
 
 
-def parameters(notebook: str) -> set[str]:
-    """Names in a notebook's parameters cell."""
-    cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
-    (source,) = ["".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", [])]
-    return {target.id for statement in ast.parse(source).body for target in statement.targets}
+BY_NOTEBOOK = {match[1]: body for body in rules().values() if (match := re.search(r'="notebooks/(\w+)\.ipynb"', body))}
+SOURCES_DO_NOT_COUNT = {"deploy", "pdf", "expected"}
+"""Rules that are not repeated for a change of the code."""
 
 
 def test_linter_and_formatter_find_nothing() -> None:
@@ -42,11 +38,41 @@ def test_linter_and_formatter_find_nothing() -> None:
     assert subprocess.run(form, cwd=ROOT, capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize("notebook", sorted(rules()))
+@pytest.mark.parametrize("notebook", sorted(BY_NOTEBOOK))
 def test_a_notebooks_parameters_are_what_its_rule_passes(notebook: str) -> None:
-    body = rules()[notebook]
+    body = BY_NOTEBOOK[notebook]
     others = {"notebook", "settings", "code", "mem_mb", "runtime"}
-    assert parameters(notebook) == set(re.findall(r"^        (\w+)=", body, re.MULTILINE)) - others
+    cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))
+    assert parameters(cells).keys() == set(re.findall(r"^        (\w+)=", body, re.MULTILINE)) - others
+
+
+def test_every_rule_depends_on_the_sources_of_what_it_runs() -> None:
+    assert len(rules()) > 15
+    for name in rules().keys() - SOURCES_DO_NOT_COUNT:
+        ran = re.search(r"notebooks/\w+\.ipynb|scripts/\w+\.py", rules()[name])[0]
+        start = re.escape(f"workflow/{ran}" if ran.startswith("scripts") else ran)
+        assert re.search(rf'^        code=digest\("{start}"(, shown=True)?\),$', rules()[name], re.MULTILINE), name
+
+
+@pytest.mark.parametrize(
+    ("stage", "of", "expected"),
+    [
+        ("clean", "alibaba-smoke", "results/smoke/notebooks/clean-alibaba-smoke.ipynb"),
+        ("whatif", "", "results/smoke/notebooks/whatif.ipynb"),
+        ("clean", "", "TRACE: found ''; stage clean of config/smoke.yaml has:\n  philly-smoke\n  alibaba-smoke"),
+        ("train", "", "CELL: found ''; stage train of config/smoke.yaml has:\n  philly-smoke__smoke-40__fifo__"),
+    ],
+)
+def test_the_file_of_a_stage_or_what_there_is(
+    stage: str, of: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    target = runpy.run_path("workflow/scripts/stage.py")["target"]
+    try:
+        found = target("config/smoke.yaml", stage, of)
+    except SystemExit as end:
+        found = str(end)
+    assert found.startswith(expected)
 
 
 def test_the_default_profile_holds_what_works_anywhere() -> None:

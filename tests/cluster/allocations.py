@@ -1,4 +1,5 @@
-"""Every allocation to place a job on what is free, by looking at every node: what the oracles of tests/placement share."""
+"""Every allocation to place a job on what is free, by looking at every node: what the oracles of tests/cluster and
+tests/placement share."""
 
 from __future__ import annotations
 
@@ -30,6 +31,10 @@ class Allocations:
     def fits(self, j: int, gpus: int, m: int, free: tuple) -> bool:
         """Whether a chunk fits a node."""
         return all(have >= need for have, need in zip(free[m], self.needs(j, gpus, m), strict=True))
+
+    def alike(self, allocation: Allocation, *free: tuple) -> tuple:
+        """Equal for allocations that differ by swapping nodes of a group on which equally much is free at all of these times."""
+        return tuple(sorted((gpus, int(self.node["group"][m]), *(left[m] for left in free)) for m, gpus in allocation))
 
     def strict_nodes(self, j: int, kind: int) -> int:
         """Nodes of a job that is not split."""
