@@ -16,7 +16,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[threads] = "1"
@@ -29,6 +29,7 @@ from rltune.config import LookaheadConfig  # noqa: E402
 from rltune.config.context import Run  # noqa: E402
 from rltune.evaluation.intervals import improved  # noqa: E402
 from rltune.files import atomic_write  # noqa: E402
+from rltune.placement.lookahead import Lookahead  # noqa: E402
 from rltune.placement.placers import placer_of  # noqa: E402
 from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
 from rltune.simulator.metrics import sequence_table  # noqa: E402
@@ -67,6 +68,7 @@ PAIRS = [
     *((LOOKAHEAD, Choice("best_fit", q)) for q in ("strict", "any", "worth_it")),
     (LOOKAHEAD, Choice("isolating_best_fit", "soonest_end")),
     *((Choice("best_fit", q), Choice("best_fit", r)) for q, r in (("worth_it", "strict"), ("soonest_end", "worth_it"))),
+    *((Choice("isolating_best_fit", q), Choice("best_fit", q)) for q in ("worth_it", "soonest_end")),
     *((Choice("lookahead", q), Choice("best_fit", q)) for q in ("strict", "worth_it")),
     (Choice("lookahead", "worth_it"), Choice("isolating_best_fit", "worth_it")),
     *((size, LOOKAHEAD) for size in SIZES),
@@ -86,8 +88,11 @@ def load(trace: str, part: str, most: int | None) -> tuple[Workload, np.ndarray]
     return _loaded[trace]
 
 
-def run(task: tuple[str, str, Choice, str, int | None]) -> tuple[pd.DataFrame, float]:
-    """(A row a window, the share of placement questions that the solver was asked) of one trace, contention and choice."""
+def run(task: tuple[str, str, Choice, str, int | None]) -> tuple[pd.DataFrame, dict[str, float]]:
+    """(A row a window, how the placement model answered) of one trace, contention and choice.
+
+    Of the model: ``solved``, the share of questions that the presolve left to the solver; ``p50`` and ``p95`` of a solve, ms.
+    """
     trace, contention, choice, *windows = task
     workload, first = load(trace, *windows)
     slowdowns = dict(zip(("multi_node_slowdown", "interference_slowdown"), CONTENTION[contention], strict=True))
@@ -96,8 +101,10 @@ def run(task: tuple[str, str, Choice, str, int | None]) -> tuple[pd.DataFrame, f
     placer = placer_of(scheduler.placement, LookaheadConfig(jobs=jobs, slots=slots))
     state = simulate(workload.jobs, workload.layout, first, np.full(len(first), LENGTH), scheduler, placer=placer)
     table = sequence_table(workload.jobs, state, workload.layout.gpus)[list(METRICS)]
-    solved = 1 - placer.counts.presolved / placer.counts.asked if placer and placer.counts.asked else 0.0
-    return table, solved
+    if not isinstance(placer, Lookahead):
+        return table, {}
+    counts, latency = placer.counts, placer.counts.latency_ms()
+    return table, {"solved": 1 - counts.presolved / counts.asked, "p50": latency["p50"], "p95": latency["p95"]}
 
 
 def differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, list[float]]:
@@ -118,10 +125,8 @@ def main() -> None:
     args = parser.parse_args()
     folder = os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     traces = [trace for trace in TRACES if trace != "PAI" or (Path(folder) / PAI_FILE).is_file()]
-    began, out = (
-        time.perf_counter(),
-        {"part": args.part, "sizes": {str(size): size.model for size in [LOOKAHEAD, *SIZES]}},
-    )
+    began = time.perf_counter()
+    out: dict[str, Any] = {"part": args.part, "sizes": {str(size): size.model for size in [LOOKAHEAD, *SIZES]}}
     keys = [
         (trace, contention, choice)
         for trace in traces
@@ -141,7 +146,7 @@ def main() -> None:
             mine = {key[2]: result for key, result in found.items() if key[:2] == (trace, contention)}
             part[contention] = {
                 "mean": {str(choice): table.mean().round(3).to_dict() for choice, (table, _) in mine.items()},
-                "solved": {str(choice): round(solved, 4) for choice, (_, solved) in mine.items()},
+                "model": {str(choice): model for choice, (_, model) in mine.items() if model},
                 "against": {
                     f"{ours} / {theirs}": differences(mine[ours][0], mine[theirs][0])
                     for ours, theirs in PAIRS

@@ -138,9 +138,10 @@ def percent(found: list[float | None] | None) -> str:
     if found is None or found[0] is None:
         return "–"
     middle, *ends = (None if f is None else round(100 * f, 1) + 0.0 for f in found)  # no negative zero
-    interval = "" if None in ends else " [{:+.1f}, {:+.1f}]".format(*ends)
-    text = f"{middle:+.1f}{interval}".replace("-", "−")
-    return f"**{text}**" if interval and (max(ends) < 0 or min(ends) > 0) else text
+    if None in ends:
+        return f"{middle:+.1f}".replace("-", "−")
+    text = "{:+.1f} [{:+.1f}, {:+.1f}]".format(middle, *ends).replace("-", "−")
+    return f"**{text}**" if max(found[1:]) < 0 or min(found[1:]) > 0 else text
 
 
 def rule_title(rule: str) -> str:
@@ -239,7 +240,7 @@ def placed(choice: str) -> str:
 def placement_means() -> str:
     """Wait, completion time and bounded slowdown of every placement and locality, with contention."""
     traces = placement()
-    choices = [choice for choice in next(iter(traces.values()))["off"]["mean"]]
+    choices = list(next(iter(traces.values()))["off"]["mean"])
     rows = [
         (
             placed(choice),
@@ -270,16 +271,19 @@ def model_sizes() -> str:
     own = next(iter(sizes))
     rows = []
     for size, (jobs, slots) in sizes.items():
-        part = {name: found["middle"] for name, found in traces.items()}
-        solved = " / ".join(f"{100 * found['solved'][size]:.0f}" for found in part.values())
-        gains = (
-            percent(found["against"][f"{size} / {own}"]["wait_s"])
-            if size != own
-            else "{:,.0f} s".format(found["mean"][size]["wait_s"])
-            for found in part.values()
-        )
-        rows.append((str(jobs), str(slots), *gains, solved))
-    return table(" | ".join(["K", "T", *(f"wait on {name}" for name in traces), "solved, %"]), rows)
+        part = [found["middle"] for found in traces.values()]
+        waits = [
+            "{:,.0f} s".format(found["mean"][size]["wait_s"])
+            if size == own
+            else percent(found["against"][f"{size} / {own}"]["wait_s"])
+            for found in part
+        ]
+        solved = " / ".join(f"{100 * found['model'][size]['solved']:.0f}" for found in part)
+        solve_ms = " / ".join("{p50:.2g}, {p95:.2g}".format(**found["model"][size]) for found in part)
+        rows.append((str(jobs), str(slots), *waits, solved, solve_ms))
+    return table(
+        " | ".join(["K", "T", *(f"wait on {name}" for name in traces), "solved, %", "a solve, ms (median, 95 %)"]), rows
+    )
 
 
 def constants() -> str:
@@ -322,6 +326,7 @@ GENERATED = {
         "middle",
         "best_fit worth_it / best_fit strict",
         "best_fit soonest_end / best_fit worth_it",
+        "isolating_best_fit soonest_end / best_fit soonest_end",
         "lookahead soonest_end / best_fit strict",
         "lookahead soonest_end / isolating_best_fit soonest_end",
     ),

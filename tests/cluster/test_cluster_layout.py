@@ -70,6 +70,13 @@ def test_a_pool_serves_the_vc_of_its_name_or_those_it_lists() -> None:
     assert not build_layout(cluster([group(1, 1)])).has_vcs
 
 
+@pytest.mark.parametrize("name", ["Venus*", "*", "a*/*"])
+def test_a_star_stands_for_all_of_a_part_only(name: str) -> None:
+    pools = [cluster([group(1, 1)]).pools[0].model_dump() | {"vcs": [name]}]
+    with pytest.raises(ValueError, match=r"a \* stands at the end"):
+        ClusterConfig.model_validate({"title": "C", "pools": pools})
+
+
 def test_a_vc_belongs_to_one_pool_and_names_differ() -> None:
     pool = {"name": "a", "groups": [group(1, 1)]}
     with pytest.raises(ValueError, match="pool names must differ"):

@@ -98,7 +98,7 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
     assert outcome.status == 0, outcome
     shown = (
         "tiny (own data) on small|jobs 1,080 to 1,143: 1 window of 64|sjf, backfill easy|median|wait (s)|JCT (s)|"
-        "bounded slowdown|utilisation over the span|jobs waiting|a second|at least|mean wait of all jobs, times that|"
+        "bounded slowdown|utilisation over the span|mean queue length|per second|lower bound on the mean wait|mean wait over the lower bound|"
         "mean fragmentation over the span: 0."
     )
     assert [part for part in shown.split("|") if part not in outcome.out] == []

@@ -71,7 +71,7 @@ class Layout:
     def serves(self, vc: str) -> int | None:
         """The pool of a virtual cluster: the one that names it, or all of its part of the trace (``Venus/*``)."""
         part, slash, _ = vc.partition("/")
-        return self.pool_of_vc.get(vc, self.pool_of_vc.get(f"{part}{slash}*"))
+        return self.pool_of_vc.get(vc, self.pool_of_vc.get(f"{part}/*") if slash else None)
 
 
 def build_layout(cluster: ClusterConfig) -> Layout:

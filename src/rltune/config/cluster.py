@@ -79,6 +79,8 @@ class ClusterConfig(Block):
         if twice := repeated([p.name for p in self.pools]):
             raise ValueError(f"pool names must differ; found twice: {', '.join(twice)}")
         served = [v for p in self.pools for v in (p.vcs if p.vcs is not None else [p.name])]
+        if stray := [name for name in served if "*" in name.removesuffix("/*")]:
+            raise ValueError(f"vcs: found {', '.join(stray)}; a * stands at the end, behind the cluster: Venus/*")
         if twice := repeated(served):
             raise ValueError(f"a virtual cluster belongs to one pool; found in two: {', '.join(twice)}")
         return self
