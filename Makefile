@@ -37,7 +37,7 @@ report: $(READY)  ## the whole run, to results/report/index.html (CONFIG=…, CO
 	@$(LOCKED) $(SNAKEMAKE) $(ARGS) $(ELSE)
 
 smoke: CONFIG := config/smoke.yaml
-smoke: report  ## every stage at its smallest, two minutes; the notebooks open on its files
+smoke: report  ## every stage at its smallest, five minutes; the notebooks open on its files
 
 notebook: $(READY)  ## one stage again and what depends on it: STAGE=train CELL=… (or TRACE=…; ONLY=1: the stage alone)
 	@target=$$(python workflow/scripts/stage.py "$(CONFIG)" "$(STAGE)" "$(CELL)$(TRACE)") && \
