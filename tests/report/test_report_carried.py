@@ -93,7 +93,10 @@ def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_reported(made: Made, ma
     cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
     artefact, _ = tables.transfer(cpu, ran.away(matrix), PAPER, JUDGE)
     notes = " ".join(artefact.notes)
-    assert "of 8 agents trained on CPU jobs and evaluated on GPU jobs, against the base policy there: better in 8." in notes
+    assert (
+        "of 8 agents trained on CPU jobs and evaluated on GPU jobs, against the base policy there: better in 8."
+        in notes
+    )
     assert PAPER.without_figures["cpu-transfer"].title in notes
     assert artefact.paper_ref == "Section 2"
 

@@ -184,7 +184,10 @@ def test_the_simulators_error_and_what_it_predicts_are_reported(there: dict) -> 
     wait = rows.loc[("rltune", "slurm", "wait")]
     assert wait[["gain", "gain_easy", "gain_conservative"]].tolist() == pytest.approx([0.3, 0.3, 0.0])
     assert (wait["agrees_easy"], wait["agrees_conservative"]) == ("yes", "no")
-    assert "6 of 6 with EASY and 0 with conservative" in there["deployment-predicted"].artefact.caption
+    assert (
+        "Of 6 comparisons the simulator predicts the direction of 6 with EASY and of 0 with conservative"
+        in there["deployment-predicted"].artefact.caption
+    )
 
 
 def test_without_slurm_the_simulator_alone_and_what_to_install() -> None:
