@@ -26,6 +26,30 @@ MARK = "# Written by `rltune init`"
 """First words of every file it writes, by which it recognises its own files."""
 SAME = "same"
 """Answer for GPU types that are equally fast."""
+RUN = """{mark}: the current rule against others on the last tenth of the log. docs/how-to/own-cluster.md explains it.
+title: {title}
+description: >-
+  Today's scheduler against simple rules, predictions from history and RLTune, on the log's last tenth.
+results: {results}
+
+experiments:
+  - workloads: [{{trace: {name}, cluster: {name}}}]
+    policy: [saf]
+    backfill: [easy]
+    placement: [best_fit]
+    features: [rich]
+    estimate: [{estimate}]
+    preset: [tuned]
+    seed: [1]  # more seeds, wider and more honest intervals: [1, 2, 3]
+
+whatif:
+  # The rule that the cluster runs now, {why}.
+  # backfill: {meaning}
+  current: {{policy: {policy}, backfill: {backfill}}}
+
+evaluation:
+  sequence_jobs: [{length}]
+"""
 
 
 def init(
@@ -134,27 +158,25 @@ def write_configuration(
     from rltune.config.trace import TraceConfig
     from rltune.evaluation.current_policy import MEANING
     from rltune.files import write_text
-    from rltune.report.templates import fill
     from rltune.traces.guess import quoted
 
     trace = seen.log.text.replace("title: My cluster", f"title: {quoted(name)}", 1)
     nodes = seen.cluster.model_dump(exclude_defaults=True)
-    run = fill(
-        "init_run.j2",
-        mark=MARK,
-        title=quoted(f"{name}, what if"),
-        results=quoted(f"results/{name}"),
-        name=quoted(name),
-        estimate=seen.estimate,
-        current=current,
-        meaning=MEANING,
-        length=256 if len(seen.fitted) >= 6000 else 64,
-    )
+    values = {
+        "mark": MARK,
+        "title": quoted(f"{name}, what if"),
+        "results": quoted(f"results/{name}"),
+        "name": quoted(name),
+        "estimate": seen.estimate,
+        "why": current.why,
+        "meaning": MEANING,
+        "length": 256 if len(seen.fitted) >= 6000 else 64,
+    }
     texts = (
         f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/reference/traces.md has every column.\n{trace}\n",
         f"{MARK} from {nodes_path.name}. Pools are partitions with nodes of their own.\n"
         + yaml.safe_dump(nodes, sort_keys=False, allow_unicode=True, width=120),
-        f"{run}\n",
+        RUN.format(**values, policy=current.rule.policy, backfill=current.rule.backfill),
     )
     try:
         for model, text in zip((TraceConfig, ClusterConfig, RunConfig), texts, strict=True):
