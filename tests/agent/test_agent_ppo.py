@@ -125,6 +125,17 @@ def _update(ppo: PPO, batch: Batch, done: float = 0.0):
     )
 
 
+def test_it_learns_to_pick_the_smallest() -> None:
+    set_up(5)
+    rng, scores = np.random.default_rng(5), []
+    ppo = PPO(QUICK.model_copy(update={"actor_lr": 5e-3}), rng, WIDTH)
+    for _ in range(40):
+        batch = _bandit(ppo, rng)
+        scores.append(batch.reward.mean())
+        _update(ppo, batch)
+    assert scores[0] < 0.5 and scores[-1] > 0.85
+
+
 def test_updates_stop_at_the_target_divergence() -> None:
     set_up(6)
     rng = np.random.default_rng(6)

@@ -87,6 +87,12 @@ def test_acting_like_a_policy_gives_its_run(small: dict, backfill: str) -> None:
     assert (rewards[-1] > 0) == (backfill == "none")
 
 
+def test_the_base_policys_choice_is_action_0_and_worth_nothing(small: dict) -> None:
+    env = SchedulingEnv(**small, scheduler=SchedulerConfig("wfp3", "easy"))
+    rewards, _ = play(env, lambda observation: 0, seed=2)
+    assert rewards[-1] == 0
+
+
 @pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
 def test_dense_rewards_add_up_to_the_total_wait(small: dict, backfill: str) -> None:
     env = SchedulingEnv(**small, scheduler=SchedulerConfig("fifo", backfill), reward="dense")

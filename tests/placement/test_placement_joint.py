@@ -89,7 +89,7 @@ def cost(q: Question, start_s: np.ndarray, kind: np.ndarray) -> float:
 
 
 def test_search_equals_plain_python() -> None:
-    for seed in range(150):
+    for seed in range(300):
         rng = np.random.default_rng(seed)
         q = random_question(rng, int(rng.integers(2, PLANNED + 1)), int(rng.integers(1, 5)))
         start_s, kind = search(q)

@@ -133,14 +133,14 @@ def test_the_neighbour_that_loses_least() -> None:
 # against enumeration, in runs
 
 
-@pytest.mark.parametrize(("others", "seeds"), [(0.2, range(300)), (1.0, range(300, 600))])
-def test_both_models_equal_enumeration_on_every_kind_of_question(others: float, seeds: range) -> None:
+@pytest.mark.parametrize("others", [0.2, 1.0])
+def test_both_models_equal_enumeration_on_every_kind_of_question(others: float) -> None:
     """And so does what the placer writes, whether settled, solved or remembered."""
-    count = compared(SMALL.model_copy(update={"others": others}), random_scheduler, seeds, n=25)
-    assert count[f"asked {NOW}"] > 100 and count[f"asked {SPLIT}"] > 30 and count[f"asked {WAIT}"] > 40, count
-    assert count["split"] > 50 and count["waits"] > 15, count
-    assert count["shared"] > 30 and count["sharing avoided"] > 20, count
-    assert count["matters"] > 200 and count["split not the first there is"] > 7 and count["next jobs"] > 200, count
+    count = compared(SMALL.model_copy(update={"others": others}), random_scheduler, range(600), n=25)
+    assert count[f"asked {NOW}"] > 200 and count[f"asked {SPLIT}"] > 60 and count[f"asked {WAIT}"] > 80, count
+    assert count["split"] > 100 and count["waits"] > 30, count
+    assert count["shared"] > 60 and count["sharing avoided"] > 40, count
+    assert count["matters"] > 400 and count["split not the first there is"] > 15 and count["next jobs"] > 400, count
 
 
 def test_splits_in_several_slots_equal_enumeration() -> None:

@@ -88,6 +88,14 @@ def test_it_resumes_by_itself_and_makes_nothing_again(story: Story) -> None:
     assert "done: train" in story.resumed.err and "done: clean" not in story.resumed.err
 
 
+def test_one_stage_again_is_really_done_again(story: Story, shell: Any) -> None:
+    before = finished(story.root)
+    outcome = shell.make("notebook", "STAGE=train", "ONLY=1", "CONFIG=config/tiny.yaml", "CORES=1", cwd=story.root)
+    assert outcome.status == 0 and "done: train" in outcome.err, outcome
+    after = finished(story.root)
+    assert {p.name for p in after if after[p] != before.get(p)} >= {"policy.npz", "history.csv"}
+
+
 def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:
     dry = (*RUN[:-1], "ARGS=--until train -n")
     assert "would run: clean" not in shell.make(*dry, cwd=story.root).err
