@@ -45,7 +45,7 @@ assert policy.agent == "rltune" and len(history) == 2
 COMMANDS = {
     "squeue": f'#!/bin/sh\ncat "{RECORDED}/squeue.json"\n',
     "sinfo": f'#!/bin/sh\ncat "{RECORDED}/sinfo.json"\n',
-    "scontrol": "#!/bin/sh\ncat > /dev/null\n",
+    "scontrol": '#!/bin/sh\n[ "$*" = "show config" ] && echo "MinJobAge = 300 sec"\ncat > /dev/null\n',
 }
 
 Installed = Callable[[str], Callable[..., str]]
