@@ -19,7 +19,7 @@ def run(scheduler: str, repetition: int, waits: list[float], run_s: float = 100.
     """Jobs submitted every 50 s that wait so long and run 100 s on two GPUs."""
     at = 50.0 * np.arange(len(waits))
     start = at + 1 + waits
-    times = {"at_s": at, "submit_s": at + 1, "start_s": start, "end_s": start + run_s, "run_s": run_s}
+    times = {"at_s": at, "submit_s": at + 1, "start_s": start, "end_s": start + run_s, "run_s": run_s, "lasts_s": run_s}
     asked = {"index": range(len(waits)), "asked_gpus": gpus, "state": "COMPLETED"}
     return pd.DataFrame({"scheduler": scheduler, "repetition": repetition, **asked, **times})
 

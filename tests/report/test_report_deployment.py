@@ -30,7 +30,14 @@ def jobs(factors: dict[str, float]) -> pd.DataFrame:
         at, wait, run_s = 100.0 * np.arange(N), rng.uniform(600, 1800, N), rng.uniform(300, 900, N)
         for scheduler, factor in factors.items():
             start = at + wait * factor
-            times = {"at_s": at, "submit_s": at, "start_s": start, "end_s": start + run_s, "run_s": run_s}
+            times = {
+                "at_s": at,
+                "submit_s": at,
+                "start_s": start,
+                "end_s": start + run_s,
+                "run_s": run_s,
+                "lasts_s": run_s,
+            }
             asked = {"index": range(N), "asked_gpus": 1 + np.arange(N) % 2, "state": "COMPLETED"}
             frames.append(pd.DataFrame({"scheduler": scheduler, "repetition": repetition, **asked, **times}))
     return pd.concat(frames, ignore_index=True)

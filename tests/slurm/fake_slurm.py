@@ -124,6 +124,8 @@ class FakeSlurm:
             self.change(change.job, priority=change.priority)
         if change.oversubscribe is not None:
             self.change(change.job, shared="YES" if change.oversubscribe else "NO")
+        if change.exclude is not None:
+            self.change(change.job, excluded=frozenset(change.exclude.split(",") if change.exclude else ()))
         return Outcome(change.job, True)
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:

@@ -139,14 +139,14 @@ def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> Non
     tails = shadow.waits(followed(shadow, jobs, start_s, end_s)).tails
     waits, gpus = start_s - [one.submit_s for one in jobs], np.array([one.gpus for one in jobs])
     assert all(realised == pytest.approx(simulated) for realised, simulated in tails.values())
-    assert tails["largest wait of jobs of up to 8 GPUs"][0] == pytest.approx(waits[gpus == 4].max())
+    assert tails["longest of jobs of up to 8 GPUs"][0] == pytest.approx(waits[gpus == 4].max())
     assert tails["95th percentile of jobs of up to 2 GPUs"][0] == pytest.approx(np.quantile(waits[gpus < 4], 0.95))
     assert not any("99th" in name for name in tails), "of 60 jobs"
-    starved = module.Waits(60, 900.0, 1000.0, tails={"largest wait of jobs of up to 8 GPUs": (9000.0, 4000.0)})
+    starved = module.Waits(60, 900.0, 1000.0, tails={"longest of jobs of up to 8 GPUs": (9000.0, 4000.0)})
     monkeypatch.setattr(Shadow, "waits", lambda self, now_s: starved)
     watchdog = Watchdog(rules)
     said = [watchdog.cycle(replace(first, now_s=NOW_S + k * rules.watchdog.every_s), jobs) for k in range(4)]
-    assert said[:3] == [""] * 3 and said[3].endswith(": largest wait of jobs of up to 8 GPUs 9000 s (4000 s)")
+    assert said[:3] == [""] * 3 and said[3].endswith(": longest of jobs of up to 8 GPUs 9000 s (4000 s)")
 
 
 def test_jobs_that_their_owners_hold_are_not_compared() -> None:

@@ -49,13 +49,15 @@ def test_what_is_taken_away_while_it_runs_makes_it_release_all(tmp_path: Path, w
 
 def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert StateDirectory(tmp_path / "none").ownership() == Ownership() and not (tmp_path / "none").exists()
-    written = Ownership({7: Assignment(5, 6, True, 1, True), 8: Assignment(4, ended_s=1e9), 12: Assignment(9)}, {3: 1})
+    written = Ownership(
+        {7: Assignment(5, 6, True, "a,b", "a", 1, True), 8: Assignment(4, ended_s=1e9), 12: Assignment(9)}, {3: 1}
+    )
     StateDirectory(tmp_path).write(written)
     assert StateDirectory(tmp_path).ownership() == written
     described = StateDirectory(tmp_path).describe()
     assert "2 jobs have been assigned" in described and "priorities of 1 jobs" in described
     (tmp_path / "assigned.json").write_text('{"format": 2, "jobs": {}}')
-    with pytest.raises(DataError, match="format 2, expected 3"):
+    with pytest.raises(DataError, match="format 2, expected 4"):
         StateDirectory(tmp_path).ownership()
 
 
@@ -135,7 +137,7 @@ def test_whole_nodes_that_are_taken_back_and_jobs_that_are_forgotten(tmp_path: P
     slurm.hold(10)
     for _ in range(3):
         made.cycle()
-    assert [line["job"] for line in lines(tmp_path, "unflagged")] == [10]
+    assert [line["job"] for line in lines(tmp_path, "undone")] == [10]
     assert whys(tmp_path, "forgotten") == [(10, "held")]
 
 

@@ -2,6 +2,7 @@
 
 import os
 
+from rltune.config.deployment import LEARNED
 from rltune.slurm.emulate import packages
 
 EXAMPLES, DEPLOYMENT = run.config.example_schedules, run.config.deployment
@@ -47,7 +48,7 @@ rule deploy:
     input:
         jobs=workload("jobs", DEPLOYED) if DEPLOYED else [],
         estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
-        policy=lambda w: (f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if w.scheduler == "rltune" else []),
+        policy=lambda w: (f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if w.scheduler in LEARNED else []),
     output:
         jobs=RESULTS / "deployment/{scheduler}-{repetition}/jobs.csv",
         cycles=RESULTS / "deployment/{scheduler}-{repetition}/cycles.csv",

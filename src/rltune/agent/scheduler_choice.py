@@ -19,6 +19,7 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.types import PRICES, differ
+from rltune.config.cells import PLANNED_TYPES
 from rltune.errors import DataError
 from rltune.files import write_json
 from rltune.simulator.config import SchedulerConfig
@@ -71,6 +72,15 @@ class AgentScheduler:
     def but(self, **changes: Any) -> AgentScheduler:
         """The same with other fields of the configuration."""
         return replace(self, config=replace(self.config, **changes))
+
+
+def type_plan(facts: dict[str, Any]) -> dict[str, Any]:
+    """``types`` and ``gpu_price`` of a plan for all jobs: those that an agent of these facts chose, if any; else the joint search at
+    the lowest price."""
+    chosen = facts.get("scheduler", {})
+    if chosen.get("types") in PLANNED_TYPES:
+        return {name: chosen[name] for name in ("types", "gpu_price")}
+    return {"types": "joint", "gpu_price": PRICES[0]}
 
 
 def chosen_scheduler(

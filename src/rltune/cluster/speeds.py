@@ -11,7 +11,7 @@ chance, as Gavel's generator of jobs does. That is an assumption, not data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,22 @@ class Profile:
     """In lower case."""
     steps: np.ndarray
     """[models, G, types, 2] float64: consolidated, spread; NaN where not measured, 0 where the model does not run."""
+
+    def at(self, model: str, gpus: int, types: Sequence[str]) -> np.ndarray:
+        """Steps per second of a model on these types [T, 2], measured with ``gpus`` GPUs or the next fewer; 0 where it does not
+        run or was not measured."""
+        size = max(int(np.searchsorted(self.gpus, gpus, side="right")) - 1, 0)
+        return np.nan_to_num(self.steps[self.models.index(model), size, self.numbers(types)], nan=0.0)
+
+    def mean_speed(self, types: Sequence[str]) -> np.ndarray:
+        """[T] float64, of all models and numbers of GPUs, each relative to its fastest of these types."""
+        there = np.nan_to_num(self.steps[:, :, self.numbers(types), 0], nan=0.0)
+        measured = there[(there > 0).any(axis=2)]
+        return (measured / measured.max(axis=1, keepdims=True)).mean(axis=0)
+
+    def numbers(self, types: Sequence[str]) -> list[int]:
+        """Of these types among the profile's."""
+        return [self.types.index(kind.lower()) for kind in types]
 
 
 @dataclass(frozen=True)
@@ -129,17 +145,18 @@ def slowdowns(
         own = jobs["gpu_type"].str.lower().map(number)
         recorded = own.fillna(number[recorded_on.lower()]).to_numpy(np.int64)
     if isinstance(speeds, Profile):
-        return _by_model(jobs, speeds, at, recorded)
+        return _by_model(jobs, speeds, types, recorded)
     speed = np.array([speeds[t] for t in speeds])
     both = speed[recorded][:, None] / speed[at]
     return Slowdowns(both, both, np.full(len(jobs), "", object), speed[at] / speed[at].max())
 
 
-def _by_model(jobs: pd.DataFrame, profile: Profile, types: np.ndarray, recorded: np.ndarray) -> Slowdowns:
+def _by_model(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], recorded: np.ndarray) -> Slowdowns:
+    at_types = profile.numbers(types)
     size = np.searchsorted(profile.gpus, np.maximum(jobs["gpus"].to_numpy(np.int64), 1), side="right") - 1
     size = np.maximum(size, 0)
     # [models, G, types of the profile] measured where the job was recorded, and running on a type of the cluster
-    able = (profile.steps[..., 0] > 0) & (profile.steps[:, :, types, 0] > 0).any(axis=2, keepdims=True)
+    able = (profile.steps[..., 0] > 0) & (profile.steps[:, :, at_types, 0] > 0).any(axis=2, keepdims=True)
     for g, r in sorted(set(zip(size.tolist(), recorded.tolist()))):
         if not able[:, g, r].any():
             raise DataError(f"{profile.path}: no model runs with {profile.gpus[g]} GPUs on {profile.types[r]}")
@@ -166,9 +183,8 @@ def _by_model(jobs: pd.DataFrame, profile: Profile, types: np.ndarray, recorded:
         some = drawn[(size[drawn] == g) & (recorded[drawn] == r)]
         of = np.flatnonzero(able[:, g, r])
         model[some] = of[np.minimum((u[some] * len(of)).astype(np.int64), len(of) - 1)]
-    there = np.nan_to_num(profile.steps[:, :, types], nan=0.0)  # [models, G, T, 2]
+    there = np.nan_to_num(profile.steps[:, :, at_types], nan=0.0)  # [models, G, T, 2]
     with np.errstate(divide="ignore"):
         slow = profile.steps[model, size, recorded, :1][:, None] / there[model, size]
-    measured = there[..., 0][(there[..., 0] > 0).any(axis=2)]
-    mean = (measured / measured.max(axis=1, keepdims=True)).mean(axis=0)
-    return Slowdowns(slow[:, :, 0], slow[:, :, 1], np.array(profile.models, object)[model], mean)
+    names = np.array(profile.models, object)[model]
+    return Slowdowns(slow[:, :, 0], slow[:, :, 1], names, profile.mean_speed(types))

@@ -8,7 +8,9 @@ from pydantic import Field, model_validator
 
 from rltune.config.base import Block, EachOnce
 
-Scheduler = Literal["slurm", "rltune", "fifo", "sjf", "saf"]
+Scheduler = Literal["slurm", "slurm_fastest", "rltune", "rltune_types", "fifo", "sjf", "saf"]
+LEARNED = ("rltune", "rltune_types")
+"""Those that have the trained agent."""
 CLUSTER = "deployment"
 """The cluster of paper §5.6."""
 INTERVAL_S = 60.0
@@ -30,7 +32,8 @@ class Deployment(Block):
     """Repetitions, each with the next jobs of the test part."""
     schedulers: Annotated[list[Scheduler], EachOnce] = Field(["slurm", "rltune", "saf"], min_length=2)
     """`slurm`: multifactor priority only; `rltune`: the agent's controller; `fifo`, `sjf`, `saf`: the same controller
-    with a rule's order. `slurm` and `rltune` are required."""
+    with a rule's order. Where GPU types differ in speed: `slurm_fastest`, `slurm` with jobs whose users request their
+    fastest type; `rltune_types`, the agent's controller decides types too. `slurm` and `rltune` are required."""
     speed: float = Field(100.0, ge=1, le=1000)
     """Speed of the cluster's clock, relative to the true one."""
 

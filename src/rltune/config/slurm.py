@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rltune.config.base import Block
 from rltune.config.max_wait import DEFAULT, MaxWait
@@ -106,6 +106,10 @@ class SlurmConfig(Block):
     this flag: a released job has OverSubscribe=YES, which in a partition with OverSubscribe=YES lets it share nodes."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
     """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
+    speeds: str | dict[str, Annotated[float, Field(gt=0)]] | None = None
+    """Decides which GPU type a waiting job gets that allows several, and keeps it off the others: how fast jobs run on each
+    type, as in a cluster's file, `gavel` or a CSV file with models that jobs name in their comment (others take any type), or
+    the speed of each type in any unit. A time limit then holds for the slowest type that a job allows. null: left to Slurm."""
     default_time_limit_s: ClassVar[float] = 86400.0
     """Estimated run time of a job without a time limit."""
     max_failures: int = Field(5, ge=1)
@@ -115,3 +119,9 @@ class SlurmConfig(Block):
     limit."""
     watchdog: WatchdogConfig | None = WatchdogConfig()
     """When to pause for a day because jobs wait longer than without the controller; null: never."""
+
+    @model_validator(mode="after")
+    def _decides_types_or_whole_nodes(self) -> Self:
+        if self.speeds is not None and self.exclusive == "model":
+            raise ValueError("speeds: goes with exclusive: never; the placement model for whole nodes ignores speeds")
+        return self

@@ -46,10 +46,10 @@ class Contender:
     """Seed of an order that is drawn at random at every decision."""
 
 
-def contender_of(config: RunConfig, cell: Cell, agent: TrainedPolicy | None = None, /, **changes: str) -> Contender:
+def contender_of(config: RunConfig, cell: Cell, agent: TrainedPolicy | None = None, /, **changes: object) -> Contender:
     """A cell's trained agent, or without ``agent`` its base policy, under the rules of the run and the cell.
 
-    ``changes``: fields of RAN that differ from the cell's.
+    ``changes``: fields of SchedulerConfig that differ from the cell's.
     """
     scheduler = SchedulerConfig.of(cell, config.simulation, **changes)
     return Contender(scheduler, agent, lookahead=config.lookahead)

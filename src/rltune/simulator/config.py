@@ -145,6 +145,7 @@ class SchedulerConfig:
             check=check,
             alone=alone,
             least=self.types in PLANNED_TYPES,
+            whole=False,
             together={"joint": PLANNED, "allox": MATCHED}.get(self.types, 0),
             allox=self.types == "allox",
         )
@@ -192,5 +193,7 @@ class Options(NamedTuple):
     """Plan every queue; a job whose type is not planned together with others has that of its least expected completion."""
     together: int
     """How many of a ranking's first jobs have their order and GPU types planned together; 0: none."""
+    whole: bool
+    """Reserve for every job of a queue, also where no further one could start now."""
     allox: bool
     """Plan them as AlloX does."""

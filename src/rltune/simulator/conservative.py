@@ -60,7 +60,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
     kind_of = np.full(ranked.shape[0], -1, np.int64)  # GPU types that were planned
     planned = options.together == 0
     for r in range(ranked.shape[0]):
-        if np.all(profile.total[0, :-1] < fewest[r]):
+        if not options.whole and np.all(profile.total[0, :-1] < fewest[r]):
             break
         if not planned and urgency(jobs, seq, ranked[r]) == 0:
             planned = True
@@ -84,6 +84,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
                     lasts = max(lasts, jobs.row[j].estimate_s * _slowest(jobs, options, j, kind))
             i, x, n = earliest(nodes, jobs, seq, options, j, kind_of[r], lasts, np.inf, profile)
         take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile)
+        seq.run[job].planned = nodes.row[seq.place[0].node].type
         if i == 0:
             start_job(nodes, jobs, seq, options, job, n)
             for c in range(n):  # the next isolating_best_fit sees what runs there now

@@ -14,6 +14,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, change, take
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, EXCLUSIVE, find
+from rltune.config.cells import PLANNED_TYPES
 from rltune.kernels import ONE, ZERO, allocating, inner_allocating, kernel, record
 from rltune.simulator.batch import Placer, Run
 from rltune.simulator.config import SchedulerConfig
@@ -55,14 +56,15 @@ def resume(
     """A run at the time that was found, before its first decision.
 
     ``asks``: rankings are asked of the driver, of the first MAX_VISIBLE jobs of each queue; else the order is the
-    scheduler's. The start and end of each running job are those found. Raises ValueError where what was found
+    scheduler's. Where GPU types are planned, all jobs then have a reservation, and a single one is ranked too. The start and end of each running job are those found. Raises ValueError where what was found
     contradicts itself: chunks and free GPUs beyond a node's, starts or submissions after now, ends before it.
     """
     _check(jobs, layout, found)
     everyone = np.array([len(jobs.row)])
-    run = Run(jobs, layout, np.array([0]), everyone, scheduler, placer, MAX_VISIBLE if asks else None)
+    plans = asks and scheduler.types in PLANNED_TYPES
+    run = Run(jobs, layout, np.array([0]), everyone, scheduler, placer, MAX_VISIBLE if asks else None, alone=plans)
     # what others use may leave a node GPUs without CPUs
-    state = run.state._replace(options=run.state.options._replace(resources=3))
+    state = run.state._replace(options=run.state.options._replace(resources=3, whole=plans))
     widest = int(np.diff(found.offsets).max(initial=0))
     if widest > state.place.shape[1]:  # jobs found on more nodes than the scheduler would use
         state = state._replace(place=np.zeros((1, widest), CHUNK))

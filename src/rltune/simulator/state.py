@@ -35,10 +35,10 @@ the driver, and said that nothing is to start now."""
 QUEUE = record(int64="at len sla", bool="ranked dirty")
 """A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
 order is that of this event time; whether there is an event for it."""
-RUN = record(float64="key latest start end due slowdown since done_s", int64="at len", bool="late")
+RUN = record(float64="key latest start end due slowdown since done_s", int64="at len planned", bool="late")
 """A job: score under the base policy; when it is past its maximum wait; start (NaN before), true end, end by its estimate; where co-located jobs slow each other down,
-how many times as long it runs as by itself, since when, and what of its run time was done then; its chunks; whether it
-runs past its estimate."""
+how many times as long it runs as by itself, since when, and what of its run time was done then; its chunks; the GPU type of its
+last reservation, −1 before; whether it runs past its estimate."""
 HEAP = record(float64="end", int64="job")
 ENDS = record(int64="due_at due_len late_at late_len")
 """A pool's stretches in ``due`` and ``late``."""
@@ -160,6 +160,7 @@ def new_state(
     run = np.zeros((s, most), RUN)
     run["start"] = np.nan
     run["latest"] = np.inf
+    run["planned"] = -1
     if max_wait_h:
         mine = np.minimum(first[:, None] + np.arange(most), len(jobs.row) - 1)
         run["latest"] = latest_s(jobs.submit_s[mine], jobs.gpus[mine], max_wait_h)

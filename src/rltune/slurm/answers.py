@@ -86,6 +86,7 @@ def _job(item: Any) -> SlurmJob:
     held_nodes, sockets = len(names) or nodes, job.count("sockets_per_node", 1, bits=16)
     by_type = dict(sum(map(Counter, detail), Counter()))
     by_type = by_type or requested_gpus(job.text, waiting, held_nodes, tasks, held_nodes * sockets)
+    asked = requested_gpus(job.text, True, held_nodes, tasks, held_nodes * sockets)
     of_node = None
     if names and len(detail) == len(names):
         of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
@@ -116,6 +117,10 @@ def _job(item: Any) -> SlurmJob:
         array_id=job.count("array_job_id", 0) or None,
         het_id=job.count("het_job_id", 0) or None,
         constraint=job.text("features"),
+        excluded=frozenset(expand(job.text("excluded_nodes"), "excluded_nodes")),
+        names_nodes=bool(job.text("required_nodes")),
+        asked_type=only_type(asked),
+        comment=job.text("comment"),
         shared=_shared(job),
         gpus_by_type=by_type,
         eligible_s=job.moment("eligible_time"),
@@ -154,9 +159,11 @@ def _shared(job: Row) -> str:
 
 def _node(item: Any) -> SlurmNode:
     node = Row(item)
-    has = node.text("gres")
+    has, name = node.text("gres"), node.text("name", "a node's name")
+    if expand(name, "name") != (name,):
+        raise Fault(f"name: found {shown(name)}, expected the name of one node")
     return SlurmNode(
-        name=node.text("name", "a node's name"),
+        name=name,
         state=frozenset(word.upper() for word in (*node.words("state", "a state"), *node.words("state_flags"))),
         cpus=node.count("cpus", bits=16),
         cpus_alloc=node.count("alloc_cpus", 0, bits=16),
@@ -165,6 +172,7 @@ def _node(item: Any) -> SlurmNode:
         gpus=gpus(has),
         gpus_alloc=used_gpus(has, node.text("gres_used")),
         partitions=node.words("partitions"),
+        features=node.words("features"),
     )
 
 
@@ -173,7 +181,7 @@ def _nodes_of_row(item: Any) -> list[SlurmNode]:
     row = Row(item).item
     names = Row(row.get("nodes")).words("nodes", "names under 'nodes'")
     cpus, mem, gres, state = (Row(row.get(key) or {}).item for key in ("cpus", "memory", "gres", "node"))
-    partition = row.get("partition")
+    partition, features = row.get("partition"), row.get("features")
     node = _node(
         {
             "name": names[0],
@@ -186,6 +194,7 @@ def _nodes_of_row(item: Any) -> list[SlurmNode]:
             "gres": gres.get("total"),
             "gres_used": gres.get("used"),
             "partitions": partition.get("name") if isinstance(partition, dict) else partition,
+            "features": features.get("total") if isinstance(features, dict) else features,
         }
     )
     if len(names) > 1 and (node.cpus_alloc or node.mem_alloc_mb or any(node.gpus_alloc.values())):

@@ -62,6 +62,7 @@ class Plan:
                     line = f"{pool}, {k + 1} of {len(order)}: job {job}"
                     line += "" if change.priority is None else f", priority {change.priority}"
                     line += f", OverSubscribe={_flag(change)}" if _flag(change) else ""
+                    line += "" if change.exclude is None else f", {_type(change, self.decision)}"
                     lines.append(line + (f", could start on {', '.join(nodes)}" if nodes else ""))
         return (*lines, *(f"job {job}: released" for job in self.releases))
 
@@ -78,11 +79,13 @@ class Plan:
             last = job.priority if owned else 0
             if job.id in own and last not in own[job.id]:  # somebody else's
                 last = own[job.id][0] if owned else 0
-            shares = change.oversubscribe
-            exclusive = self.ownership.has_whole_nodes(job.id) if shares is None else not shares
-            after[job.id] = Assignment(
-                last if change.priority is None else change.priority, last, exclusive, seen=owned
-            )
+            given = after.get(job.id, Assignment(0))
+            new = Assignment(last if change.priority is None else change.priority, last, seen=owned)
+            shares, excluded, before = change.oversubscribe, given.excluded, given.excluded_before
+            if change.exclude is not None:
+                excluded, before = change.exclude, ",".join(sorted(job.excluded)) if given.narrows(job) else ""
+            exclusive = given.exclusive if shares is None else not shares
+            after[job.id] = replace(new, exclusive=exclusive, excluded=excluded, excluded_before=before)
         return after
 
 
@@ -151,16 +154,16 @@ class Writer:
         """
         directory, releases, old = self.journal.directory, plan.releases, plan.ownership.assigned
         new = replace(plan.ownership, assigned=plan.assignments()).unseen(releases)
-        unflag = [Change(j.id, oversubscribe=True) for j in plan.unranked if plan.ownership.has_whole_nodes(j.id)]
+        undo = [change for job in plan.unranked if (change := plan.ownership.undo(job))]
         directory.write(new)
         self.journal.planned(plan, live=True)
-        outcomes = self._update(plan, unflag)
+        outcomes = self._update(plan, undo)
         released_now = self._release(plan, releases)
-        unflagged = {o.job for o in outcomes[len(plan.changes) :] if o.ok}
+        undone = {o.job for o in outcomes[len(plan.changes) :] if o.ok}
         released = {o.job for o in released_now if o.ok}
         untried = releases.keys() - {o.job for o in released_now}
         after = {
-            job: replace(given, exclusive=False) if job in unflagged else given
+            job: given.without_rest() if job in undone else given
             for job, given in {**new.assigned, **{job: old[job] for job in untried if job in old}}.items()
         }
         directory.write(Ownership(after, new.overridden))  # released ones too: it drops them once two answers agree
@@ -169,9 +172,9 @@ class Writer:
         refused = sum(not outcome.ok and not outcome.unknown for outcome in every)
         return changed, len(released), refused, not any(outcome.unknown for outcome in every)
 
-    def _update(self, plan: Plan, unflag: Sequence[Change]) -> list[Outcome]:
+    def _update(self, plan: Plan, undo: Sequence[Change]) -> list[Outcome]:
         """Change jobs, the ranked ones first."""
-        changes = [*plan.changes, *unflag]
+        changes = [*plan.changes, *undo]
         if not changes:
             return []
         try:
@@ -181,7 +184,7 @@ class Writer:
             self.note(lambda: self.journal.unknown(plan.view, "change", [change.job for change in changes], error))
             raise
         self.journal.outcomes(plan.view, "change", outcomes[: len(plan.changes)])
-        self.journal.outcomes(plan.view, "unflag", outcomes[len(plan.changes) :], "unflagged")
+        self.journal.outcomes(plan.view, "undo", outcomes[len(plan.changes) :], "undone")
         return outcomes
 
     def _release(self, plan: Plan, releases: Mapping[int, int]) -> list[Outcome]:
@@ -207,6 +210,11 @@ class Writer:
         return outcomes
 
 
+def _type(change: Change, decision: Decision) -> str:
+    """The GPU type that a change of excluded nodes gives a job."""
+    return f"GPU type {decision.types[change.job]}" if change.exclude else "any GPU type"
+
+
 def _flag(change: Change) -> str:
     return "" if change.oversubscribe is None else "YES" if change.oversubscribe else "NO"
 
@@ -222,4 +230,5 @@ def _changed(change: Change, view: View, decision: Decision, pool: str, rank: in
     line |= {"pool": pool, "rank": rank, "of": len(decision.orders.get(pool, ()))}
     line |= {"score": None if score is None else round(score, 6), "priority": change.priority}
     line |= {"oversubscribe": _flag(change)} if _flag(change) else {}
+    line |= {} if change.exclude is None else {"gives": _type(change, decision), "excludes": change.exclude}
     return line | ({"could_start_on": decision.starts[change.job]} if change.job in decision.starts else {})

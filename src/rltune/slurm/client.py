@@ -2,7 +2,7 @@
 
 Changes go to a ``scontrol`` on its standard input, a line each, with a line between them that is no command: what
 scontrol says of that line ("invalid keyword: ...") tells what it said before of one change from what it says of the
-next. scontrol gets numbers only, never a name that a user chose.
+next. scontrol gets numbers and names of nodes only, never a name that a user chose.
 """
 
 from __future__ import annotations
@@ -273,7 +273,8 @@ def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmEr
 
 
 def _update_line(change: Change) -> str:
-    """The order for scontrol, of numbers only."""
+    """The order for scontrol."""
     priority = "" if change.priority is None else f" priority={change.priority:d}"
     shares = "" if change.oversubscribe is None else f" oversubscribe={'YES' if change.oversubscribe else 'NO'}"
-    return f"update jobid={change.job:d}{priority}{shares}"
+    excludes = "" if change.exclude is None else f" excnodelist={change.exclude}"
+    return f"update jobid={change.job:d}{priority}{shares}{excludes}"

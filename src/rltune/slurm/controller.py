@@ -152,7 +152,8 @@ class Controller:
         ownership, forgotten = update_ownership(known, queue, band, missing, over, now_s, self._requeue_s)
         self.jobs = queue.records
         owned, others = ownership.owned(queue.records, band), ownership.set_by_others(queue.records, band)
-        view = observe(queue.records, nodes.records, self.config, now_s, owned, others)
+        narrowed = ownership.narrowed(queue.records)
+        view = observe(queue.records, nodes.records, self.config, now_s, owned, others, narrowed)
         if view is None:
             named = ", ".join(self.config.eligible.partitions)
             there = ", ".join(sorted({name for node in nodes.records for name in node.partitions})) or "none"
@@ -318,27 +319,33 @@ class Controller:
         if abs(jumped) > JUMP_S:
             raise ClockSet(f"the clock jumped by {jumped:+.0f} s; this cycle is skipped")
 
-    def _overdue_first(self, view: View, order: list[int]) -> list[int]:
-        """A ranking with the jobs first that have waited longer than their size may, the longest wait first."""
-        jobs, limits = {job.id: job for job in view.ranked}, self.config.max_wait_h
-        since = {number: max(jobs[number].submit_s, jobs[number].eligible_s or 0.0) for number in order}
-        hours = {number: bound_of(limits, jobs[number].gpus) for number in order}
-        late = sorted((n for n in order if view.now_s - since[n] > 3600 * hours[n]), key=since.__getitem__)
-        first = set(late)
-        return late + [number for number in order if number not in first]
+    def _overdue(self, view: View) -> list[int]:
+        """The ranked jobs that have waited longer than their size may, the longest wait first."""
+        since = {job.id: max(job.submit_s, job.eligible_s or 0.0) for job in view.ranked}
+        limits_s = {job.id: 3600 * bound_of(self.config.max_wait_h, job.gpus) for job in view.ranked}
+        return sorted((n for n in since if view.now_s - since[n] > limits_s[n]), key=since.__getitem__)
 
     def _changes(self, view: View, decision: Decision, ownership: Ownership) -> list[Change]:
+        narrowed = ownership.narrowed(view.ranked)
         current = {job.id: job.priority if ownership.owns(job, self.config.band) else 0 for job in view.ranked}
+        late = self._overdue(view)
+        place = {number: k for k, number in enumerate(late, -len(late))}
         new: dict[int, int] = {}
         for order in decision.orders.values():
-            new |= assign(self._overdue_first(view, order), current, self.config.band)
-        flags = {}
+            new |= assign(sorted(order, key=lambda number: place.get(number, 0)), current, self.config.band)
+        flags, nodes = {}, {}
         for job in view.ranked:
             exclusive, given = job.id in decision.exclusive, ownership.has_whole_nodes(job.id)
             # a job whose user requested whole nodes, or sharing, keeps that
             if exclusive != given and (given or job.shared == "OK"):
                 flags[job.id] = not exclusive
-        return [Change(job, new.get(job), flags.get(job)) for job in sorted(new.keys() | flags.keys())]
+            # one that has waited too long takes whatever type is free
+            kind = None if job.id in place else decision.types.get(job.id)
+            wanted, now = view.away[kind] if kind else "", job.excluded if job.id in narrowed else frozenset()
+            if frozenset(wanted.split(",") if wanted else ()) != now:
+                nodes[job.id] = wanted
+        changed = sorted(new.keys() | flags.keys() | nodes.keys())
+        return [Change(job, new.get(job), flags.get(job), nodes.get(job)) for job in changed]
 
     def _write(self, plan: Plan, done: Cycle) -> None:
         """Write to Slurm; in a dry run, to the journal alone."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import ranker_of
+from rltune.agent.scheduler_choice import type_plan
 from rltune.cluster.fit import Jobs
 from rltune.config.run import LookaheadConfig
 from rltune.config.slurm import Band, SlurmConfig
@@ -35,13 +36,18 @@ class Decision:
     """Jobs that could start now, in this order → GPUs on each node."""
     exclusive: frozenset[int]
     """Those of them that the placement model isolates."""
+    types: dict[int, str] = field(default_factory=dict)
+    """Jobs whose GPU type is to be decided → the type that is planned for them, also where it is not free yet."""
 
 
 def scheduler_of(policy: TrainedPolicy, config: SlurmConfig) -> SchedulerConfig:
     """The scheduler of the decision: the order that the policy starts from, which is also that of the jobs that it does not
-    see, and a reservation for the first job; the placement model only where jobs may get whole nodes."""
+    see, and a reservation for the first job; the placement model only where jobs may get whole nodes. Where GPU types are decided,
+    a plan for all jobs, with the rule and the price of GPU time that the policy was trained with, if any."""
     trained = policy.facts.get("scheduler", {})
     base = trained.get("policy") or policy.facts.get("policy", "fifo")
+    if config.speeds is not None:
+        return SchedulerConfig(base, "conservative", **type_plan(policy.facts))
     isolates = config.exclusive == "model" and config.interference_slowdown > 1
     placement = "lookahead" if isolates else "best_fit"
     return SchedulerConfig(base, "easy", placement, interference_slowdown=config.interference_slowdown)
@@ -70,9 +76,11 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
             score = state.score[0, : len(mine)]
             scores |= {ids[int(job)]: -float(value) for job, value in zip(mine, score, strict=True)}
             orders[view.layout.pools[pool]] = _order(run, ids, mine, score)
+    planned = state.run["planned"][0]
+    types = {k: view.layout.types[planned[job]] for job, k in ids.items() if k in view.choosing and planned[job] >= 0}
     starts = {ids[job]: _places(run, view, job) for job in ids if state.start[0, job] == view.found.now_s}
     exclusive = _exclusive(view, starts) if scheduler.placement == "lookahead" else frozenset()
-    return Decision({pool: order for pool, order in orders.items() if order}, scores, starts, exclusive)
+    return Decision({pool: order for pool, order in orders.items() if order}, scores, starts, exclusive, types)
 
 
 def _with_later_job(jobs: Jobs, now_s: float) -> Jobs:

@@ -8,8 +8,8 @@ GPUs, by users of a whole node) counts as in use for ever.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,16 @@ from rltune.errors import DataError
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
+from rltune.slurm.gpu_types import (
+    Speeds,
+    away_from_others,
+    choosing,
+    only_type_of,
+    read_speeds,
+    with_live_speeds,
+    with_types,
+)
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
-from rltune.slurm.resources import only_type
 from rltune.traces.columns import empty_columns
 
 GB_PER_MIB = 2**20 / 1e9
@@ -46,6 +54,8 @@ class LiveCluster:
     """[M] In the order of the layout."""
     pool_of: dict[str, str]
     """Partition → pool."""
+    speeds: Speeds | None = None
+    """How fast jobs run on each type; None: equally fast."""
 
     @property
     def index(self) -> dict[str, int]:
@@ -61,7 +71,11 @@ class LiveCluster:
         except DataError:  # it raises where it would leave out every job
             fitted = table.iloc[:0].assign(pool=np.zeros(0, np.int64))
         arrays = compile_jobs(fitted, fitted["requested_s"].to_numpy(float), self.config)
-        return arrays, {int(i) for i in fitted["job_id"]}
+        kept = {int(i) for i in fitted["job_id"]}
+        if self.speeds is not None:
+            held = [job for job in jobs if job.id in kept]
+            arrays = with_live_speeds(arrays, held, self.layout, self.index, self.speeds)
+        return arrays, kept
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,10 @@ class View:
     """Waiting jobs that are left to Slurm, each with the reason."""
     faults: tuple[str, ...]
     """Parts of the cluster that could not be used."""
+    choosing: frozenset[int] = frozenset()
+    """Ranked jobs whose GPU type is to be decided."""
+    away: Mapping[str, str] = field(default_factory=dict)
+    """GPU type → the nodes to exclude for it, with commas."""
 
     @property
     def layout(self) -> Layout:
@@ -107,17 +125,22 @@ def observe(
     now_s: float,
     owned: Collection[int] = frozenset(),
     overridden: Collection[int] = frozenset(),
+    narrowed: Collection[int] = frozenset(),
 ) -> View | None:
     """The cluster of a configuration now; None where no node with GPUs is usable.
 
     ``owned``: ids of jobs whose priority is the controller's; ``overridden``: of those to which somebody else has given
-    another one since.
+    another one since; ``narrowed``: of those that the controller keeps off nodes. Raises DataError where `speeds` lacks a type.
     """
     faults: list[str] = []
+    nodes, everyone = tuple(nodes), list(jobs)
     usable = _usable(nodes, config.eligible.partitions, faults)
     if not usable:
         return None
-    cluster, everyone = _cluster(usable), list(jobs)
+    cluster = _cluster(usable)
+    if config.speeds is not None:
+        cluster = replace(cluster, speeds=read_speeds(config.speeds, cluster.layout.types))
+        everyone = [with_types(job, usable, job.id in narrowed) for job in everyone]
     running = _running(everyone, cluster, now_s)
     ranked, left = [], {}
     for job in everyone:
@@ -143,7 +166,12 @@ def observe(
         ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
         arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))
         found = found._replace(queued=len(ranked))
-    return View(now_s, t0_s, cluster, arrays, found, tuple(running), tuple(ranked), left, tuple(faults))
+    view = View(now_s, t0_s, cluster, arrays, found, tuple(running), tuple(ranked), left, tuple(faults))
+    if config.speeds is None:
+        return view
+    types = choosing(arrays.cut[len(running) :], ranked, narrowed)
+    away = away_from_others(nodes, config.eligible.partitions, cluster.layout.types)
+    return replace(view, choosing=types, away=away)
 
 
 def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[str]) -> list[SlurmNode]:
@@ -169,7 +197,7 @@ def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
         pool_of = {p: first if pool in mine else pool for p, pool in pool_of.items()}
     pools: dict[str, dict[tuple, list[SlurmNode]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
-        shape = (only_type(node.gpus) or "gpu", sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
+        shape = (only_type_of(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
         pools[pool_of[node.partitions[0]]][shape].append(node)
     configured = []
     for pool, shapes in pools.items():
@@ -206,9 +234,15 @@ def _table(jobs: Sequence[SlurmJob], t0_s: float, now_s: float, cluster: LiveClu
     table["mem_gb"] = np.array(memory, np.float64)
     per_node = [-(-job.gpus // max(job.nodes, 1)) for job in jobs]
     types = {gpus: _types_for(gpus, layout) for gpus in set(per_node)}
-    kinds = [job.gpu_type or types[gpus] for job, gpus in zip(jobs, per_node, strict=True)]
+    kinds = [_both(job.gpu_type, types[gpus]) for job, gpus in zip(jobs, per_node, strict=True)]
     table["gpu_type"] = pd.Series(kinds, dtype="str")
     return table
+
+
+def _both(requested: str | None, large: str | None) -> str | None:
+    """The types of two lists, ``p100|k80``, where both name some; what was requested if they have none in common."""
+    common = [kind for kind in (requested or "").split("|") if kind in (large or "").split("|")]
+    return "|".join(common) or requested or large
 
 
 def _types_for(gpus: int, layout: Layout) -> str | None:

@@ -14,9 +14,9 @@ from typing import Any
 
 from rltune.config.slurm import Band
 from rltune.slurm.client import Client
-from rltune.slurm.records import ENDED_STATES, WAITING_STATES, JobState, Parsed, SlurmJob
+from rltune.slurm.records import ENDED_STATES, WAITING_STATES, Change, JobState, Parsed, SlurmJob
 
-FORMAT = 3
+FORMAT = 4
 ANSWERS = 2
 """Consecutive answers that have to show that a job is gone, or not the controller's any more: one may be incomplete."""
 
@@ -26,11 +26,15 @@ class Assignment:
     """What the controller gave a job."""
 
     priority: int
-    """0 where only its over-subscription was changed."""
+    """0 where only something else was changed."""
     previous: int = 0
     """The controller's own priority before this one, which the job still has where this one did not arrive; 0 for none."""
     exclusive: bool = False
     """Whether it was given whole nodes."""
+    excluded: str = ""
+    """The nodes that it was given to exclude, with commas."""
+    excluded_before: str = ""
+    """Those before, which it still has where these did not arrive."""
     missed: int = 0
     """Consecutive answers that did not show it running, or waiting with a priority of the controller's."""
     seen: bool = False
@@ -43,6 +47,19 @@ class Assignment:
         """Whether the controller may have given the job this priority: any of the band, since one sent earlier may arrive
         late; or one of the list, in case the band has changed."""
         return priority > 0 and (priority in band or priority in (self.priority, self.previous))
+
+    def narrows(self, job: SlurmJob) -> bool:
+        """Whether a job waits and excludes the nodes that the controller gave it to exclude."""
+        ours = (frozenset(text.split(",")) for text in (self.excluded, self.excluded_before) if text)
+        return job.state in WAITING_STATES and job.excluded in ours
+
+    def without_rest(self) -> Assignment:
+        """The same with the priority alone. The nodes are kept in mind: Slurm may lose what it has just been told."""
+        return replace(self, exclusive=False, excluded="", excluded_before=self.excluded or self.excluded_before)
+
+    def has_rest(self, job: SlurmJob) -> bool:
+        """Whether a job has something else of the controller than its priority."""
+        return self.exclusive or self.narrows(job)
 
 
 @dataclass(frozen=True)
@@ -63,7 +80,8 @@ class Ownership:
         """The inverse. Raises ValueError, KeyError, TypeError or AttributeError for what is none of this version."""
         if content["format"] != FORMAT:
             raise ValueError(f"format {content['format']}, expected {FORMAT}")
-        kinds = {"priority": int, "previous": int, "exclusive": bool, "missed": int, "seen": bool, "ended_s": float}
+        kinds = {"priority": int, "previous": int, "exclusive": bool, "excluded": str, "excluded_before": str}
+        kinds |= {"missed": int, "seen": bool, "ended_s": float}
         jobs = {int(job): {k: kind(fields[k]) for k, kind in kinds.items()} for job, fields in content["jobs"].items()}
         overridden = {int(job): int(missed) for job, missed in content["overridden"].items()}
         return cls({job: Assignment(**fields) for job, fields in jobs.items()}, overridden)
@@ -90,6 +108,19 @@ class Ownership:
     def has_whole_nodes(self, job: int) -> bool:
         """Whether a job was given whole nodes."""
         return job in self.assigned and self.assigned[job].exclusive
+
+    def narrowed(self, jobs: Iterable[SlurmJob]) -> frozenset[int]:
+        """Waiting jobs that the controller keeps off nodes."""
+        return frozenset(job.id for job in jobs if job.id in self.assigned and self.assigned[job.id].narrows(job))
+
+    def undo(self, job: SlurmJob) -> Change | None:
+        """What takes from a waiting job all but its priority; None where there is nothing."""
+        given = self.assigned.get(job.id)
+        if given is None or job.state not in WAITING_STATES or not given.has_rest(job):
+            return None
+        return Change(
+            job.id, oversubscribe=True if given.exclusive else None, exclude="" if given.narrows(job) else None
+        )
 
     def owns(self, job: SlurmJob, band: Band) -> bool:
         """Whether a job waits with a priority that the controller gave it, or its array."""
@@ -196,7 +227,7 @@ def update_ownership(
 def _missed(given: Assignment, records: Iterable[SlurmJob], band: Band) -> int:
     """Consecutive answers, including this one, that did not show that an assignment still matters."""
     for job in records:
-        if job.state not in WAITING_STATES or given.includes(job.priority, band) or given.exclusive:
+        if job.state not in WAITING_STATES or given.includes(job.priority, band) or given.has_rest(job):
             return 0
     return given.missed + 1
 

@@ -85,6 +85,14 @@ class SlurmJob:
     """Id of the leader of its heterogeneous job; None where it is of none."""
     constraint: str = ""
     """Features it asks of its nodes; empty for none."""
+    excluded: frozenset[str] = frozenset()
+    """Nodes that it must not get (ExcNodeList)."""
+    names_nodes: bool = False
+    """Whether its user named nodes that it has to get (ReqNodeList)."""
+    asked_type: str | None = None
+    """The one GPU type it requests, also where it runs; None where it names none or several."""
+    comment: str = ""
+    """Its user's comment, which may name the model that it trains."""
     shared: str = ""
     """Over-subscription: OK, NO (asks for whole nodes), YES, FORCE, EXCLUSIVE, USER; empty where not known."""
 
@@ -106,6 +114,7 @@ class SlurmNode:
     gpus_alloc: dict[str, int]
     """GPUs that jobs hold, for each type."""
     partitions: tuple[str, ...]
+    features: tuple[str, ...] = ()
 
     @property
     def usable(self) -> bool:
@@ -131,6 +140,8 @@ class Change:
     """0 holds the job."""
     oversubscribe: bool | None = None
     """True: may share its nodes; False: asks for whole nodes."""
+    exclude: str | None = None
+    """Nodes that it must not get, with commas; empty: none."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from rltune.config.slurm import Band, SlurmConfig
 from rltune.slurm.client import Client
 from rltune.slurm.ownership import Assignment, Ownership, look_up, update_ownership
-from rltune.slurm.records import WAITING_STATES, Change, Outcome, Parsed, SlurmJob
+from rltune.slurm.records import WAITING_STATES, Outcome, Parsed, SlurmJob
 
 CHANGED = "was held, was given another priority or has started just before its release"
 STILL = "has its priority of the band again after its release"
@@ -102,29 +102,25 @@ def release_all(
         for job, at in owned.items():
             given = done.ownership.assigned.get(job, Assignment(at))
             sent.setdefault(job, (at, given.priority, given.previous))
-        unflag = [
-            Change(job.id, oversubscribe=True)
-            for job in read.records
-            if job.state in WAITING_STATES and done.ownership.has_whole_nodes(job.id)
-        ]
+        undo = [change for job in read.records if (change := done.ownership.undo(job))]
         assigned = done.ownership.assigned
         done.ownership = done.ownership.unseen(owned)
         keep(done.ownership)
-        unflagged = slurm.update(unflag) if unflag else []
+        undone = slurm.update(undo) if undo else []
         outcomes: list[Outcome] = []
         for outcome in release(slurm, owned, config.band, fresh=True):
             outcomes.append(outcome)
             done.jobs |= {outcome.job} if outcome.ok else set()
-        _record(done, assigned, owned, unflagged, outcomes)
+        _record(done, assigned, owned, undone, outcomes)
         keep(done.ownership)
         is_over = is_saved or not done.jobs and not any(given.missed for given in done.ownership.present.values())
-        if is_over and not owned and not unflag:
+        if is_over and not owned and not undo:
             rest = {job: given for job, given in done.ownership.assigned.items() if job not in done.jobs}
             done.ownership = replace(done.ownership, assigned=rest)
             return keep(done.ownership)
         if done.refused and done.refused.keys() == refused:
             return None
-        is_saved = not owned and not unflag
+        is_saved = not owned and not undo
         if is_saved:
             pause(SAVED_S)
     done.refused |= {job: Outcome(job, False, STILL) for job in owned}
@@ -153,19 +149,19 @@ def _record(
     done: Released,
     before: Mapping[int, Assignment],
     owned: Mapping[int, int],
-    unflagged: list[Outcome],
+    undone: list[Outcome],
     released: list[Outcome],
 ) -> None:
     """Record the outcomes of one pass; ``before``: the assignments until then."""
-    outcomes = (*unflagged, *released)
+    outcomes = (*undone, *released)
     changed = [Outcome(job, False, CHANGED) for job in owned.keys() - {outcome.job for outcome in released}]
     done.refused = {o.job: o for o in (*outcomes, *changed) if not o.ok and not o.over and not o.started}
     over = {o.job for o in outcomes if o.over}
     assigned = {job: given for job, given in done.ownership.assigned.items() if job not in over}
-    for outcome in unflagged:  # for a job that was not to be released, the next pass finds the reason
+    for outcome in undone:  # for a job that was not to be released, the next pass finds the reason
         if outcome.ok and outcome.job in assigned:
             missed = 0 if outcome.job in owned else 1
-            assigned[outcome.job] = replace(assigned[outcome.job], exclusive=False, missed=missed)
+            assigned[outcome.job] = replace(assigned[outcome.job].without_rest(), missed=missed)
     assigned |= {job: assigned.get(job, Assignment(0)) for job in done.refused}
     assigned |= {outcome.job: before[outcome.job] for outcome in changed if outcome.job in before}
     overridden = {job: missed for job, missed in done.ownership.overridden.items() if job not in done.jobs}

@@ -3,6 +3,9 @@
 The simulation has the same jobs arrive, and lets each run as long as it did. A job that has not ended is assumed to run up
 to its limit. Nodes that were added or removed since are unknown to it: a job that could not start on the initial nodes is
 left out on both sides. Waits count up to now on both sides, so that jobs that still wait count too.
+
+Where the controller decides GPU types, a job may wait for a faster one. There the times from submission to completion, up to now,
+take the place of waits, and the simulated jobs get any type, as without the controller.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from rltune.slurm.observe import View
 from rltune.slurm.records import PENDING, RUNNING_STATES, WAITING_STATES, SlurmJob
 from rltune.slurm.systemd import Say, log
 
-TAILS = ((0.95, "95th percentile", 20), (0.99, "99th percentile", 100), (1.0, "largest wait", 1))
+TAILS = ((0.95, "95th percentile", 20), (0.99, "99th percentile", 100), (1.0, "longest", 1))
 """Quantiles of long waits that are compared, in words, and the fewest jobs that have one."""
 MOST_RESERVED = 2_000
 """Jobs above which the simulation reserves nodes for the first job alone (EASY in place of conservative backfill): planning
@@ -31,7 +34,7 @@ all reservations takes 0.4 s with 1,000 jobs on 40 GPUs, 3 s with 2,000, 25 s wi
 
 @dataclass(frozen=True)
 class Waits:
-    """Mean waits of the same jobs up to now, s."""
+    """Mean waits of the same jobs up to now, s, or times to completion."""
 
     jobs: int
     realised_s: float
@@ -59,6 +62,8 @@ class Shadow:
     _start_s: dict[int, float] = field(default_factory=dict, repr=False)
     _end_s: dict[int, float] = field(default_factory=dict, repr=False)
     """When jobs started and ended, s since 1970; an end is noticed in the cycle after it."""
+    _node: dict[int, str] = field(default_factory=dict, repr=False)
+    """A node on which a job has run."""
     _running: frozenset[int] = field(init=False, repr=False)
     _everybody: EligibleConfig = field(init=False, repr=False)
 
@@ -87,6 +92,7 @@ class Shadow:
                     self._end_s.setdefault(number, now_s)
             elif seen.state in RUNNING_STATES and seen.start_s is not None:
                 self._start_s.setdefault(number, seen.start_s)
+                self._node.setdefault(number, next(iter(seen.node_names), ""))
         # cancelled before they started, or started and ended between two cycles
         self._jobs = {k: job for k, job in self._jobs.items() if k in there or k in self._start_s}
 
@@ -115,19 +121,31 @@ class Shadow:
             return Waits(0, 0.0, 0.0, ranked)
         for k, job in enumerate(ids):
             if job in self._end_s:
-                rows.row["run_s"][first + k] = max(self._end_s[job] - self._start_s[job], 1.0)
+                run_s = (self._end_s[job] - self._start_s[job]) / self._slow(rows, first + k, job)
+                rows.row["run_s"][first + k] = max(run_s, 1.0)
         ends = np.array([self._end_s.get(job, end + begin.t0_s) for job, end in zip(begin.running, begin.found.end_s)])
         ends = np.maximum(ends - begin.t0_s, begin.found.now_s + 1.0)
         found = begin.found._replace(end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
         backfill = "easy" if len(rows.row) > MOST_RESERVED else "conservative"
-        run = resume(rows, begin.layout, found, SchedulerConfig(self.rules.policy, backfill))
+        run = resume(rows, begin.layout, found, SchedulerConfig(self.rules.policy, backfill, types="any"))
         run.advance()
         until = now_s - begin.t0_s
-        starts = np.array([min(self._start_s.get(job, now_s) - begin.t0_s, until) for job in ids])
-        simulated = np.minimum(run.state.start[0, first:], until)
-        waits = [np.maximum((at - rows.submit_s[first:])[compared], 0) for at in (starts, simulated)]
+        known, state = (self._end_s, run.state.end) if self.to_completion else (self._start_s, run.state.start)
+        realised = np.array([min(known.get(job, now_s) - begin.t0_s, until) for job in ids])
+        simulated = np.minimum(state[0, first:], until)
+        waits = [np.maximum((at - rows.submit_s[first:])[compared], 0) for at in (realised, simulated)]
         n, tails = int(compared.sum()), self._tails(rows.gpus[first:][compared], *waits)
         return Waits(n, float(waits[0].mean()), float(waits[1].mean()), ranked - n, tails)
+
+    @property
+    def to_completion(self) -> bool:
+        """Whether times to completion are compared."""
+        return self.begin.cluster.speeds is not None
+
+    def _slow(self, rows: Jobs, row: int, job: int) -> float:
+        """How many times as long a job ran on its GPU type as it would on its fastest."""
+        at = self.begin.cluster.index.get(self._node.get(job, ""))
+        return 1.0 if at is None else float(rows.cut["slow"][row, self.begin.layout.nodes.row["type"][at]])
 
     def _tails(self, gpus: np.ndarray, *waits: np.ndarray) -> dict[str, tuple[float, float]]:
         """The largest wait and, of as many jobs as it takes, the 95th and 99th percentile, of each size of jobs."""
@@ -187,7 +205,7 @@ class Watchdog:
             self.say(f"the watchdog compares {waits.jobs} jobs, {without}")
         if waits.jobs < rules.min_jobs:
             return ""
-        checked = [("mean wait", waits.realised_s, waits.simulated_s, rules.tolerance, 1.0)]
+        checked = [("mean", waits.realised_s, waits.simulated_s, rules.tolerance, 1.0)]
         slack_s = self.config.interval_s  # of a single job
         checked += [(name, *both, rules.tail_tolerance, slack_s) for name, both in waits.tails.items()]
         worse = [
@@ -199,8 +217,9 @@ class Watchdog:
         if self.longer < rules.patience:
             return ""
         return (
-            f"{waits.jobs} jobs have waited longer than in a simulation of Slurm's own order (in brackets) in {self.longer} "
-            f"comparisons in a row: {', '.join(worse)}" + (f"; {without}" if without else "")
+            f"{waits.jobs} jobs have {'taken' if self.shadow.to_completion else 'waited'} longer than in a simulation of Slurm's "
+            f"own order (in brackets) in {self.longer} comparisons in a row: {', '.join(worse)}"
+            + (f"; {without}" if without else "")
         )
 
     def metrics(self) -> Mapping[str, tuple[str, str, float]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rltune.config.deployment import LEARNED
 from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.simulator.metrics import BSLD_FLOOR_S
 
@@ -102,10 +103,12 @@ class Pair:
 
 
 def pairs_of(jobs: pd.DataFrame) -> list[tuple[str, str]]:
-    """RLTune against each of the other schedulers that ran, then each of those against Slurm."""
+    """RLTune against each of the other schedulers that ran, also where it decides types, then each of those against Slurm."""
     ran = list(dict.fromkeys(jobs["scheduler"])) if len(jobs) else []
-    others = [name for name in ran if name != "rltune"]
-    pairs = [("rltune", name) for name in others] + [(name, "slurm") for name in others if name != "slurm"]
+    others = [name for name in ran if name not in LEARNED]
+    ours = [name for name in reversed(LEARNED) if name in ran]
+    pairs = [(name, other) for name in ours for other in others] + [LEARNED[::-1]]
+    pairs += [(name, "slurm") for name in others if name != "slurm"]
     return [pair for pair in pairs if set(pair) <= set(ran)]
 
 

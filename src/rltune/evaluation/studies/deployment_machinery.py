@@ -40,7 +40,7 @@ def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> 
                 "drift_s": fact.get("drift_s", np.nan),
                 "late_s": late.mean(),
                 "late_p95_s": late.quantile(0.95),
-                "longer_s": (ran["end_s"] - ran["start_s"] - ran["run_s"]).mean(),
+                "longer_s": (ran["end_s"] - ran["start_s"] - ran["lasts_s"]).mean(),
                 "turn_s": _turn(ran),
                 "tries": fact.get("tries", np.nan),
                 **{name: value if isinstance(value, list) else [] for name, value in lists.items()},

@@ -7,15 +7,17 @@ backfilling, and one row for each.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.scheduler_choice import type_plan
 from rltune.cluster.load import offered_load
 from rltune.cluster.workload import Workload
 from rltune.config.context import Run
-from rltune.config.deployment import Deployment
+from rltune.config.deployment import LEARNED, Deployment
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import contender_of, run as simulate
 from rltune.evaluation.studies.deployment import COLUMN, JOB, RUN, paired, per_run, with_measures
@@ -69,18 +71,25 @@ def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFra
     scheduler, repetition, index, asked_gpus, gpus, at_s, submit_s, start_s, end_s, run_s (s since the repetition's first
     submission), state.
 
-    The agent keeps its order under either rule, as on Slurm, whatever it chose in training.
+    The agent keeps its order under either rule, as on Slurm, whatever it chose in training. Where GPU types differ, jobs get any,
+    but under `slurm_fastest` and `rltune_types`; the latter plans, which goes with conservative backfilling alone.
     """
     settings, cell = run.config.deployment or Deployment(), run.config.deployed_cell()
     firsts, frames = first_jobs(settings, workload), []
     for backfill in BACKFILLS:
-        agent = policy
-        if chosen := policy.facts.get("scheduler"):
-            agent = replace(policy, facts={**policy.facts, "scheduler": {**chosen, "backfill": backfill}})
-        orders = {"rltune": (cell, agent), "slurm": (cell.but(policy=SLURM), None)}
         for scheduler in settings.schedulers:
-            of, ranks = orders.get(scheduler) or (cell.but(policy=scheduler), None)
-            contender = contender_of(run.config, of.but(backfill=backfill), ranks)
+            rules: dict[str, Any] = {"backfill": backfill, "types": "any", "gpu_price": 0.0}
+            if scheduler == "rltune_types":
+                rules |= {"backfill": "conservative", **type_plan(policy.facts)}
+            elif scheduler == "slurm_fastest":
+                rules["types"] = "fastest_only"
+            agent, of = None, cell
+            if scheduler in LEARNED:
+                chosen = policy.facts.get("scheduler", {})
+                agent = replace(policy, facts={**policy.facts, "scheduler": {**chosen, **rules}})
+            else:
+                of = cell.but(policy=SLURM if scheduler.startswith("slurm") else scheduler)
+            contender = contender_of(run.config, of, agent, **rules)
             state, _ = simulate(workload, contender, firsts, np.full(len(firsts), settings.jobs))
             table = job_table(workload.jobs, state)
             first = firsts[table["sequence"]]

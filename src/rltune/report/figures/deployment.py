@@ -19,6 +19,7 @@ from rltune.report.paper import PaperResults
 from rltune.report.tables.deployment import HOUR_S, in_words, short, who
 
 LOOKS = {"slurm": style.ORANGE, "rltune": style.BLUE, "saf": style.PURPLE, "sjf": style.GREEN, "fifo": style.SKY}
+LOOKS |= {"slurm_fastest": style.INK, "rltune_types": style.GREEN}
 PANELS = {"makespan_s": "Makespan", "wait_s": "Mean wait", "wait_max_s": "Longest wait"}
 """Column of a run → what it is; drawn in hours."""
 OVER_TIME = {"utilisation": "GPUs in use", "waiting": "Waiting"}

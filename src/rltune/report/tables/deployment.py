@@ -33,6 +33,12 @@ RULES = ("easy", "conservative")
 SIMULATED = {"wait": "Mean wait", "makespan": "Makespan"}
 """Measures that are compared with the simulator's."""
 WAITS = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
+WHO = {
+    "slurm": "Slurm",
+    "slurm_fastest": "Slurm with the fastest type",
+    "rltune": "RLTune",
+    "rltune_types": "RLTune with types",
+}
 UNKNOWN = "unknown"
 DIGITS = 8
 """Of a digest, as shown."""
@@ -41,7 +47,7 @@ Facts = Mapping[str, Any]
 
 def who(scheduler: str) -> str:
     """`Slurm`, `RLTune`, `SAF, same controller`."""
-    return {"slurm": "Slurm", "rltune": "RLTune"}.get(scheduler) or f"{policy_title(scheduler)}, same controller"
+    return WHO.get(scheduler) or f"{policy_title(scheduler)}, same controller"
 
 
 def short(scheduler: str) -> str:

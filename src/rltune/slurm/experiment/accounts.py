@@ -32,7 +32,7 @@ SETTLED_S = 10.0
 def jobs_of(slurm: Emulation, submissions: Sequence[Submission], began_s: float) -> pd.DataFrame:
     """One row per submission, in their order: job (its name), slurm_id, account, asked_gpus, gpus (allocated; 0 if it never
     ran), nodes, node_list, at_s (planned submission), submit_s, start_s, end_s (s since the experiment began; NaN if it did
-    not happen or the accounting lost it), run_s (asked for), limit_s, state.
+    not happen or the accounting lost it), run_s and lasts_s (how long it was to run on its fastest GPU type, and on the one that it got), limit_s, state.
 
     Raises ClusterDied if the accounting does not have all of them, ended, within LATE_S.
     """
@@ -97,6 +97,7 @@ def _row(job: Submission, account: dict[str, str], began_s: float) -> dict:
         "start_s": (given.moment("Start") or np.nan) - began_s,
         "end_s": (given.moment("End") or np.nan) - began_s,
         "run_s": job.run_s,
+        "lasts_s": job.lasts_s(next(iter(nodes), "")),
         "limit_s": 60.0 * job.limit_min,
         "state": account["State"].split(" ")[0],
     }

@@ -90,12 +90,14 @@ def conduct(
     speed: float,
     log: Path,
     say: Callable[[str], None] = print,
+    decides_types: bool = False,
 ) -> Conducted:
     """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
 
     Args:
         policy: orders the queue through a controller; None: Slurm does by itself.
         log: file for the controller's log; if the run fails, the daemons' logs are kept next to it.
+        decides_types: the controller decides GPU types, too, by the speeds of the cluster's configuration.
         say: prints progress, and that the cluster could not be stopped, which is no error at that point.
 
     Raises ClusterDied if a daemon ends (naming its log), Slurm does not answer, nothing moves or the accounts stay
@@ -109,7 +111,8 @@ def conduct(
         options = {"accounting": True, "accounts": accounts, "speed": speed, "settings": settings(speed)}
         slurm = Emulation(cluster, **options, small_first=True)
         with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
-            driver = _Driver(slurm, policy, Path(folder), words.write) if policy is not None else None
+            speeds = cluster.speeds if decides_types else None
+            driver = _Driver(slurm, policy, Path(folder), words.write, speeds) if policy is not None else None
             if driver is not None:
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
@@ -276,13 +279,16 @@ class _Timed(Controller):
 class _Driver:
     """The controller's service in a thread."""
 
-    def __init__(self, slurm: Emulation, policy: TrainedPolicy, folder: Path, write: Callable[[str], object]) -> None:
+    def __init__(
+        self, slurm: Emulation, policy: TrainedPolicy, folder: Path, write: Callable[[str], object], speeds: Any
+    ) -> None:
         save_policy(folder / "policy.npz", policy)
         partitions = sorted({node.partition for node in slurm.nodes})
         self.config = SlurmConfig.model_validate(
             {
                 "policy": str(folder / "policy.npz"),
-                "eligible": {"partitions": partitions},
+                "eligible": {"partitions": partitions, "also": ["constraints"]},
+                "speeds": speeds,
                 "interval_s": INTERVAL_S,
                 "state_directory": str(folder / "state"),
                 "watchdog": None,  # the experiment is to show the order to its end
@@ -315,6 +321,7 @@ class _Driver:
                 time_limit_s=60.0 * job.limit_min,
                 nodes=job.nodes,
                 cpus=job.cpus,
+                comment=job.model,
             )
             for k, job in enumerate(submissions[:50], 1)
         ]

@@ -9,9 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy
+from rltune.cluster.types import differ
 from rltune.cluster.workload import Workload
 from rltune.config.context import Run
-from rltune.config.deployment import Deployment
+from rltune.config.deployment import LEARNED, Deployment
 from rltune.errors import ClusterDied, ConfigError
 from rltune.evaluation.studies.deployment_simulated import first_jobs
 from rltune.slurm.emulate import packages
@@ -23,8 +24,11 @@ TRIES = 2
 """Attempts at a run whose cluster dies or hangs, which happens now and then on a fast clock and a busy machine."""
 
 
-def submissions(run: Run, workload: Workload, repetition: int) -> list[Submission]:
+def submissions(run: Run, workload: Workload, repetition: int, fastest: bool = False) -> list[Submission]:
     """The jobs of a repetition (from 1) with the gaps they came in; each user is an account.
+
+    Where GPU types differ in speed, a job names its model and, if it does not run on all types, those on which it does;
+    ``fastest``: only the one on which it is fastest. Its time limit is for the slowest.
 
     A job without a time limit gets its estimate as limit, or its run time if that is longer. Raises ConfigError if jobs
     ask for GPU types, since the agent's controller leaves such constraints to Slurm.
@@ -45,8 +49,23 @@ def submissions(run: Run, workload: Workload, repetition: int) -> list[Submissio
         limit_s = row.requested_s if pd.notna(row.requested_s) else max(row.estimate_s, row.run_s)
         at_s = float(row.submit_s - rows["submit_s"].iloc[0])
         where = (account_of(row.user), partition_name(pool.name))
-        found.append(Submission(f"job{k}", at_s, *where, gpus, nodes, cpus, float(limit_s), float(row.run_s)))
+        job = Submission(f"job{k}", at_s, *where, gpus, nodes, cpus, float(limit_s), float(row.run_s))
+        found.append(_with_types(job, workload, k, row.model, fastest) if differ(workload.jobs) else job)
     return found
+
+
+def _with_types(job: Submission, workload: Workload, k: int, model: str, fastest: bool) -> Submission:
+    """A job of the workload with its run times by GPU type, as nodes are named."""
+    cut, kinds = workload.jobs.cut[k], [partition_name(kind).lower() for kind in workload.layout.types]
+    slow = {kind: float(c["slow"]) for kind, c in zip(kinds, cut, strict=True) if c["full"] >= 0}
+    names = [min(slow, key=slow.__getitem__)] if fastest else list(slow)
+    return replace(
+        job,
+        limit_s=job.limit_s * max(slow.values()),
+        times_s={kind: job.run_s * times for kind, times in slow.items()},
+        types="|".join(names) if len(names) < len(kinds) else "",
+        model=model,
+    )
 
 
 def deploy(
@@ -58,19 +77,21 @@ def deploy(
     log: Path,
     say: Callable[[str], None] = print,
 ) -> Conducted:
-    """One run on real daemons, ordered by Slurm (scheduler `slurm`), by ``policy`` (`rltune`) or by a rule; its facts have ``tries``, and ``retries`` with the reasons.
+    """One run on real daemons, ordered by Slurm (schedulers `slurm…`), by ``policy`` (`rltune…`) or by a rule; its facts have ``tries``, and ``retries`` with the reasons.
 
     A run whose cluster fails by itself is repeated, TRIES times in all. Raises SlurmError if a controller fails, the last
     try does, or Slurm's packages are missing. ``log``: the controller's log; a failed run keeps the daemons' logs next to it.
     """
     settings, retries = run.config.deployment or Deployment(), []
-    cell, jobs = run.config.deployed_cell(), submissions(run, workload, repetition)
-    if scheduler != "rltune":
-        policy = None if scheduler == "slurm" else policy_of_rule(scheduler)
+    cell, jobs = run.config.deployed_cell(), submissions(run, workload, repetition, scheduler == "slurm_fastest")
+    if scheduler not in LEARNED:
+        policy = None if scheduler.startswith("slurm") else policy_of_rule(scheduler)
     while True:
         path = log.with_name(f"{log.stem}.{len(retries) + 1}{log.suffix}")
         try:
-            done = conduct(run.clusters[cell.cluster], jobs, policy, settings.speed, path, say)
+            done = conduct(
+                run.clusters[cell.cluster], jobs, policy, settings.speed, path, say, scheduler == "rltune_types"
+            )
         except ClusterDied as error:
             retries.append(str(error))
             if len(retries) == TRIES:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rltune.errors import SlurmError
 from rltune.slurm.emulate import Emulation
@@ -20,7 +20,7 @@ CALM_S = 0.5
 
 @dataclass(frozen=True)
 class Submission:
-    """A job that sleeps as long as the trace's job ran."""
+    """A job that sleeps as long as the trace's job ran, or would have run on the GPU type that it gets."""
 
     name: str
     """Its name in Slurm, unique within a run."""
@@ -35,8 +35,19 @@ class Submission:
     limit_s: float
     """The time limit its user asks for."""
     run_s: float
+    """Run time, s; where GPU types differ, on the fastest."""
     share: str = ""
     """sbatch's option for sharing nodes; empty: as the partition says."""
+    times_s: Mapping[str, float] = field(default_factory=dict)
+    """GPU type → how long it runs there, where that differs; types on which it does not run are not among them."""
+    types: str = ""
+    """The GPU types that its user allows, such as ``p100|k80``; empty: any."""
+    model: str = ""
+    """The model that it trains, by which the controller knows its speeds."""
+
+    def lasts_s(self, node: str) -> float:
+        """How long it runs on a node, s."""
+        return self.times_s.get(node.rpartition("-")[0], self.run_s)
 
     @property
     def limit_min(self) -> int:
@@ -56,6 +67,8 @@ class Submission:
             f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}",
             f"--time={self.limit_min}",
         ]
+        more = {"--constraint": self.types, "--comment": self.model}
+        options += [f"{name}={value}" for name, value in more.items() if value]
         return [*options, self.share] if self.share else options
 
 
@@ -92,7 +105,8 @@ def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_
 
 def submit(slurm: Emulation, job: Submission) -> int:
     """Submit a job now and return its id. Raises as Slurm's command does, naming the job."""
-    script = f"#!/bin/sh\nexec sleep {job.run_s:.0f}\n"
+    cases = "".join(f"{kind}-*) exec sleep {time_s:.0f};; " for kind, time_s in job.times_s.items())
+    script = f'#!/bin/sh\ncase "$SLURMD_NODENAME" in {cases}*) exec sleep {job.run_s:.0f};; esac\n'
     argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue")
     try:
         return int(slurm.run(*argv, *job.options(), stdin=script).strip().split(";")[0])

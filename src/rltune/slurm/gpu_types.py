@@ -1,0 +1,149 @@
+"""Which GPU types a waiting job may use, how fast it runs there, and which nodes keep it off the others.
+
+Slurm lets an operator change the nodes that a waiting job excludes (ExcNodeList), but not the type of GPUs it requests. So a
+job gets a type by excluding the nodes of all others. What its user requested stays as it is, and Slurm still respects it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from rltune.cluster.fit import Jobs, with_speeds
+from rltune.cluster.layout import Layout
+from rltune.cluster.speeds import Profile, Slowdowns, profile_of, read_profile
+from rltune.errors import DataError
+from rltune.slurm.records import SlurmJob, SlurmNode
+from rltune.slurm.resources import only_type
+
+FEATURES = re.compile(r"[\w.-]+(\|[\w.-]+)*", re.ASCII)
+"""Features of which any will do; Slurm knows other constraints too."""
+
+Speeds = Mapping[str, float] | Profile
+
+
+def read_speeds(speeds: str | Mapping[str, float], types: Collection[str]) -> Speeds:
+    """The speeds that a configuration names, with types in lower case. Raises DataError for a type without a speed."""
+    read: Speeds = (
+        read_profile(profile_of(speeds, Path()))
+        if isinstance(speeds, str)
+        else {kind.lower(): value for kind, value in speeds.items()}
+    )
+    known = read.types if isinstance(read, Profile) else tuple(read)
+    if missing := sorted(kind for kind in types if kind.lower() not in known):
+        where = speeds if isinstance(speeds, str) else "the configuration"
+        raise DataError(f"speeds: {where} has no GPU type {', '.join(missing)}; found {', '.join(known)}")
+    return read
+
+
+def only_type_of(node: SlurmNode) -> str:
+    """The node's GPU type; "gpu" where Slurm names none."""
+    return only_type(node.gpus) or "gpu"
+
+
+def with_types(job: SlurmJob, nodes: Iterable[SlurmNode], is_ours: bool) -> SlurmJob:
+    """The job with all types that its user allows as its ``gpu_type``, such as ``p100|k80``, also where it runs on one of them.
+
+    Allowed are the type that it requests, or all; of them those that its features stand for, and of whose nodes it does not
+    exclude all. A constraint that does not stand for types stays; ``is_ours``: what the job excludes is not its user's.
+    """
+    has: dict[str, list[SlurmNode]] = {}
+    for node in nodes:
+        has.setdefault(only_type_of(node), []).append(node)
+    allowed = [job.asked_type] if job.asked_type else list(has)
+    constraint = job.constraint
+    if FEATURES.fullmatch(constraint):
+        wanted = set(constraint.split("|"))
+        met = {kind: {bool(wanted & set(node.features)) for node in some} for kind, some in has.items()}
+        if all(len(answers) == 1 for answers in met.values()):
+            allowed, constraint = [kind for kind in allowed if met.get(kind) == {True}], ""
+    if not is_ours:
+        allowed = [k for k in allowed if k not in has or any(n.name not in job.excluded for n in has[k])]
+    if not allowed:  # Slurm knows better why it waits
+        return job
+    return replace(job, gpu_type="|".join(allowed), constraint=constraint)
+
+
+def slowdowns(jobs: Sequence[SlurmJob], types: Sequence[str], speeds: Speeds) -> Slowdowns:
+    """The time of each job on each type, in any unit, the same for all types where its speed is not known: where a profile
+    does not have the model that its comment names, at its number of GPUs."""
+    known: dict[tuple[str, int], np.ndarray] = {}
+    for job in jobs:
+        if (key := _key(job, speeds)) not in known:
+            known[key] = _times(*key, types, speeds)
+    times = np.array([known[_key(job, speeds)] for job in jobs]).reshape(len(jobs), len(types), 2)
+    names = np.array([_key(job, speeds)[0] for job in jobs], object)
+    return Slowdowns(times[..., 0], times[..., 1], names, _mean_speed(types, speeds))
+
+
+def _key(job: SlurmJob, speeds: Speeds) -> tuple[str, int]:
+    """Model and number of GPUs that a job's speed depends on."""
+    return (job.comment, job.gpus) if isinstance(speeds, Profile) and job.comment in speeds.models else ("", 0)
+
+
+def _times(model: str, gpus: int, types: Sequence[str], speeds: Speeds) -> np.ndarray:
+    """Time per unit of work on each type [T, 2], on as few nodes as possible and spread; ∞ where it does not run."""
+    if not isinstance(speeds, Profile):
+        return np.repeat([[1.0 / speeds[kind.lower()]] for kind in types], 2, axis=1)
+    if model:
+        steps = speeds.at(model, gpus, types)
+        if (steps > 0).any():
+            with np.errstate(divide="ignore"):
+                return 1.0 / steps
+    return np.ones((len(types), 2))
+
+
+def _mean_speed(types: Sequence[str], speeds: Speeds) -> np.ndarray:
+    if isinstance(speeds, Profile):
+        return speeds.mean_speed(types)
+    found = np.array([speeds[kind.lower()] for kind in types])
+    return found / found.max()
+
+
+def with_live_speeds(
+    arrays: Jobs, jobs: Sequence[SlurmJob], layout: Layout, at: Mapping[str, int], speeds: Speeds
+) -> Jobs:
+    """The jobs with their run time on each type; ``at``: node → its number in the layout.
+
+    A time limit is taken to be for the slowest type on which the job may run: a job that is on a faster one ends earlier.
+    """
+    slow = slowdowns(jobs, layout.types, speeds)
+    row, cut = arrays.row.copy(), arrays.cut.copy()
+    could = (cut["full"] >= 0) & np.isfinite(slow.consolidated)
+    for k, (job, options) in enumerate(zip(jobs, could, strict=True)):
+        on = {layout.types[layout.nodes.row["type"][at[name]]] for name in job.node_names if name in at}
+        if not options.any():  # it runs, or is to run, although by its speeds it cannot
+            slow.consolidated[k] = slow.spread[k] = 1.0
+        elif on:
+            cut["full"][k, [kind not in on for kind in layout.types]] = -1
+    slowest = np.where(could, slow.consolidated, 0.0).max(axis=1)
+    fastest = slow.fastest(cut["full"] >= 0)
+    share = np.where(slowest > 0, fastest / np.where(slowest > 0, slowest, 1.0), 1.0)
+    for name in ("estimate_s", "run_s"):
+        row[name] = np.maximum(row[name] * share, 1.0)
+    return with_speeds(arrays._replace(row=row, cut=cut), slow)
+
+
+def choosing(cut: np.ndarray, jobs: Sequence[SlurmJob], ours: Collection[int]) -> frozenset[int]:
+    """Of waiting jobs with their CUT [J, T] those whose type is to be decided: with several types of different speed, but for arrays, whose tasks share
+    one record, and for jobs whose users named nodes to use or to exclude."""
+    usable, slow = cut["full"] >= 0, cut["slow"]
+    least, most = (np.where(usable, slow, other) for other in (np.inf, -np.inf))
+    differs = least.min(axis=1) < most.max(axis=1)
+    return frozenset(
+        job.id
+        for job, there in zip(jobs, differs, strict=True)
+        if there and job.array_id is None and not job.names_nodes and (not job.excluded or job.id in ours)
+    )
+
+
+def away_from_others(nodes: Iterable[SlurmNode], partitions: Collection[str], types: Iterable[str]) -> dict[str, str]:
+    """Type → the nodes of all other types in these partitions, usable or not, as Slurm takes them."""
+    has = [node for node in nodes if any(node.gpus.values()) and set(node.partitions) & set(partitions)]
+    return {
+        kind: ",".join(sorted(n.name for n in has if not n.gpus.get("" if kind == "gpu" else kind))) for kind in types
+    }

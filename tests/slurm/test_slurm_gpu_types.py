@@ -1,0 +1,335 @@
+"""GPU types given by the controller: the type of the plan, nothing against the user, and all of it back, whatever happens."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_slurm import NOW_S, FakeSlurm, assigned, controller, job, make_config, node, running
+from slurm_live import controller as live_controller, on
+from slurm_workload import state, submit, wait_for
+
+from rltune.errors import DataError, SlurmUnavailable
+from rltune.slurm.client import _update_line
+from rltune.slurm.controller import Controller
+from rltune.slurm.eligibility import OVERRIDDEN
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.gpu_types import read_speeds, slowdowns
+from rltune.slurm.observe import observe
+from rltune.slurm.records import Change, SlurmJob
+from rltune.slurm.watchdog import Shadow
+
+SPEEDS = {"P100": 4.0, "K80": 1.0}
+LIMIT_S = 3600.0
+"""Of job 10: on a K80; on a P100 it takes a quarter of that."""
+SOON_S, LATE_S = 1000.0, 10_000.0
+"""After which the P100s are free: the K80 is the better choice only after 2,700 s."""
+K80S, P100S = frozenset({"k80-1", "k80-9"}), frozenset({"p100-1"})
+
+
+def until(rest_s: float, **given: Any) -> SlurmJob:
+    """A job that holds all P100s so long."""
+    limit_s = NOW_S - (NOW_S - 500) + rest_s
+    return running(1, "p100-1", gpus=4, time_limit_s=limit_s, asked_type="p100", gpu_type="p100", **given)
+
+
+def cluster(rest_s: float = SOON_S, **given: Any) -> FakeSlurm:
+    """Four P100s in use for a while, two free K80s, a node of K80s that is down, one elsewhere; job 10 waits."""
+    machines = [
+        node("p100-1", used=4, features=("p100", "fast")),
+        node("k80-1", "k80", 2, features=("k80",)),
+        node("k80-9", "k80", 2, features=("k80",), state=frozenset({"DOWN"})),
+        node("k80-x", "k80", 2, partitions=("other",)),
+    ]
+    mine = job(10, time_limit_s=LIMIT_S, **given)
+    return FakeSlurm({1: until(rest_s), 10: mine}, machines)
+
+
+def made(slurm: FakeSlurm, folder: Path, **given: Any) -> Controller:
+    return controller(slurm, folder, **{"speeds": SPEEDS, **given})
+
+
+def narrowed(folder: Path, **given: Any) -> tuple[FakeSlurm, Controller]:
+    """Job 10 is to wait for a P100, and kept off the K80s."""
+    slurm = cluster(**given)
+    control = made(slurm, folder)
+    control.cycle()
+    assert slurm.queue[10].excluded == K80S
+    return slurm, control
+
+
+@pytest.mark.parametrize(("rest_s", "excluded"), [(SOON_S, K80S), (LATE_S, P100S)])
+def test_a_job_gets_the_type_on_which_it_completes_first(tmp_path: Path, rest_s: float, excluded: frozenset) -> None:
+    slurm = cluster(rest_s)
+    control = made(slurm, tmp_path)
+    assert control.cycle().changed == 1 and slurm.queue[10].excluded == excluded
+    assert control.cycle().changed == 0, "what is written once is not written again"
+    slurm.queue[1] = until(SOON_S + LATE_S - rest_s)
+    control.cycle()
+    assert slurm.queue[10].excluded == (K80S | P100S) - excluded, "the plan has changed"
+
+
+def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path: Path) -> None:
+    slurm = cluster()
+    done = made(slurm, tmp_path, live=False).cycle()
+    assert done.planned[0].endswith("GPU type p100") and not slurm.writes and not slurm.queue[10].excluded
+    journal = (tmp_path / "decisions.jsonl").read_text()
+    assert '"gives":"GPU type p100","excludes":"k80-1,k80-9"' in journal
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"asked_type": "k80", "gpu_type": "k80", "gpus_by_type": {"k80": 1}},
+        {"excluded": frozenset({"k80-9"})},
+        {"excluded": K80S},
+        {"names_nodes": True},
+        {"array_id": 9},
+        {"constraint": "p100"},
+        {"constraint": "fast|other"},
+    ],
+)
+def test_what_the_user_requested_stays(tmp_path: Path, own: dict[str, Any]) -> None:
+    slurm = cluster(**own)
+    control = made(slurm, tmp_path, eligible={"partitions": ["gpu"], "also": ["arrays"]})
+    assert control.cycle().ranked == 1
+    assert [change.exclude for change in slurm.writes] == [None]
+    assert slurm.queue[10].excluded == own.get("excluded", frozenset())
+
+
+@pytest.mark.parametrize(
+    ("constraint", "ranked", "excluded"),
+    [("p100|k80", 1, K80S), ("k80|fast", 1, K80S), ("p100&fast", 0, None), ("[p100|k80]", 0, None), ("none", 1, None)],
+)
+def test_features_that_stand_for_types(
+    tmp_path: Path, constraint: str, ranked: int, excluded: frozenset | None
+) -> None:
+    slurm = cluster(constraint=constraint)
+    control = made(slurm, tmp_path)
+    if constraint == "none":  # no node has it: Slurm knows why the job waits
+        ranked = 0
+    assert control.cycle().ranked == ranked and slurm.queue[10].excluded == (excluded or frozenset())
+
+
+def test_of_the_types_left_by_the_user_the_best_is_given(tmp_path: Path) -> None:
+    """The third type, the fastest, is not among the features."""
+    slurm = cluster(constraint="p100|k80")
+    slurm.machines.append(node("v100-1", "v100", 1, features=("v100",)))
+    made(slurm, tmp_path, speeds={**SPEEDS, "V100": 50.0}).cycle()
+    assert slurm.queue[10].excluded == K80S | {"v100-1"}
+
+
+def hold(slurm: FakeSlurm, control: Controller) -> None:
+    slurm.hold(10)
+    control.cycle()
+
+
+def set_priority(slurm: FakeSlurm, control: Controller) -> None:
+    control.cycle()
+    slurm.change(10, priority=7)
+    control.cycle()
+    assert control.view is not None and control.view.left[10] == OVERRIDDEN
+
+
+def wait_too_long(slurm: FakeSlurm, control: Controller) -> None:
+    slurm.change(10, submit_s=NOW_S - 400 * 3600)
+    control.cycle()
+
+
+def without_speeds(slurm: FakeSlurm, control: Controller) -> None:
+    controller(slurm, control.directory.path, speeds=None).cycle()
+
+
+def release(slurm: FakeSlurm, control: Controller) -> None:
+    assert control.release_all("test") == (1, []) and not assigned(control)
+
+
+def requeue(slurm: FakeSlurm, control: Controller) -> None:
+    slurm.start(10, "p100-1")
+    control.cycle()
+    slurm.requeue(10)
+    release(slurm, control)
+
+
+def lose_the_change(slurm: FakeSlurm, control: Controller) -> None:
+    """The list says otherwise than Slurm: the job still has what it had before."""
+    slurm.queue[1] = until(LATE_S)
+    slurm.silent = True
+    given = slurm.update
+    slurm.update = lambda changes: (_ for _ in ()).throw(SlurmUnavailable("scontrol: no answer"))  # type: ignore[method-assign]
+    slurm.silent = False
+    with pytest.raises(SlurmUnavailable):
+        control.cycle()
+    assert assigned(control)[10].excluded == "p100-1" and slurm.queue[10].excluded == K80S
+    slurm.update = given  # type: ignore[method-assign]
+    release(slurm, control)
+
+
+def forget_the_release(slurm: FakeSlurm, control: Controller) -> None:
+    """slurmctld ends before it has saved what it answered, and begins with what it had."""
+    before, times = slurm.queue[10], []
+
+    def pause(seconds: float) -> None:
+        if not times:
+            slurm.queue[10] = before
+        times.append(seconds)
+
+    control.pause = pause
+    release(slurm, control)
+    assert len(times) == 2
+
+
+@pytest.mark.parametrize(
+    "what",
+    [hold, set_priority, wait_too_long, without_speeds, release, requeue, lose_the_change, forget_the_release],
+    ids=lambda what: what.__name__,
+)
+def test_every_type_is_given_back(tmp_path: Path, what: Any) -> None:
+    slurm, control = narrowed(tmp_path)
+    what(slurm, control)
+    assert slurm.queue[10].excluded == frozenset()
+
+
+def test_what_the_user_excludes_later_is_the_users(tmp_path: Path) -> None:
+    slurm, control = narrowed(tmp_path)
+    slurm.change(10, excluded=frozenset({"p100-1"}))
+    control.cycle()
+    assert slurm.queue[10].excluded == {"p100-1"}
+    assert control.release_all("test") == (1, []) and slurm.queue[10].excluded == {"p100-1"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_happens_a_release_leaves_nothing_but_the_users_own(tmp_path: Path, seed: int) -> None:
+    """Jobs come, start, are requeued, held and released, users exclude nodes, answers are lost."""
+    rng = np.random.default_rng(seed)
+    slurm = cluster()
+    control, given, own = made(slurm, tmp_path), slurm.update, {}
+
+    def lost(changes: list[Change]) -> list:
+        if rng.random() < 0.5:
+            given(changes)
+        raise SlurmUnavailable("scontrol: no answer")
+
+    for number in range(11, 40):
+        slurm.add(job(number, time_limit_s=float(rng.integers(1, 9)) * LIMIT_S))
+        some = int(rng.choice([k for k in slurm.queue if k > 1]))
+        now = slurm.queue[some]
+        event = rng.choice(["start", "requeue", "hold", "exclude", "plan", "lost", "none"])
+        if event == "start" and now.state == "PENDING":
+            slurm.start(some, "k80-1")
+        elif event == "requeue" and now.state == "RUNNING":
+            slurm.requeue(some)
+        elif event == "hold" and now.state == "PENDING":
+            slurm.hold(some)
+        elif event == "exclude" and now.state == "PENDING":
+            own[some] = frozenset({"p100-1", "k80-x"})
+            slurm.change(some, excluded=own[some])
+        elif event == "plan":
+            slurm.queue[1] = until(float(rng.choice([SOON_S, LATE_S])))
+        slurm.update = lost if event == "lost" else given  # type: ignore[method-assign]
+        with suppress(SlurmUnavailable):
+            control.cycle()
+        if rng.random() < 0.2:  # another process goes on
+            control = made(slurm, tmp_path)
+    slurm.update = given  # type: ignore[method-assign]
+    control.release_all("test")
+    waiting = {k: one.excluded for k, one in slurm.queue.items() if one.state == "PENDING"}
+    assert waiting == {k: own.get(k, frozenset()) for k in waiting}
+
+
+def test_a_limit_is_for_the_slowest_type_that_the_job_allows() -> None:
+    """A job that runs on a faster one is expected to end earlier."""
+    config = make_config(speeds=SPEEDS)
+    running_jobs = [until(SOON_S), running(2, "k80-1", gpu_type="k80", time_limit_s=LIMIT_S)]
+    fast = replace(running(3, "p100-1", gpu_type="p100", time_limit_s=LIMIT_S), start_s=NOW_S - 100)
+    machines = [node("p100-1", used=4), node("p100-2", used=1), node("k80-1", "k80", 2, used=1)]
+    fast = replace(fast, node_names=("p100-2",))
+    view = observe([*running_jobs, fast, job(10, time_limit_s=LIMIT_S)], machines, config, NOW_S)
+    assert view is not None
+    ends = dict(zip(view.running, view.found.end_s + view.t0_s, strict=True))
+    assert ends == pytest.approx({1: NOW_S + SOON_S, 2: NOW_S - 500 + LIMIT_S, 3: NOW_S - 100 + LIMIT_S / 4})
+    kinds = dict(zip(view.layout.types, view.jobs.cut[-1]["slow"] * view.jobs.estimate_s[-1], strict=True))
+    assert kinds == pytest.approx({"p100": LIMIT_S / 4, "k80": LIMIT_S})
+
+
+def test_a_model_that_its_comment_names_has_the_speeds_of_the_profile(tmp_path: Path) -> None:
+    """Others take any type; a model runs only where it was measured."""
+    profile = tmp_path / "speeds.csv"
+    head = "model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s"
+    profile.write_text(f"{head}\nbert,1,P100,8,\nbert,1,K80,2,\nlarge,1,P100,1,\nlarge,1,K80,0,\n")
+    speeds = read_speeds(str(profile), ["p100", "k80"])
+    jobs = [job(k, comment=name) for k, name in enumerate(["bert", "large", "else", ""])]
+    found = slowdowns(jobs, ["p100", "k80"], speeds).consolidated
+    assert (found[:, 1] / found[:, 0]).tolist() == [4.0, np.inf, 1.0, 1.0]
+    slurm = cluster(comment="else")
+    slurm.add(job(11, comment="large", time_limit_s=LIMIT_S))
+    made(slurm, tmp_path, speeds=str(profile)).cycle()
+    assert [slurm.queue[k].excluded for k in (10, 11)] == [frozenset(), frozenset()], "11 has one type only"
+
+
+def test_a_type_without_a_speed_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"the configuration has no GPU type k80; found p100"):
+        made(cluster(), tmp_path, speeds={"P100": 1.0}).cycle()
+    with pytest.raises(DataError, match=r"gavel has no GPU type m40; found k80, p100, v100"):
+        read_speeds("gavel", ["m40", "p100"])
+
+
+def test_the_watchdog_compares_completions() -> None:
+    """A job waits 100 s for a P100, on which it takes 100 s; without the controller it would have taken 400 s on a K80."""
+    config = make_config(speeds=SPEEDS, watchdog={"policy": "fifo", "min_jobs": 1})
+    machines = [node("p100-1", gpus=1, used=1), node("k80-1", "k80", 1)]
+    first = replace(until(100.0), gpus=1)
+    mine = job(10, submit_s=NOW_S, time_limit_s=LIMIT_S)
+    begin = observe([first, mine], machines, config, NOW_S)
+    assert begin is not None and config.watchdog is not None
+    shadow = Shadow(begin, config, config.watchdog)
+    shadow.watch([first, mine], [mine], NOW_S)
+    shadow.watch([replace(mine, state="RUNNING", start_s=NOW_S + 100, node_names=("p100-1",))], [], NOW_S + 120)
+    shadow.watch([], [], NOW_S + 200)
+    waits = shadow.waits(NOW_S + 1000)
+    assert (waits.jobs, waits.realised_s, waits.simulated_s) == (1, 200.0, 400.0)
+
+
+def excluded(slurm: Emulation, number: int) -> set[str]:
+    """What a job excludes, as Slurm reports it."""
+    return set(next(one for one in slurm.client().jobs().records if one.id == number).excluded)
+
+
+def test_on_real_daemons_a_job_waits_for_its_type_and_gets_it(idle: Emulation, tmp_path: Path) -> None:
+    """The K80s are expected to be free in two days and the P100s in ten minutes; the K80s turn out to be free at once."""
+    sizes = {"k80:2": "2-0", "p100:4": "10", "m40:1": "10"}
+    for gpus, time in sizes.items():
+        for _ in range(1 if gpus.startswith("m40") else 2):
+            submit(idle, f"--gres=gpu:{gpus}", f"--time={time}")
+    wait_for(lambda: len({one.node_names for one in idle.client().jobs().records if one.state == "RUNNING"}) == 5)
+    number, other = submit(idle, "--gres=gpu:2", "--time=600"), {"k80-1", "k80-2", "m40-1"}
+    control = live_controller(idle, tmp_path, speeds={"P100": 4, "K80": 1, "M40": 2})
+    assert control.cycle().changed == 1 and excluded(idle, number) == other
+    idle.run("scancel", str(on(idle, "k80-1")), str(on(idle, "k80-2")))
+    later = submit(idle, "--gres=gpu:2", "--time=1")
+    wait_for(lambda: state(idle, later) == "RUNNING")
+    assert state(idle, number) == "PENDING", "it would have started before the later one"
+    assert control.cycle().changed == 0
+    idle.run("scancel", str(on(idle, "p100-2")))
+    wait_for(lambda: state(idle, number) == "RUNNING")
+    assert on(idle, "p100-2") == number
+    idle.run("scontrol", "requeue", str(number))
+    wait_for(lambda: state(idle, number) == "PENDING")
+    assert excluded(idle, number) == other, "a requeued job has what it had"
+    control.cycle()
+    control.release_all("test")
+    assert not excluded(idle, number) and not assigned(control)
+
+
+def test_orders_to_slurm() -> None:
+    assert _update_line(Change(7, 5, exclude="a,b")) == "update jobid=7 priority=5 excnodelist=a,b"
+    assert _update_line(Change(7, exclude="")) == "update jobid=7 excnodelist="
+
+
+def test_types_and_whole_nodes_exclude_one_another() -> None:
+    with pytest.raises(ValueError, match="speeds: goes with exclusive: never"):
+        make_config(speeds=SPEEDS, exclusive="model")
