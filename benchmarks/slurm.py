@@ -84,15 +84,18 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--queues", nargs="+", type=int, default=[128, 256, 512, 1024, 10_000])
+    parser.add_argument("--types", action="store_true", help="jobs may use any GPU type, and the controller decides which")
     args = parser.parse_args()
     metrics: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder, Emulation(settings={"MaxJobCount": "30000"}) as slurm:
         path = Path(folder)
+        speeds = {"P100": 4.0, "M40": 2.0, "K80": 1.0} if args.types else None
         WatchdogConfig.every_s = 1e9  # the comparison is timed apart
-        config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}})
+        config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}, "speeds": speeds})
         for gpus in (4, 4, 2, 2, 1):
             submit(slurm, 1, f"--gres=gpu:{gpus}")
         waiting, kinds = 0, ("--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4")
+        kinds = ("--gres=gpu:1", "--gres=gpu:2", "--gres=gpu:4") if args.types else kinds
         controller = Controller(
             config, slurm.client(), StateDirectory(path), policy(path / "policy.npz"), True, say=lambda _: None
         )

@@ -63,6 +63,11 @@ def day_after_day(log: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def away(slurm: Emulation) -> dict[int, frozenset[str]]:
+    """Waiting job → the nodes that it excludes."""
+    return {job.id: job.excluded for job in slurm.client().jobs().records if job.state == "PENDING"}
+
+
 @pytest.mark.daemons
 def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None:
     need(accounting=True, speed=SPEED)
@@ -119,3 +124,16 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
         assert "12 jobs have been assigned" in rltune("slurm", "status", "--config", mine)
         assert "released 12 jobs" in rltune("slurm", "release", "--config", mine)
         assert priorities(slurm) == own
+
+        # 5 the same with GPU types, for the three jobs of any type
+        speeds = re.findall(r"^ +(speeds: .*)$", (ROOT / "docs/how-to/live-controller.md").read_text(), re.MULTILINE)
+        mine.write_text(mine.read_text() + speeds[0] + "\n")
+        said = rltune("slurm", "run", "--config", mine, "--once")
+        given = dict(re.findall(r"job (\d+),.* GPU type (\w+)", said))
+        assert given.keys() == {str(waiting[k]) for k in (0, 4, 8)} and not any(away(slurm).values())
+        rltune("slurm", "run", "--config", mine, "--once", "--live")
+        there = {node.name: node.name.partition("-")[0] for node in slurm.nodes}
+        for job, kind in given.items():
+            assert away(slurm)[int(job)] == {name for name, its in there.items() if its != kind}
+        rltune("slurm", "release", "--config", mine)
+        assert priorities(slurm) == own and not any(away(slurm).values())

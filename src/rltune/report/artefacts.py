@@ -273,5 +273,6 @@ CONDITIONS: dict[str, tuple[Callable[[RunConfig], object], str]] = {
         lambda c: c.deployment,
         "the run’s configuration has no block `deployment`; config/deployment.yaml has one",
     ),
+    "deployment_types": (lambda c: c.deployment and "rltune_types" in c.deployment.schedulers, ""),
 }
 """Name → whether a run's configuration gives an artefact, and why not where it does not; `trained` is another."""

@@ -7,14 +7,16 @@ of submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from rltune.cluster.layout import Nodes
 from rltune.config.deployment import LEARNED
 from rltune.evaluation.intervals import Improvement, Intervals
+from rltune.simulator.gantt import bars as number_gpus
 from rltune.simulator.metrics import BSLD_FLOOR_S
 
 COMPLETED = "COMPLETED"
@@ -192,6 +194,27 @@ def in_use(jobs: pd.DataFrame, gpus: int, step_s: float) -> pd.DataFrame:
                 )
             )
     return pd.concat(frames, ignore_index=True)
+
+
+def in_use_by_type(jobs: pd.DataFrame, gpus_of: Mapping[str, int], step_s: float) -> pd.DataFrame:
+    """:func:`in_use` of each GPU type: also ``gpu_type``; ``gpus_of``: type → GPUs. Nodes are named by type and number."""
+    kinds = jobs["node_list"].str.extract(r"^([^,]*)-\d+", expand=False)
+    frames = []
+    for kind, gpus in gpus_of.items():
+        mine = in_use(jobs.assign(asked_gpus=jobs["asked_gpus"].where(kinds == kind, 0)), gpus, step_s)
+        frames.append(mine.drop(columns="waiting").assign(gpu_type=kind))
+    return pd.concat(frames, ignore_index=True)
+
+
+def bars(jobs: pd.DataFrame, nodes: Nodes, numbers: Mapping[str, int]) -> pd.DataFrame:
+    """What :func:`rltune.simulator.gantt.bars` gives, of the jobs of one run; ``numbers``: name of a node → its number."""
+    ran = with_measures(jobs).reset_index(drop=True)
+    names = ran["node_list"].str.split(",")
+    on = ran.assign(job=ran["index"], gpus=ran["asked_gpus"] // names.str.len(), node=names).explode("node")
+    # a node may have its next job in the second in which the accounting lets the last one end
+    start = np.maximum(ran["start_s"], ran["submit_s"])
+    times = ran.assign(job=ran["index"], sequence=0, start_s=start, end_s=np.maximum(ran["end_s"] - 1.0, start))
+    return number_gpus(times, on.assign(sequence=0, node=on["node"].map(numbers)), nodes)
 
 
 def _area(edges: np.ndarray, begin: pd.Series, end: pd.Series, weight: pd.Series) -> np.ndarray:

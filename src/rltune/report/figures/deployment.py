@@ -64,6 +64,28 @@ def fig19(usage: pd.DataFrame, facts: Facts, paper: PaperResults) -> Drawing:
                 axis.yaxis.set_major_formatter(style.PERCENT)
         figure.supxlabel("Hours since the first submission")
         style.legend_of(axes[0], 4)
+    return describe("fig19", frame, paper, summary=_busy(frame, facts)), frame, figure
+
+
+def deployment_types(usage: pd.DataFrame, facts: Facts) -> Drawing:
+    """GPUs in use over time, a panel a GPU type, of the first repetition; ``usage``:
+    rltune.evaluation.studies.deployment.in_use_by_type."""
+    frame = usage.assign(title=usage["scheduler"].map(who), data=facts["data"])
+    kinds = list(dict.fromkeys(frame["gpu_type"]))
+    colours = {who(scheduler): LOOKS[scheduler] for scheduler in frame["scheduler"].unique()}
+    with style.styled():
+        figure, axes = style.panels([f"{kind.upper()} in use" for kind in kinds], 1, 1.5, sharex=True)
+        for axis, kind in zip(axes, kinds, strict=True):
+            look = {"linewidth": 1.1, "legend": axis is axes[0]}
+            lines(axis, where(frame, repetition=1, gpu_type=kind), "hour", "utilisation", "title", colours, **look)
+            axis.yaxis.set_major_formatter(style.PERCENT)
+        figure.supxlabel("Hours since the first submission")
+        style.legend_of(axes[0], 3)
+    each = (f"{kind.upper()}: {_busy(where(frame, gpu_type=kind), facts)}" for kind in kinds)
+    return describe("deployment-types", frame, summary=". ".join(each)), frame, figure
+
+
+def _busy(frame: pd.DataFrame, facts: Facts) -> str:
+    """Mean share of GPUs in use while jobs are submitted, of each scheduler, in words."""
     busy = frame[frame["hour"] <= facts["hours"]].groupby("scheduler", sort=False)["utilisation"].mean()
-    shares = "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
-    return describe("fig19", frame, paper, summary=shares), frame, figure
+    return "; ".join(f"{who(s)} {show(v, 'percent')}" for s, v in busy.items())
