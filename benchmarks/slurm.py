@@ -21,6 +21,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -28,6 +29,7 @@ import numpy as np
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy, shapes_of
 from rltune.config.slurm import SlurmConfig, WatchdogConfig
+from rltune.files import write_json
 from rltune.slurm.controller import Controller
 from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation
@@ -80,35 +82,28 @@ def _idle(controller: Controller) -> float:
     return time.perf_counter() - began
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--queues", nargs="+", type=int, default=[128, 256, 512, 1024, 10_000])
-    parser.add_argument("--types", action="store_true", help="jobs may use any GPU type, and the controller decides which")
-    args = parser.parse_args()
-    metrics: dict[str, object] = {}
-    with tempfile.TemporaryDirectory() as folder, Emulation(settings={"MaxJobCount": "30000"}) as slurm:
-        path = Path(folder)
-        speeds = {"P100": 4.0, "M40": 2.0, "K80": 1.0} if args.types else None
-        WatchdogConfig.every_s = 1e9  # the comparison is timed apart
+def measure(folder: Path, queues: list[int], speeds: dict[str, float] | None) -> dict[str, Any]:
+    """Seconds at each length of the queue; with ``speeds`` jobs may use any GPU type, and the controller decides which."""
+    found: dict[str, Any] = {}
+    with Emulation(settings={"MaxJobCount": "30000"}) as slurm:
         config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}, "speeds": speeds})
         for gpus in (4, 4, 2, 2, 1):
             submit(slurm, 1, f"--gres=gpu:{gpus}")
-        waiting, kinds = 0, ("--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4")
-        kinds = ("--gres=gpu:1", "--gres=gpu:2", "--gres=gpu:4") if args.types else kinds
+        waiting, kinds = 2, ("--gres=gpu:1", "--gres=gpu:p100:2", "--gres=gpu:p100:4")
+        if speeds:
+            kinds = ("--gres=gpu:1", "--gres=gpu:2", "--gres=gpu:4")
         controller = Controller(
-            config, slurm.client(), StateDirectory(path), policy(path / "policy.npz"), True, say=lambda _: None
+            config, slurm.client(), StateDirectory(folder), policy(folder / "policy.npz"), True, say=lambda _: None
         )
         submit(slurm, 2, "--gres=gpu:1")
         watchdog = Watchdog(config, lambda _: None)
         controller.cycle()
         assert controller.view is not None
-        watchdog.cycle(controller.view, controller.jobs)
+        watchdog.cycle(controller.view, controller.view.everyone)
         _compare(watchdog, controller)
         _idle(controller)  # all of them compile
-        waiting = 2
         print(" queue   cycle    read  decide    free   write   watch     all  compare   CPU  written  % of a core")
-        for n in args.queues:
+        for n in queues:
             while waiting < n:
                 some = min(n - waiting, 500)
                 submit(slurm, some, kinds[waiting // 500 % 3], "--time=60")
@@ -119,26 +114,44 @@ def main() -> None:
                     waiting += 10
                 began, used = time.perf_counter(), cpu_s()
                 done, watching = controller.cycle(), time.perf_counter()
-                watchdog.cycle(controller.view, controller.jobs)
+                watchdog.cycle(controller.view, controller.view.everyone)
                 took, used, watched = time.perf_counter() - began, cpu_s() - used, time.perf_counter() - watching
                 compared, idle = _compare(watchdog, controller), _idle(controller)
-                share = 100 * used / INTERVAL_S
                 print(
                     f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {idle:6.2f}  {done.write_s:6.2f}"
-                    f"  {watched:6.3f}  {took:6.2f}  {compared:7.2f}  {used:4.2f}  {done.changed:>7}  {share:.1f}",
+                    f"  {watched:6.3f}  {took:6.2f}  {compared:7.2f}  {used:4.2f}  {done.changed:>7}"
+                    f"  {100 * used / INTERVAL_S:.1f}",
                     flush=True,
                 )
-                measured = {"": took, "cpu_": used, "watch_": watched, "compare_": compared, "free_": idle}
-                for what, value in measured.items():
-                    metrics[f"cycle_{n}_{name}_{what}s"] = round(value, 3)
+                measured = {"read_s": done.read_s, "decide_s": done.decide_s, "write_s": done.write_s, "cycle_s": took}
+                measured |= {"cpu_s": used, "watch_s": watched, "compare_s": compared, "free_s": idle}
+                rounded = {what: round(value, 3) for what, value in measured.items()}
+                found.setdefault(str(n), {})[name] = {**rounded, "written": done.changed}
         began = time.perf_counter()
         count, _ = controller.release_all("end of the benchmark")
-        metrics["release_s"] = round(time.perf_counter() - began, 3)
+        found["release"] = {"jobs": count, "s": round(time.perf_counter() - began, 3)}
         print(
-            f"released {count} jobs in {metrics['release_s']:.2f} s; {os.cpu_count()} cores, on average"
+            f"released {count} jobs in {found['release']['s']:.2f} s; {os.cpu_count()} cores, on average"
             f" {os.getloadavg()[2]:.1f} programs wanting one"
         )
-    print(json.dumps(metrics))
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--queues", nargs="+", type=int, default=[128, 1024, 10_000])
+    parser.add_argument("--write", type=Path, help="also write the JSON object to this file")
+    args = parser.parse_args()
+    WatchdogConfig.every_s = 1e9  # the comparison is timed apart
+    measured = {}
+    for name, speeds in (("priorities", None), ("types", {"P100": 4.0, "M40": 2.0, "K80": 1.0})):
+        print(f"{name} decided:")
+        with tempfile.TemporaryDirectory() as folder:
+            measured[name] = measure(Path(folder), args.queues, speeds)
+    if args.write:
+        write_json(args.write, measured)
+    print(json.dumps(measured))
 
 
 if __name__ == "__main__":

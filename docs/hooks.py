@@ -292,6 +292,25 @@ def rows_of(file: str) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
+def controller_cycles() -> str:
+    """Cycles of the live controller by the length of the queue, written by benchmarks/slurm.py."""
+    rows = []
+    for what, found in measured("controller").items():
+        *lengths, release = found.items()
+        for n, cycles in lengths:
+            first, after = cycles["first"], cycles["next"]
+            seconds = (first["cycle_s"], first["write_s"], after["cycle_s"], after["decide_s"], after["compare_s"])
+            load = " / ".join(f"{100 * one['cpu_s'] / 60:.1f} %" for one in (first, after))
+            rows.append((what, f"{int(n):,}", *(f"{s:.2f}" for s in seconds), load))
+        last = release[1]
+        rows.append((what, f"release of {last['jobs']:,}", f"{last['s']:.1f}", *[""] * 5))
+    return table(
+        "decided | waiting jobs | first: whole cycle | first: writing | next: whole cycle | next: deciding "
+        "| watchdog's comparison | CPU load at one cycle a minute (first / next)",
+        rows,
+    )
+
+
 RUN = {
     "wait_s": "mean wait, s",
     "wait_p95_s": "95 %, s",
@@ -403,6 +422,7 @@ GENERATED = {
         "low", "lookahead worth_it / best_fit worth_it", "lookahead worth_it / isolating_best_fit worth_it"
     ),
     "sizes of the placement model": model_sizes,
+    "controller cycles": controller_cycles,
     "deployment": deployed,
     "deployment compared": deployed_against,
     "deployment simulated": deployed_and_simulated,

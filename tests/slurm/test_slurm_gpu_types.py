@@ -87,15 +87,20 @@ def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path: Path) -> None:
         {"asked_type": "k80", "gpu_type": "k80", "gpus_by_type": {"k80": 1}},
         {"excluded": frozenset({"k80-9"})},
         {"excluded": K80S},
-        {"names_nodes": True},
+        {"is_bound": True},
         {"array_id": 9},
         {"constraint": "p100"},
         {"constraint": "fast|other"},
+        {"constraint": "p100&fast"},
+        {"constraint": "none"},
+        {"partition": "gpu,more"},
     ],
 )
 def test_what_the_user_requested_stays(tmp_path: Path, own: dict[str, Any]) -> None:
     slurm = cluster(**own)
-    control = made(slurm, tmp_path, eligible={"partitions": ["gpu"], "also": ["arrays"]})
+    slurm.machines.append(node("v100-1", "v100", 4, partitions=("more",)))
+    eligible = {"partitions": ["gpu", "more"], "also": ["arrays", "constraints"]}
+    control = made(slurm, tmp_path, eligible=eligible, speeds={**SPEEDS, "V100": 9.0})
     assert control.cycle().ranked == 1
     assert [change.exclude for change in slurm.writes] == [None]
     assert slurm.queue[10].excluded == own.get("excluded", frozenset())
@@ -103,16 +108,54 @@ def test_what_the_user_requested_stays(tmp_path: Path, own: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(
     ("constraint", "ranked", "excluded"),
-    [("p100|k80", 1, K80S), ("k80|fast", 1, K80S), ("p100&fast", 0, None), ("[p100|k80]", 0, None), ("none", 1, None)],
+    [("p100|k80", 1, K80S), ("k80|fast", 1, K80S), ("p100&fast", 0, None), ("[p100|k80]", 0, None), ("none", 0, None)],
 )
 def test_features_that_stand_for_types(
     tmp_path: Path, constraint: str, ranked: int, excluded: frozenset | None
 ) -> None:
+    """A feature that no node has stands for none: Slurm knows why the job waits."""
     slurm = cluster(constraint=constraint)
-    control = made(slurm, tmp_path)
-    if constraint == "none":  # no node has it: Slurm knows why the job waits
-        ranked = 0
-    assert control.cycle().ranked == ranked and slurm.queue[10].excluded == (excluded or frozenset())
+    assert made(slurm, tmp_path).cycle().ranked == ranked
+    assert slurm.queue[10].excluded == (excluded or frozenset())
+
+
+@pytest.mark.parametrize(
+    ("faster", "own"),
+    [
+        ({}, {"nodes": 2, "gpus": 2}),  # it requests two nodes, of which there is one
+        ({"partitions": ("big",)}, {}),  # another partition, to which a K80 belongs, too
+        ({"cpus_alloc": 32}, {}),  # its CPUs are taken by somebody without GPUs
+        ({"state": frozenset({"DRAIN"})}, {}),
+    ],
+)
+def test_a_type_on_which_the_job_cannot_start_is_not_given(
+    tmp_path: Path, faster: dict[str, Any], own: dict[str, Any]
+) -> None:
+    slurm = cluster(**own)
+    slurm.machines[1:2] = [node(name, "k80", 2, partitions=("gpu", "big")) for name in ("k80-1", "k80-2")]
+    slurm.machines += [node("p100-2", used=4), node("v100-1", "v100", 4, **faster)]
+    slurm.add(running(2, "p100-2", gpus=4, asked_type="p100", gpu_type="p100", time_limit_s=LATE_S))
+    eligible, speeds = {"partitions": ["gpu", "big"]}, {**SPEEDS, "V100": 50.0}
+    control = made(slurm, tmp_path, eligible=eligible, speeds=speeds)
+    assert control.cycle().ranked == 1 and "v100-1" in slurm.queue[10].excluded
+
+
+def test_a_job_that_slurm_cannot_start_with_its_type_gets_none_again(tmp_path: Path) -> None:
+    """Slurm sets its priority to 0, and restores it once the nodes are given back."""
+    slurm, control = narrowed(tmp_path)
+    slurm.change(10, reason="BadConstraints", priority=0, held=True)
+    control.cycle()
+    assert slurm.queue[10].excluded == frozenset()
+    slurm.change(10, reason="Priority", priority=4990, held=False)
+    for _ in range(4):
+        assert control.cycle().ranked == 1 and slurm.queue[10].excluded == frozenset()
+
+
+def test_a_node_of_several_types_is_excluded(tmp_path: Path) -> None:
+    slurm = cluster()
+    slurm.machines.append(replace(node("mix-1"), gpus={"p100": 2, "k80": 2}, gpus_alloc={}))
+    made(slurm, tmp_path).cycle()
+    assert slurm.queue[10].excluded == K80S | {"mix-1"}
 
 
 def test_of_the_types_left_by_the_user_the_best_is_given(tmp_path: Path) -> None:
@@ -194,6 +237,59 @@ def test_every_type_is_given_back(tmp_path: Path, what: Any) -> None:
     assert slurm.queue[10].excluded == frozenset()
 
 
+def test_what_the_controller_excluded_once_is_the_users_later(tmp_path: Path) -> None:
+    """The plan has changed, and Slurm has shown the new nodes; then its user excludes the first ones."""
+    slurm, control = narrowed(tmp_path)
+    slurm.queue[1] = until(LATE_S)
+    for _ in range(3):
+        control.cycle()
+    slurm.change(10, excluded=K80S)
+    control.cycle()
+    control.release_all("test")
+    assert slurm.queue[10].excluded == K80S
+
+
+def test_a_change_that_is_late_is_found(tmp_path: Path) -> None:
+    """It takes effect after another one was sent, as no answer had come."""
+    slurm, given = cluster(), FakeSlurm.update
+    control = made(slurm, tmp_path)
+    late: list[Change] = []
+
+    def silent(changes: list[Change]) -> list:
+        late.extend(changes)
+        raise SlurmUnavailable("scontrol: no answer")
+
+    slurm.update = silent  # type: ignore[method-assign]
+    with pytest.raises(SlurmUnavailable):
+        control.cycle()
+    slurm.queue[1] = until(LATE_S)
+    slurm.update = lambda changes: given(slurm, changes)  # type: ignore[method-assign]
+    control.cycle()
+    assert slurm.queue[10].excluded == P100S
+    given(slurm, late)
+    assert slurm.queue[10].excluded == K80S
+    release(slurm, control)
+    assert slurm.queue[10].excluded == frozenset()
+
+
+def test_a_type_alone_counts_as_the_controllers(tmp_path: Path) -> None:
+    """Its owner has lowered the priority since the controller was killed: a dry run must not leave the job so."""
+    slurm, control = narrowed(tmp_path)
+    slurm.change(10, priority=7)
+    control.jobs = tuple(slurm.queue.values())
+    assert control.has_jobs() and made(slurm, tmp_path, live=False).from_before()[0] == {10}
+
+
+def test_a_job_that_was_given_its_type_is_expected_to_end_on_it(tmp_path: Path) -> None:
+    slurm, control = narrowed(tmp_path)
+    slurm.queue.pop(1)
+    slurm.start(10, "p100-1")
+    slurm.machines[0] = node("p100-1", used=1, features=("p100", "fast"))
+    control.cycle()
+    assert control.view is not None and control.view.running == (10,)
+    assert control.view.found.end_s[0] + control.view.t0_s == pytest.approx(NOW_S + LIMIT_S / 4)
+
+
 def test_what_the_user_excludes_later_is_the_users(tmp_path: Path) -> None:
     slurm, control = narrowed(tmp_path)
     slurm.change(10, excluded=frozenset({"p100-1"}))
@@ -272,8 +368,12 @@ def test_a_model_that_its_comment_names_has_the_speeds_of_the_profile(tmp_path: 
 
 
 def test_a_type_without_a_speed_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"the configuration has no GPU type k80; found p100"):
-        made(cluster(), tmp_path, speeds={"P100": 1.0}).cycle()
+    """A new type must not end the controller: the order goes on."""
+    slurm, control = narrowed(tmp_path)
+    slurm.machines.append(node("a100-1", "a100", 1))
+    done = control.cycle()
+    assert any("the configuration has no GPU type a100; found p100, k80" in fault for fault in done.faults)
+    assert done.ranked == 1 and slurm.queue[10].excluded == frozenset()
     with pytest.raises(DataError, match=r"gavel has no GPU type m40; found k80, p100, v100"):
         read_speeds("gavel", ["m40", "p100"])
 
@@ -323,6 +423,22 @@ def test_on_real_daemons_a_job_waits_for_its_type_and_gets_it(idle: Emulation, t
     control.cycle()
     control.release_all("test")
     assert not excluded(idle, number) and not assigned(control)
+
+
+def test_the_watchdogs_simulation_respects_features() -> None:
+    """The job may run on the P100 alone, in the simulation too."""
+    config = make_config(speeds=SPEEDS, watchdog={"policy": "fifo", "min_jobs": 1})
+    machines = [node("p100-1", gpus=1, features=("p100",)), node("k80-1", "k80", 1, features=("k80",))]
+    mine = job(10, submit_s=NOW_S, time_limit_s=LIMIT_S, constraint="p100")
+    begin = observe([mine], machines, config, NOW_S)
+    assert begin is not None and config.watchdog is not None and begin.everyone[0].gpu_type == "p100"
+    shadow = Shadow(begin, config, config.watchdog)
+    shadow.watch(begin.everyone, begin.ranked, NOW_S)
+    ran = replace(begin.everyone[0], state="RUNNING", start_s=NOW_S, node_names=("p100-1",))
+    shadow.watch([ran], [], NOW_S + 1)
+    shadow.watch([], [], NOW_S + 100)
+    waits = shadow.waits(NOW_S + 1000)
+    assert (waits.realised_s, waits.simulated_s) == (100.0, 100.0)
 
 
 def test_orders_to_slurm() -> None:

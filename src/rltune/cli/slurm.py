@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rltune.errors import ConfigError
+from rltune.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from rltune.slurm.controller import Controller
@@ -117,6 +117,7 @@ def emulate(
 
 def _controller(config: Path, live: bool) -> Controller:
     """The controller of a configuration, with paths relative to the project, or else to the current folder."""
+    from rltune.cluster.speeds import profile_of, read_profile
     from rltune.config.load import project_root, read_block
     from rltune.config.slurm import SlurmConfig
     from rltune.slurm.client import Client
@@ -128,5 +129,12 @@ def _controller(config: Path, live: bool) -> Controller:
     except ConfigError:  # a head node has the package alone
         root = Path.cwd()
     read = read_block(root / config, SlurmConfig, root)
+    if isinstance(read.speeds, str):
+        path = profile_of(read.speeds, root)
+        try:
+            read_profile(path)
+        except DataError as error:
+            raise ConfigError(f"speeds: {error}") from None
+        read = read.model_copy(update={"speeds": str(path)})
     client = Client(read.slurm_conf, read.timeout_s)
     return Controller(read, client, StateDirectory(root / read.state_directory), root / read.policy, live)

@@ -118,7 +118,7 @@ def _job(item: Any) -> SlurmJob:
         het_id=job.count("het_job_id", 0) or None,
         constraint=job.text("features"),
         excluded=frozenset(expand(job.text("excluded_nodes"), "excluded_nodes")),
-        names_nodes=bool(job.text("required_nodes")),
+        is_bound=bool(job.text("required_nodes") or job.text("resv_name")),
         asked_type=only_type(asked),
         comment=job.text("comment"),
         shared=_shared(job),

@@ -80,12 +80,12 @@ class Plan:
             if job.id in own and last not in own[job.id]:  # somebody else's
                 last = own[job.id][0] if owned else 0
             given = after.get(job.id, Assignment(0))
-            new = Assignment(last if change.priority is None else change.priority, last, seen=owned)
-            shares, excluded, before = change.oversubscribe, given.excluded, given.excluded_before
+            priority = last if change.priority is None else change.priority
+            if change.oversubscribe is not None:
+                given = replace(given, exclusive=not change.oversubscribe)
             if change.exclude is not None:
-                excluded, before = change.exclude, ",".join(sorted(job.excluded)) if given.narrows(job) else ""
-            exclusive = given.exclusive if shares is None else not shares
-            after[job.id] = replace(new, exclusive=exclusive, excluded=excluded, excluded_before=before)
+                given = given.given(change.exclude)
+            after[job.id] = replace(given, priority=priority, previous=last, missed=0, seen=owned, ended_s=0.0)
         return after
 
 

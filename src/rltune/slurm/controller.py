@@ -242,7 +242,7 @@ class Controller:
         line |= {"ended": len(done.ownership.assigned) - len(done.ownership.present)}
         self._note(lambda: self.directory.write_journal(line))
         rest = (
-            f"; {done.running} jobs on the list run, and keep their priority if they are requeued"
+            f"; {done.running} jobs on the list run, and keep their priority and GPU type if they are requeued"
             if done.running
             else ""
         )
@@ -261,15 +261,15 @@ class Controller:
         self._note(lambda: self.directory.write(ownership))
 
     def from_before(self) -> tuple[frozenset[int], dict[int, str]]:
-        """Waiting jobs: (those with a priority of an earlier controller's; those in the ranked partitions whose priority is
+        """Waiting jobs: (those with a priority or a GPU type of an earlier controller's; those in the ranked partitions whose priority is
         in the band and from no controller → their users)."""
         ownership, jobs, band = self.directory.ownership(), self.slurm.jobs().records, self.config.band
         others = foreign(jobs, ownership, self.config)
-        return frozenset(ownership.owned(jobs, band)), {job.id: job.user for job in jobs if job.id in others}
+        return ownership.touched(jobs, band), {job.id: job.user for job in jobs if job.id in others}
 
     def has_jobs(self) -> bool:
-        """Whether jobs waited with priorities of the list when the last cycle read the queue."""
-        return bool(self.directory.known().owned(self.jobs, self.config.band))
+        """Whether jobs waited with priorities or GPU types of the list when the last cycle read the queue."""
+        return bool(self.directory.known().touched(self.jobs, self.config.band))
 
     def mark_stopped(self) -> None:
         """Let the metrics show that no controller writes any more; the others stay those of the last cycle."""
@@ -340,7 +340,8 @@ class Controller:
             if exclusive != given and (given or job.shared == "OK"):
                 flags[job.id] = not exclusive
             # one that has waited too long takes whatever type is free
-            kind = None if job.id in place else decision.types.get(job.id)
+            unfit = job.id in ownership.assigned and ownership.assigned[job.id].unfit
+            kind = None if unfit or job.id in place else decision.types.get(job.id)
             wanted, now = view.away[kind] if kind else "", job.excluded if job.id in narrowed else frozenset()
             if frozenset(wanted.split(",") if wanted else ()) != now:
                 nodes[job.id] = wanted

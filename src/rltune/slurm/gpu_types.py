@@ -26,7 +26,7 @@ FEATURES = re.compile(r"[\w.-]+(\|[\w.-]+)*", re.ASCII)
 Speeds = Mapping[str, float] | Profile
 
 
-def read_speeds(speeds: str | Mapping[str, float], types: Collection[str]) -> Speeds:
+def read_speeds(speeds: str | Mapping[str, float], types: Collection[str] = ()) -> Speeds:
     """The speeds that a configuration names, with types in lower case. Raises DataError for a type without a speed."""
     read: Speeds = (
         read_profile(profile_of(speeds, Path()))
@@ -40,32 +40,54 @@ def read_speeds(speeds: str | Mapping[str, float], types: Collection[str]) -> Sp
     return read
 
 
-def only_type_of(node: SlurmNode) -> str:
-    """The node's GPU type; "gpu" where Slurm names none."""
-    return only_type(node.gpus) or "gpu"
+def type_of(node: SlurmNode) -> str:
+    """The node's one GPU type: "gpu" where Slurm names none, empty where it has several, or no GPUs."""
+    kinds = [kind for kind, gpus in node.gpus.items() if gpus]
+    return (only_type(node.gpus) or "gpu") if len(kinds) == 1 else ""
 
 
-def with_types(job: SlurmJob, nodes: Iterable[SlurmNode], is_ours: bool) -> SlurmJob:
-    """The job with all types that its user allows as its ``gpu_type``, such as ``p100|k80``, also where it runs on one of them.
+def with_types(jobs: Iterable[SlurmJob], nodes: Sequence[SlurmNode], ours: Collection[int]) -> list[SlurmJob]:
+    """The jobs with all types that their users allow as ``gpu_type``, such as ``p100|k80``, also where they run on one of them.
 
-    Allowed are the type that it requests, or all; of them those that its features stand for, and of whose nodes it does not
-    exclude all. A constraint that does not stand for types stays; ``is_ours``: what the job excludes is not its user's.
+    Allowed are the type that a job requests, or all, of its partitions, with as many nodes as it requests; of them those that
+    its features stand for, and of whose nodes it does not exclude all. A constraint that does not stand for types stays.
+    ``ours``: jobs whose excluded nodes are not their users'.
     """
+    known: dict[tuple, tuple[str, str] | None] = {}
+    found = []
+    for job in jobs:
+        excluded = frozenset() if job.id in ours else job.excluded
+        key = (job.partition, job.asked_type, job.constraint, job.nodes, excluded)
+        if key not in known:
+            known[key] = _allowed(*key, nodes)
+        allowed = known[key]
+        # where none is left, Slurm knows better why it waits
+        found.append(job if allowed is None else replace(job, gpu_type=allowed[0], constraint=allowed[1]))
+    return found
+
+
+def _allowed(
+    partition: str,
+    asked_type: str | None,
+    constraint: str,
+    least: int,
+    excluded: frozenset[str],
+    nodes: Sequence[SlurmNode],
+) -> tuple[str, str] | None:
+    """(Types that a job may use, what is left of its constraint); None where there is no type."""
+    partitions = set(partition.split(","))
     has: dict[str, list[SlurmNode]] = {}
     for node in nodes:
-        has.setdefault(only_type_of(node), []).append(node)
-    allowed = [job.asked_type] if job.asked_type else list(has)
-    constraint = job.constraint
+        if partitions & set(node.partitions):
+            has.setdefault(type_of(node), []).append(node)
+    allowed = {kind for kind in has if asked_type in (None, kind)}
     if FEATURES.fullmatch(constraint):
         wanted = set(constraint.split("|"))
         met = {kind: {bool(wanted & set(node.features)) for node in some} for kind, some in has.items()}
         if all(len(answers) == 1 for answers in met.values()):
-            allowed, constraint = [kind for kind in allowed if met.get(kind) == {True}], ""
-    if not is_ours:
-        allowed = [k for k in allowed if k not in has or any(n.name not in job.excluded for n in has[k])]
-    if not allowed:  # Slurm knows better why it waits
-        return job
-    return replace(job, gpu_type="|".join(allowed), constraint=constraint)
+            allowed, constraint = {kind for kind in allowed if met[kind] == {True}}, ""
+    allowed = {kind for kind in allowed if sum(node.name not in excluded for node in has[kind]) >= least}
+    return ("|".join(kind for kind in has if kind in allowed), constraint) if allowed else None
 
 
 def slowdowns(jobs: Sequence[SlurmJob], types: Sequence[str], speeds: Speeds) -> Slowdowns:
@@ -122,28 +144,34 @@ def with_live_speeds(
             cut["full"][k, [kind not in on for kind in layout.types]] = -1
     slowest = np.where(could, slow.consolidated, 0.0).max(axis=1)
     fastest = slow.fastest(cut["full"] >= 0)
-    share = np.where(slowest > 0, fastest / np.where(slowest > 0, slowest, 1.0), 1.0)
+    share = np.where((slowest > 0) & np.isfinite(fastest), fastest / np.where(slowest > 0, slowest, 1.0), 1.0)
     for name in ("estimate_s", "run_s"):
         row[name] = np.maximum(row[name] * share, 1.0)
     return with_speeds(arrays._replace(row=row, cut=cut), slow)
 
 
 def choosing(cut: np.ndarray, jobs: Sequence[SlurmJob], ours: Collection[int]) -> frozenset[int]:
-    """Of waiting jobs with their CUT [J, T] those whose type is to be decided: with several types of different speed, but for arrays, whose tasks share
-    one record, and for jobs whose users named nodes to use or to exclude."""
+    """Of waiting jobs with their CUT [J, T] those whose type is to be decided: with several types of different speed.
+
+    Not arrays, whose tasks share one record, and no job whose user named nodes to use or to exclude, a reservation, or a
+    constraint that stands for no types: what Slurm makes of these is not known here.
+    """
     usable, slow = cut["full"] >= 0, cut["slow"]
     least, most = (np.where(usable, slow, other) for other in (np.inf, -np.inf))
     differs = least.min(axis=1) < most.max(axis=1)
     return frozenset(
         job.id
         for job, there in zip(jobs, differs, strict=True)
-        if there and job.array_id is None and not job.names_nodes and (not job.excluded or job.id in ours)
+        if there
+        and "|" in (job.gpu_type or "")
+        and job.array_id is None
+        and not job.is_bound
+        and not job.constraint
+        and (not job.excluded or job.id in ours)
     )
 
 
 def away_from_others(nodes: Iterable[SlurmNode], partitions: Collection[str], types: Iterable[str]) -> dict[str, str]:
-    """Type → the nodes of all other types in these partitions, usable or not, as Slurm takes them."""
+    """Type → the nodes in these partitions with GPUs of any other type, usable or not, as Slurm takes them."""
     has = [node for node in nodes if any(node.gpus.values()) and set(node.partitions) & set(partitions)]
-    return {
-        kind: ",".join(sorted(n.name for n in has if not n.gpus.get("" if kind == "gpu" else kind))) for kind in types
-    }
+    return {kind: ",".join(sorted(node.name for node in has if type_of(node) != kind)) for kind in types}

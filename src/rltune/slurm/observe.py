@@ -27,8 +27,8 @@ from rltune.slurm.gpu_types import (
     Speeds,
     away_from_others,
     choosing,
-    only_type_of,
     read_speeds,
+    type_of,
     with_live_speeds,
     with_types,
 )
@@ -93,6 +93,8 @@ class View:
     running_jobs: tuple[SlurmJob, ...]
     ranked: tuple[SlurmJob, ...]
     """[Q] The jobs to rank."""
+    everyone: tuple[SlurmJob, ...]
+    """All jobs that Slurm reported, where GPU types are decided with all types that their users allow."""
     left: dict[int, str]
     """Waiting jobs that are left to Slurm, each with the reason."""
     faults: tuple[str, ...]
@@ -130,7 +132,7 @@ def observe(
     """The cluster of a configuration now; None where no node with GPUs is usable.
 
     ``owned``: ids of jobs whose priority is the controller's; ``overridden``: of those to which somebody else has given
-    another one since; ``narrowed``: of those that the controller keeps off nodes. Raises DataError where `speeds` lacks a type.
+    another one since; ``narrowed``: of those that the controller keeps off nodes.
     """
     faults: list[str] = []
     nodes, everyone = tuple(nodes), list(jobs)
@@ -139,8 +141,11 @@ def observe(
         return None
     cluster = _cluster(usable)
     if config.speeds is not None:
-        cluster = replace(cluster, speeds=read_speeds(config.speeds, cluster.layout.types))
-        everyone = [with_types(job, usable, job.id in narrowed) for job in everyone]
+        try:
+            cluster = replace(cluster, speeds=read_speeds(config.speeds, cluster.layout.types))
+            everyone = with_types(everyone, usable, narrowed)
+        except DataError as error:
+            faults.append(f"{error}; no GPU types are decided")
     running = _running(everyone, cluster, now_s)
     ranked, left = [], {}
     for job in everyone:
@@ -161,17 +166,36 @@ def observe(
     running = [job for job in running if job.id in kept]
     found = _found(cluster, running, len(ranked), arrays, everyone, now_s - t0_s, t0_s, faults)
     if ranked:
-        fits = could_start(resume(arrays, cluster.layout, found, SchedulerConfig("fifo")), cluster.layout, found)
+        arrays, fits = _that_could_start(arrays, cluster.layout, found)
         left |= {job.id: IN_USE for job, fit_ in zip(ranked, fits, strict=True) if not fit_}
         ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
         arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))
         found = found._replace(queued=len(ranked))
-    view = View(now_s, t0_s, cluster, arrays, found, tuple(running), tuple(ranked), left, tuple(faults))
-    if config.speeds is None:
+    view = View(
+        now_s, t0_s, cluster, arrays, found, tuple(running), tuple(ranked), tuple(everyone), left, tuple(faults)
+    )
+    if cluster.speeds is None:
         return view
-    types = choosing(arrays.cut[len(running) :], ranked, narrowed)
+    in_one = {job.id for job in ranked if len({cluster.pool_of.get(p) for p in job.partition.split(",")}) == 1}
+    types = choosing(arrays.cut[len(running) :], ranked, narrowed) & in_one
     away = away_from_others(nodes, config.eligible.partitions, cluster.layout.types)
     return replace(view, choosing=types, away=away)
+
+
+def _that_could_start(arrays: Jobs, layout: Layout, found: Found) -> tuple[Jobs, np.ndarray]:
+    """(The jobs without the GPU types on which the queued ones do not fit even if all known running jobs ended; which of the
+    queued jobs [Q] fit on some type)."""
+    first, cut = len(found.start_s), arrays.cut.copy()
+    fits = np.zeros(len(cut) - first, np.bool_)
+    for kind in range(len(layout.types)):
+        only = arrays.cut.copy()
+        only["full"][:, np.arange(len(layout.types)) != kind] = -1
+        only["full"][:first] = arrays.cut["full"][:first]
+        run = resume(arrays._replace(cut=only), layout, found, SchedulerConfig("fifo"))
+        there = could_start(run, layout, found)
+        cut["full"][first:, kind] = np.where(there, cut["full"][first:, kind], -1)
+        fits |= there
+    return arrays._replace(cut=cut), fits
 
 
 def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[str]) -> list[SlurmNode]:
@@ -197,7 +221,7 @@ def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
         pool_of = {p: first if pool in mine else pool for p, pool in pool_of.items()}
     pools: dict[str, dict[tuple, list[SlurmNode]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
-        shape = (only_type_of(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
+        shape = (type_of(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
         pools[pool_of[node.partitions[0]]][shape].append(node)
     configured = []
     for pool, shapes in pools.items():

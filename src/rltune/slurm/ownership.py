@@ -17,6 +17,8 @@ from rltune.slurm.client import Client
 from rltune.slurm.records import ENDED_STATES, WAITING_STATES, Change, JobState, Parsed, SlurmJob
 
 FORMAT = 4
+UNFIT = "BadConstraints"
+"""Slurm's reason for a job that no node could run."""
 ANSWERS = 2
 """Consecutive answers that have to show that a job is gone, or not the controller's any more: one may be incomplete."""
 
@@ -33,8 +35,12 @@ class Assignment:
     """Whether it was given whole nodes."""
     excluded: str = ""
     """The nodes that it was given to exclude, with commas."""
-    excluded_before: str = ""
-    """Those before, which it still has where these did not arrive."""
+    excluded_before: tuple[str, ...] = ()
+    """Those before, which it may still have, or get again by a change that is late."""
+    shown: int = 0
+    """Consecutive answers that showed it with the last of them."""
+    unfit: bool = False
+    """Whether Slurm could not start it with what it was given to exclude, so that it gets no more."""
     missed: int = 0
     """Consecutive answers that did not show it running, or waiting with a priority of the controller's."""
     seen: bool = False
@@ -49,13 +55,26 @@ class Assignment:
         return priority > 0 and (priority in band or priority in (self.priority, self.previous))
 
     def narrows(self, job: SlurmJob) -> bool:
-        """Whether a job waits and excludes the nodes that the controller gave it to exclude."""
-        ours = (frozenset(text.split(",")) for text in (self.excluded, self.excluded_before) if text)
-        return job.state in WAITING_STATES and job.excluded in ours
+        """Whether a job excludes the nodes that the controller gave it to exclude."""
+        ours = (frozenset(text.split(",")) for text in (self.excluded, *self.excluded_before) if text)
+        return job.excluded in ours
+
+    def given(self, excluded: str) -> Assignment:
+        """The same with other nodes to exclude; empty: none."""
+        before = dict.fromkeys(filter(None, (self.excluded, *self.excluded_before)))
+        return replace(self, excluded=excluded, excluded_before=tuple(before), shown=0)
+
+    def seen_with(self, job: SlurmJob) -> Assignment:
+        """The same after an answer that has the job."""
+        if job.excluded != frozenset(filter(None, self.excluded.split(","))):
+            return replace(self, shown=0)
+        unfit = self.unfit or bool(self.excluded) and job.reason == UNFIT
+        before = self.excluded_before if self.shown + 1 < ANSWERS else ()
+        return replace(self, shown=min(self.shown + 1, ANSWERS), excluded_before=before, unfit=unfit)
 
     def without_rest(self) -> Assignment:
         """The same with the priority alone. The nodes are kept in mind: Slurm may lose what it has just been told."""
-        return replace(self, exclusive=False, excluded="", excluded_before=self.excluded or self.excluded_before)
+        return replace(self.given(""), exclusive=False)
 
     def has_rest(self, job: SlurmJob) -> bool:
         """Whether a job has something else of the controller than its priority."""
@@ -80,8 +99,8 @@ class Ownership:
         """The inverse. Raises ValueError, KeyError, TypeError or AttributeError for what is none of this version."""
         if content["format"] != FORMAT:
             raise ValueError(f"format {content['format']}, expected {FORMAT}")
-        kinds = {"priority": int, "previous": int, "exclusive": bool, "excluded": str, "excluded_before": str}
-        kinds |= {"missed": int, "seen": bool, "ended_s": float}
+        kinds = {"priority": int, "previous": int, "exclusive": bool, "excluded": str, "excluded_before": tuple}
+        kinds |= {"shown": int, "unfit": bool, "missed": int, "seen": bool, "ended_s": float}
         jobs = {int(job): {k: kind(fields[k]) for k, kind in kinds.items()} for job, fields in content["jobs"].items()}
         overridden = {int(job): int(missed) for job, missed in content["overridden"].items()}
         return cls({job: Assignment(**fields) for job, fields in jobs.items()}, overridden)
@@ -110,7 +129,7 @@ class Ownership:
         return job in self.assigned and self.assigned[job].exclusive
 
     def narrowed(self, jobs: Iterable[SlurmJob]) -> frozenset[int]:
-        """Waiting jobs that the controller keeps off nodes."""
+        """Jobs that the controller keeps off nodes, or did until they started."""
         return frozenset(job.id for job in jobs if job.id in self.assigned and self.assigned[job.id].narrows(job))
 
     def undo(self, job: SlurmJob) -> Change | None:
@@ -130,6 +149,11 @@ class Ownership:
     def owned(self, jobs: Iterable[SlurmJob], band: Band) -> dict[int, int]:
         """Jobs that wait with a priority that the controller gave them → that priority."""
         return {job.id: job.priority for job in jobs if self.owns(job, band)}
+
+    def touched(self, jobs: Collection[SlurmJob], band: Band) -> frozenset[int]:
+        """Jobs that wait with a priority or with excluded nodes that the controller gave them."""
+        waiting = [job for job in jobs if job.state in WAITING_STATES]
+        return frozenset(self.owned(waiting, band)) | self.narrowed(waiting)
 
     def set_by_others(self, jobs: Iterable[SlurmJob], band: Band) -> frozenset[int]:
         """Jobs that wait with a priority that somebody else gave them after the controller had, including tasks that
@@ -200,6 +224,7 @@ def update_ownership(
         own = single.get(number)
         missed = _missed(before, members[number], band)
         new = replace(before, missed=missed, seen=_is_seen(before, own, band), ended_s=0.0)
+        new = new if own is None else new.seen_with(own)
         if missed >= ANSWERS and number in unaccounted:
             new = replace(new, missed=0)
         if new.missed < ANSWERS and number not in over:

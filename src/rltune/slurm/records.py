@@ -87,8 +87,8 @@ class SlurmJob:
     """Features it asks of its nodes; empty for none."""
     excluded: frozenset[str] = frozenset()
     """Nodes that it must not get (ExcNodeList)."""
-    names_nodes: bool = False
-    """Whether its user named nodes that it has to get (ReqNodeList)."""
+    is_bound: bool = False
+    """Whether its user named nodes that it has to get (ReqNodeList), or a reservation."""
     asked_type: str | None = None
     """The one GPU type it requests, also where it runs; None where it names none or several."""
     comment: str = ""

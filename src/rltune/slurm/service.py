@@ -162,7 +162,7 @@ class Service:
                 controller.release_all("the watchdog's pause")
         controller.say(describe(done, controller.live))
         assert controller.view is not None
-        why = watchdog.cycle(controller.view, controller.jobs)
+        why = watchdog.cycle(controller.view, controller.view.everyone)
         controller.metrics = dict(watchdog.metrics())
         if why and controller.live:
             self._pause(why)
