@@ -107,9 +107,9 @@ class SlurmConfig(Block):
     interference_slowdown: float = Field(1.0, ge=1, le=100)
     """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
     speeds: str | dict[str, Annotated[float, Field(gt=0)]] | None = None
-    """Decides which GPU type a waiting job gets that allows several, and keeps it off the others: how fast jobs run on each
-    type, as in a cluster's file, `gavel` or a CSV file with models that jobs name in their comment (others take any type), or
-    the speed of each type in any unit. A time limit then holds for the slowest type that a job allows. null: left to Slurm."""
+    """How fast jobs run on each GPU type, as in a cluster's file: `gavel` or a CSV file, by the model that a job names in its
+    comment, or the speed of each type in any unit. The controller then decides which type a job gets that may use several. A
+    time limit is taken to be for the slowest type that a job may use. null: types are left to Slurm."""
     default_time_limit_s: ClassVar[float] = 86400.0
     """Estimated run time of a job without a time limit."""
     max_failures: int = Field(5, ge=1)
