@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rltune.cluster.layout import build_layout
+from rltune.config import ClusterConfig
 from rltune.evaluation.intervals import Intervals
-from rltune.evaluation.studies.deployment import compare, in_use, per_run
+from rltune.evaluation.studies.deployment import bars, compare, in_use, in_use_by_type, pairs_of, per_run
 from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 
@@ -50,6 +52,40 @@ def test_who_waits_longest_and_by_how_many_gpus_and_who_ends_last() -> None:
     (row,) = per_run(jobs, GPUS).to_dict("records")
     assert [row[f"wait_{gpus}_gpus_s"] for gpus in (1, 2, 4)] == [5.0, 20.0, 300.0] and row["wait_max_s"] == 300.0
     assert (row["last_gpus"], row["last_wait_s"]) == (4, 300.0)
+
+
+def test_each_gpu_type_over_time_and_where_jobs_ran() -> None:
+    """Two jobs of two GPUs on p100-1, one on k80-1 and one on both P100 nodes, the last two at once."""
+    jobs = run("slurm", 1, [0.0, 60.0, 120.0, 180.0])
+    jobs["node_list"] = ["p100-1", "k80-1", "p100-1", "p100-1,p100-2"]
+    jobs["asked_gpus"] = [2, 2, 2, 2]
+    used = in_use_by_type(jobs, {"p100": 4, "k80": 2}, 1000.0)
+    assert used.set_index("gpu_type")["utilisation"].to_dict() == {"p100": 600 / 4000, "k80": 200 / 2000}
+    groups = [{"gpu_type": k, "nodes": n, "gpus": 2, "cpus": 8, "mem_gb": 8} for k, n in (("p100", 2), ("k80", 1))]
+    cluster = ClusterConfig.model_validate({"title": "x", "pools": [{"name": "all", "groups": groups}]})
+    numbers = {"p100-1": 0, "p100-2": 1, "k80-1": 2}
+    late = jobs.assign(start_s=[1.0, 61.0, 101.0, 201.0], end_s=[101.0, 161.0, 201.0, 301.0])
+    drawn = bars(late, build_layout(cluster).nodes, numbers)
+    assert drawn[["job", "node", "gpu", "gpus"]].to_numpy().tolist() == [
+        [0, 0, 0, 2],
+        [1, 2, 0, 2],
+        [2, 0, 0, 2],
+        [3, 0, 0, 1],
+        [3, 1, 0, 1],
+    ]
+
+
+def test_pairs_with_and_without_types() -> None:
+    names = ["slurm", "slurm_fastest", "rltune", "rltune_types"]
+    found = pairs_of(pd.DataFrame({"scheduler": names}))
+    assert found == [
+        ("rltune_types", "slurm"),
+        ("rltune_types", "slurm_fastest"),
+        ("rltune", "slurm"),
+        ("rltune", "slurm_fastest"),
+        ("rltune_types", "rltune"),
+        ("slurm_fastest", "slurm"),
+    ]
 
 
 def test_comparisons_are_over_the_repetitions_that_both_have() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from operator_cases import CLUSTER, agent, run_of, workload_of
+from operator_cases import CLUSTER, META, agent, log, run_of, workload_of
 
 from rltune.agent.scheduler_choice import AgentScheduler
-from rltune.cluster.workload import Workload
+from rltune.cluster.fit import fit
+from rltune.cluster.workload import Workload, make_workload
+from rltune.config import ClusterConfig
 from rltune.config.context import Run
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import ClusterDied, ConfigError, SlurmError
@@ -25,6 +27,7 @@ from rltune.slurm.experiment import deployment
 from rltune.slurm.experiment.conduct import Conducted
 from rltune.slurm.experiment.deployment import deploy, missing_runs, submissions
 from rltune.slurm.experiment.submission import Submission
+from rltune.traces.estimates import estimate_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 CELL = "tiny__small__fifo__wait__none__lookahead__strict__engineered__lognormal-1__quick__s1"
@@ -149,6 +152,50 @@ def test_the_simulator_gives_an_agent_each_backfill_whatever_it_chose(
     monkeypatch.setattr(deployment_simulated, "simulate", spied)
     simulated(run, workload, agent("saf", scheduler=chosen))
     assert seen == [("saf", "easy"), ("saf", "conservative")]
+
+
+TYPED = [{"gpu_type": kind, "nodes": 2, "gpus": 8, "cpus": 64, "mem_gb": 512} for kind in ("P100", "K80")]
+
+
+@pytest.fixture(scope="module")
+def typed(run: Run) -> tuple[Run, Workload]:
+    """The same on two types, of which P100s are four times as fast as K80s."""
+    speeds = {"speeds": {"P100": 4.0, "K80": 1.0}, "gpu_types": "match"}
+    pools = [{"name": "all", "groups": TYPED}]
+    cluster = ClusterConfig.model_validate({"title": "Two types", "pools": pools, **speeds})
+    fitted, _ = fit(log(), cluster)
+    estimates = estimate_jobs(fitted, META, "lognormal-1", 1, None, Path())
+    kinds = ["slurm", "slurm_fastest", "rltune", "rltune_types"]
+    settings = run.config.deployment.model_copy(update={"schedulers": kinds})
+    config = run.config.model_copy(update={"deployment": settings})
+    workload = make_workload(fitted, META, estimates, cluster, config.train_share)
+    return replace(run, config=config, clusters={"small": cluster}), workload
+
+
+def test_where_types_differ_jobs_sleep_as_long_as_on_theirs(typed: tuple[Run, Workload]) -> None:
+    """Their limits are for the slowest; those of careful users allow the fastest alone."""
+    anyone, careful = submissions(*typed, 1), submissions(*typed, 1, fastest=True)
+    for job, other in zip(anyone, careful, strict=True):
+        assert job.times_s == {"p100": job.run_s, "k80": 4 * job.run_s} and job.limit_s >= 4 * job.run_s
+        assert (job.lasts_s("k80-2"), job.lasts_s("p100-1"), job.lasts_s("")) == (4 * job.run_s, job.run_s, job.run_s)
+        assert (job.types, other.types) == ("", "p100") and replace(other, types="") == job
+
+
+def test_the_simulator_decides_types_as_each_scheduler_does(typed: tuple[Run, Workload]) -> None:
+    found = simulated(*typed, agent("saf"))
+    slow = ((found["end_s"] - found["start_s"]) / found["run_s"]).round(6).groupby(found["scheduler"])
+    assert (slow.max()[["slurm", "slurm_fastest", "rltune"]] == [4.0, 1.0, 4.0]).all()
+    wait = (found["end_s"] - found["submit_s"]).groupby(found["scheduler"]).mean()
+    assert wait["rltune_types"] < wait["rltune"]
+
+
+def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(deployment, "conduct", lambda *args: (given.append(args), conducted(*args))[1])
+    for scheduler in ("slurm_fastest", "rltune", "rltune_types"):
+        deploy(*typed, agent(), scheduler, 1, tmp_path / "log")
+    assert [(args[2] is None, args[-1]) for args in given] == [(True, False), (False, False), (False, True)]
+    assert [args[1][0].types for args in given] == ["p100", "", ""]
 
 
 def test_missing_packages_are_named_with_the_command_that_installs_them(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +23,7 @@ from rltune.slurm.emulate.processes import Processes
 from rltune.slurm.experiment import accounts, conduct as conducting, submission
 from rltune.slurm.experiment.accounts import FIELDS, read
 from rltune.slurm.experiment.conduct import Conducted, conduct, policy_of_rule
-from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit_all
+from rltune.slurm.experiment.submission import CALM_S, Submission, account_of, submit, submit_all
 
 SPEED = 100.0
 FULL_S = 1500.0
@@ -279,6 +281,36 @@ def test_what_sbatch_is_asked_for() -> None:
     assert {"--account=ann", "--partition=all"} <= set(options)
     assert "--gpus=5" in Submission("x", 0, "ann", "all", 5, 2, 5, 60, 10).options()
     assert account_of("User 07@Lab") == "user_07_lab" and account_of("") == "nobody"
+
+
+class Asked:
+    """A cluster that records what it is told, and says something."""
+
+    def __init__(self, says: str) -> None:
+        self.says, self.stdin, self.argv = says, "", ()
+
+    def run(self, *argv: str, stdin: str = "") -> str:
+        self.argv, self.stdin = argv, stdin
+        return self.says
+
+
+def test_a_job_sleeps_as_long_as_on_the_type_of_its_node(tmp_path: Path) -> None:
+    """The script, run with a sleep that says what it was told."""
+    job = Submission("x", 0, "ann", "all", 1, 1, 1, 60, 10.0, times_s={"p100": 10.0, "k80": 45.4}, types="p100|k80")
+    slurm = Asked("17;emulated\n")
+    assert submit(slurm, replace(job, model="A3C")) == 17
+    assert {"--constraint=p100|k80", "--comment=A3C"} <= set(slurm.argv)
+    (tmp_path / "sleep").write_text("#!/bin/sh\necho $1\n")
+    (tmp_path / "sleep").chmod(0o755)
+    for node, seconds in (("k80-12", "45"), ("p100-1", "10"), ("m40-1", "10")):
+        env = {"SLURMD_NODENAME": node, "PATH": f"{tmp_path}:{os.defpath}"}
+        said = subprocess.run(["sh"], input=slurm.stdin, env=env, capture_output=True, text=True, check=True)
+        assert said.stdout == f"{seconds}\n"
+
+
+def test_an_answer_of_sbatch_without_an_id_is_quoted() -> None:
+    with pytest.raises(SlurmError, match="job x of the experiment: found 'welcome' from sbatch"):
+        submit(Asked("welcome"), Submission("x", 0, "ann", "all", 1, 1, 1, 60, 10.0))
 
 
 def test_small_nodes_are_taken_first() -> None:

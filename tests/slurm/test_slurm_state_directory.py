@@ -50,7 +50,12 @@ def test_what_is_taken_away_while_it_runs_makes_it_release_all(tmp_path: Path, w
 def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert StateDirectory(tmp_path / "none").ownership() == Ownership() and not (tmp_path / "none").exists()
     written = Ownership(
-        {7: Assignment(5, 6, True, "a,b", "a", 1, True), 8: Assignment(4, ended_s=1e9), 12: Assignment(9)}, {3: 1}
+        {
+            7: Assignment(5, 6, True, "a,b", ("a",), missed=1, seen=True),
+            8: Assignment(4, ended_s=1e9),
+            12: Assignment(9),
+        },
+        {3: 1},
     )
     StateDirectory(tmp_path).write(written)
     assert StateDirectory(tmp_path).ownership() == written

@@ -80,9 +80,9 @@ def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFra
         for scheduler in settings.schedulers:
             rules: dict[str, Any] = {"backfill": backfill, "types": "any", "gpu_price": 0.0}
             if scheduler == "rltune_types":
-                rules |= {"backfill": "conservative", **type_plan(policy.facts)}
+                rules |= {"backfill": "conservative", "placement": "best_fit", **type_plan(policy.facts)}
             elif scheduler == "slurm_fastest":
-                rules["types"] = "fastest_only"
+                rules |= {"placement": "best_fit", "types": "fastest_only"}
             agent, of = None, cell
             if scheduler in LEARNED:
                 chosen = policy.facts.get("scheduler", {})

@@ -109,6 +109,9 @@ def submit(slurm: Emulation, job: Submission) -> int:
     script = f'#!/bin/sh\ncase "$SLURMD_NODENAME" in {cases}*) exec sleep {job.run_s:.0f};; esac\n'
     argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue")
     try:
-        return int(slurm.run(*argv, *job.options(), stdin=script).strip().split(";")[0])
+        said = slurm.run(*argv, *job.options(), stdin=script).strip()
     except SlurmError as error:
         raise type(error)(f"job {job.name} of the experiment was not taken: {error}") from None
+    if (found := re.match(r"(\d+)(;|$)", said)) is None:
+        raise SlurmError(f"job {job.name} of the experiment: found {said[:80]!r} from sbatch, expected the job's id")
+    return int(found[1])
