@@ -294,21 +294,22 @@ def rows_of(file: str) -> list[dict[str, str]]:
 
 def controller_cycles() -> str:
     """Cycles of the live controller by the length of the queue, written by benchmarks/slurm.py."""
-    rows = []
+    rows, releases = [], []
     for what, found in measured("controller").items():
         *lengths, release = found.items()
-        for n, cycles in lengths:
-            first, after = cycles["first"], cycles["next"]
+        for n, each in lengths:
+            first, after = each["first"], each["next"]
             seconds = (first["cycle_s"], first["write_s"], after["cycle_s"], after["decide_s"], after["compare_s"])
             load = " / ".join(f"{100 * one['cpu_s'] / 60:.1f} %" for one in (first, after))
             rows.append((what, f"{int(n):,}", *(f"{s:.2f}" for s in seconds), load))
-        last = release[1]
-        rows.append((what, f"release of {last['jobs']:,}", f"{last['s']:.1f}", *[""] * 5))
-    return table(
+        releases.append(f"{release[1]['jobs']:,} jobs took {release[1]['s']:.1f} s ({what})")
+    said = f"Releasing {', '.join(releases)}; a service's `TimeoutStopSec` has to be longer."
+    cycles = table(
         "decided | waiting jobs | first: whole cycle | first: writing | next: whole cycle | next: deciding "
         "| watchdog's comparison | CPU load at one cycle a minute (first / next)",
         rows,
     )
+    return f"{cycles}\n\n{said}"
 
 
 RUN = {

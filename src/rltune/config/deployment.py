@@ -32,8 +32,9 @@ class Deployment(Block):
     """Repetitions, each with the next jobs of the test part."""
     schedulers: Annotated[list[Scheduler], EachOnce] = Field(["slurm", "rltune", "saf"], min_length=2)
     """`slurm`: multifactor priority only; `rltune`: the agent's controller; `fifo`, `sjf`, `saf`: the same controller
-    with a rule's order. Where GPU types differ in speed: `slurm_fastest`, `slurm` with jobs whose users request their
-    fastest type; `rltune_types`, the agent's controller decides types too. `slurm` and `rltune` are required."""
+    with a rule's order. Where GPU types differ in speed: `slurm_fastest`, as `slurm`, but users request the type on which
+    their job is fastest; `rltune_types`, as `rltune`, and the controller also chooses GPU types. `slurm` and `rltune` are
+    required."""
     speed: float = Field(100.0, ge=1, le=1000)
     """Speed of the cluster's clock, relative to the true one."""
 

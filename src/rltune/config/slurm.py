@@ -107,9 +107,9 @@ class SlurmConfig(Block):
     interference_slowdown: float = Field(1.0, ge=1, le=100)
     """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
     speeds: str | dict[str, Annotated[float, Field(gt=0)]] | None = None
-    """How fast jobs run on each GPU type, as in a cluster's file: `gavel` or a CSV file, by the model that a job names in its
-    comment, or the speed of each type in any unit. The controller then decides which type a job gets that may use several. A
-    time limit is taken to be for the slowest type that a job may use. null: types are left to Slurm."""
+    """Speed of jobs on each GPU type: one number per type (only ratios count), or `gavel` or a CSV file, by the model that a
+    job names in its comment. The controller then also chooses the type of each job that may use several. Time limits are
+    taken to be for the slowest type that a job may use. Not with `exclusive: model`. null: types are left to Slurm."""
     default_time_limit_s: ClassVar[float] = 86400.0
     """Estimated run time of a job without a time limit."""
     max_failures: int = Field(5, ge=1)

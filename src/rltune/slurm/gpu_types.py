@@ -49,9 +49,9 @@ def type_of(node: SlurmNode) -> str:
 def with_types(jobs: Iterable[SlurmJob], nodes: Sequence[SlurmNode], ours: Collection[int]) -> list[SlurmJob]:
     """The jobs with all types that their users allow as ``gpu_type``, such as ``p100|k80``, also where they run on one of them.
 
-    Allowed are the type that a job requests, or all, of its partitions, with as many nodes as it requests; of them those that
-    its features stand for, and of whose nodes it does not exclude all. A constraint that does not stand for types stays.
-    ``ours``: jobs whose excluded nodes are not their users'.
+    A type is allowed if the job requests it or names none; if its nodes match the job's features; and if the job's partitions
+    have at least as many nodes of it, not excluded by the user, as the job requests. A constraint that does not select whole
+    types stays. ``ours``: jobs whose excluded nodes were set by the controller.
     """
     known: dict[tuple, tuple[str, str] | None] = {}
     found = []
@@ -91,8 +91,8 @@ def _allowed(
 
 
 def slowdowns(jobs: Sequence[SlurmJob], types: Sequence[str], speeds: Speeds) -> Slowdowns:
-    """The time of each job on each type, in any unit, the same for all types where its speed is not known: where a profile
-    does not have the model that its comment names, at its number of GPUs."""
+    """Run time of each job on each type, in arbitrary units. All types are equal if a profile lacks the job's model, or has no
+    speed for it at the job's number of GPUs (else at the next smaller measured number)."""
     known: dict[tuple[str, int], np.ndarray] = {}
     for job in jobs:
         if (key := _key(job, speeds)) not in known:

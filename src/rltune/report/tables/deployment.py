@@ -125,6 +125,7 @@ def deployment_numbers(
         changes=in_words(paired),
         repetitions=repetitions,
         has_rule=set(compared["theirs"]) != {"slurm"},
+        typed="rltune_types" in set(compared["ours"]),
         slow=listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in slow.items()) if late.any() else "",
         long_cycle_s=LONG_CYCLE_S,
         too_slow=TOO_SLOW,
