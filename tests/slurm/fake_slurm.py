@@ -17,6 +17,7 @@ from rltune.slurm.controller import Controller
 from rltune.slurm.ownership import Assignment
 from rltune.slurm.records import Change, JobState, Outcome, Parsed, SlurmJob, SlurmNode
 from rltune.slurm.state_directory import StateDirectory
+from rltune.slurm.values import expand
 
 NOW_S = 1_700_000_000.0
 BAND = Band(1_000_000, 2_000_000)
@@ -125,7 +126,7 @@ class FakeSlurm:
         if change.oversubscribe is not None:
             self.change(change.job, shared="YES" if change.oversubscribe else "NO")
         if change.exclude is not None:
-            self.change(change.job, excluded=frozenset(change.exclude.split(",") if change.exclude else ()))
+            self.change(change.job, excluded=frozenset(expand(change.exclude)))
         return Outcome(change.job, True)
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:

@@ -78,7 +78,7 @@ def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path: Path) -> None:
     done = made(slurm, tmp_path, live=False).cycle()
     assert done.planned[0].endswith("GPU type p100") and not slurm.writes and not slurm.queue[10].excluded
     journal = (tmp_path / "decisions.jsonl").read_text()
-    assert '"gives":"GPU type p100","excludes":"k80-1,k80-9"' in journal
+    assert '"gives":"GPU type p100","excludes":"k80-[1,9]"' in journal
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.answers import jobs_from_json, nodes_from_json
 from rltune.slurm.records import Parsed, SlurmJob, SlurmNode
 from rltune.slurm.resources import allocated_mb, gpus
-from rltune.slurm.values import Fault, expand, number
+from rltune.slurm.values import Fault, compress, expand, number
 
 RECORDED = Path(__file__).parent / "recorded"
 FOLDERS = ("22.05", "22.05-accounting", "v0.0.39", "v0.0.41")
@@ -132,6 +132,17 @@ def test_lists_of_nodes() -> None:
     for wrong in ("a[1-", "a]", "a[2-1]", "a[x]", "a[0-999999999]", "a[1-9999][1-9999]", "a b", ",", "a[[1]]", "a,,b"):
         with pytest.raises(Fault):
             expand(wrong)
+
+
+@given(st.sets(st.from_regex(r"\A[a-z.-]{0,3}[0-9]{0,2}[a-z]?[0-9]{0,12}\Z").filter(bool), max_size=20))
+def test_the_short_form_of_nodes_stands_for_the_same_nodes(names: set[str]) -> None:
+    short = compress(names)
+    assert set(expand(short)) == names and len(expand(short)) == len(names)
+
+
+def test_the_short_form_is_short() -> None:
+    assert compress(f"k80-{n}" for n in (9, 1, 2, 3, 10)) == "k80-[1-3,9],k80-10" and compress([]) == ""
+    assert compress(f"n{n:04}" for n in range(1000)) == "n[0000-0999]"
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])

@@ -23,7 +23,7 @@ from rltune.slurm.client import Client
 from rltune.slurm.decide import Decision, assign, decide
 from rltune.slurm.eligibility import ABOVE, OVERRIDDEN
 from rltune.slurm.observe import View, observe
-from rltune.slurm.ownership import Ownership, look_up, update_ownership
+from rltune.slurm.ownership import Ownership, look_up, names, update_ownership
 from rltune.slurm.records import Change, Outcome, SlurmJob
 from rltune.slurm.release import Released, foreign, release_all
 from rltune.slurm.state_directory import StateDirectory
@@ -343,7 +343,7 @@ class Controller:
             unfit = job.id in ownership.assigned and ownership.assigned[job.id].unfit
             kind = None if unfit or job.id in place else decision.types.get(job.id)
             wanted, now = view.away[kind] if kind else "", job.excluded if job.id in narrowed else frozenset()
-            if frozenset(wanted.split(",") if wanted else ()) != now:
+            if names(wanted) != now:
                 nodes[job.id] = wanted
         changed = sorted(new.keys() | flags.keys() | nodes.keys())
         return [Change(job, new.get(job), flags.get(job), nodes.get(job)) for job in changed]

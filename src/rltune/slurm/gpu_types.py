@@ -19,6 +19,7 @@ from rltune.cluster.speeds import Profile, Slowdowns, profile_of, read_profile
 from rltune.errors import DataError
 from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.resources import only_type
+from rltune.slurm.values import compress
 
 FEATURES = re.compile(r"[\w.-]+(\|[\w.-]+)*", re.ASCII)
 """Features of which any will do; Slurm knows other constraints too."""
@@ -172,6 +173,6 @@ def choosing(cut: np.ndarray, jobs: Sequence[SlurmJob], ours: Collection[int]) -
 
 
 def away_from_others(nodes: Iterable[SlurmNode], partitions: Collection[str], types: Iterable[str]) -> dict[str, str]:
-    """Type → the nodes in these partitions with GPUs of any other type, usable or not, as Slurm takes them."""
+    """Type → the nodes in these partitions with GPUs of any other type, usable or not, in Slurm's short form."""
     has = [node for node in nodes if any(node.gpus.values()) and set(node.partitions) & set(partitions)]
-    return {kind: ",".join(sorted(node.name for node in has if type_of(node) != kind)) for kind in types}
+    return {kind: compress(node.name for node in has if type_of(node) != kind) for kind in types}

@@ -102,7 +102,7 @@ class View:
     choosing: frozenset[int] = frozenset()
     """Ranked jobs whose GPU type is to be decided."""
     away: Mapping[str, str] = field(default_factory=dict)
-    """GPU type → the nodes to exclude for it, with commas."""
+    """GPU type → the nodes to exclude for it, in Slurm's short form."""
 
     @property
     def layout(self) -> Layout:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from rltune.config.slurm import Band
 from rltune.slurm.client import Client
 from rltune.slurm.records import ENDED_STATES, WAITING_STATES, Change, JobState, Parsed, SlurmJob
+from rltune.slurm.values import expand
 
 FORMAT = 4
 UNFIT = "BadConstraints"
@@ -34,7 +36,7 @@ class Assignment:
     exclusive: bool = False
     """Whether it was given whole nodes."""
     excluded: str = ""
-    """The nodes that it was given to exclude, with commas."""
+    """The nodes that it was given to exclude, in Slurm's short form."""
     excluded_before: tuple[str, ...] = ()
     """Those before, which it may still have, or get again by a change that is late."""
     shown: int = 0
@@ -56,8 +58,7 @@ class Assignment:
 
     def narrows(self, job: SlurmJob) -> bool:
         """Whether a job excludes the nodes that the controller gave it to exclude."""
-        ours = (frozenset(text.split(",")) for text in (self.excluded, *self.excluded_before) if text)
-        return job.excluded in ours
+        return bool(job.excluded) and job.excluded in map(names, (self.excluded, *self.excluded_before))
 
     def given(self, excluded: str) -> Assignment:
         """The same with other nodes to exclude; empty: none."""
@@ -66,7 +67,7 @@ class Assignment:
 
     def seen_with(self, job: SlurmJob) -> Assignment:
         """The same after an answer that has the job."""
-        if job.excluded != frozenset(filter(None, self.excluded.split(","))):
+        if job.excluded != names(self.excluded):
             return replace(self, shown=0)
         unfit = self.unfit or bool(self.excluded) and job.reason == UNFIT
         before = self.excluded_before if self.shown + 1 < ANSWERS else ()
@@ -179,6 +180,12 @@ class Ownership:
         """The list just before jobs are released: whatever priority they have afterwards is Slurm's."""
         changed = {job: replace(self.assigned[job], seen=False) for job in jobs if job in self.assigned}
         return replace(self, assigned={**self.assigned, **changed})
+
+
+@lru_cache(maxsize=64)
+def names(nodes: str) -> frozenset[str]:
+    """Nodes of Slurm's short form."""
+    return frozenset(expand(nodes))
 
 
 def look_up(slurm: Client, jobs: Sequence[int]) -> tuple[dict[int, JobState], frozenset[int]]:

@@ -141,7 +141,7 @@ class Change:
     oversubscribe: bool | None = None
     """True: may share its nodes; False: asks for whole nodes."""
     exclude: str | None = None
-    """Nodes that it must not get, with commas; empty: none."""
+    """Nodes that it must not get, in Slurm's short form; empty: none."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -131,6 +132,28 @@ def expand(names: str, what: str = "nodes") -> tuple[str, ...]:
             raise Fault(f"{what}: {shown(names)} stands for more than {MOST_NODES} nodes")
         nodes += map("".join, itertools.product(*pieces))
     return tuple(nodes)
+
+
+def compress(names: Iterable[str]) -> str:
+    """The short form of nodes, sorted: the inverse of :func:`expand`."""
+    numbers: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for name in names:
+        digits = name[len(name.rstrip("0123456789")) :][-9:]
+        numbers[name.removesuffix(digits), len(digits)].append(int(digits or 0))
+    parts = []
+    for (prefix, width), found in sorted(numbers.items()):
+        if not width:
+            parts.append(prefix)
+            continue
+        ranges: list[list[int]] = []
+        for number in sorted(found):
+            if ranges and number == ranges[-1][-1] + 1:
+                ranges[-1][1:] = [number]
+            else:
+                ranges.append([number])
+        inside = ",".join("-".join(f"{number:0{width}}" for number in ends) for ends in ranges)
+        parts.append(f"{prefix}{inside}" if len(found) == 1 else f"{prefix}[{inside}]")
+    return ",".join(parts)
 
 
 def shown(value: Any) -> str:
