@@ -284,7 +284,7 @@ def test_what_sbatch_is_asked_for() -> None:
 
 
 class Asked:
-    """A cluster that records what it is told, and says something."""
+    """A cluster that records its commands, and answers."""
 
     def __init__(self, says: str) -> None:
         self.says, self.stdin, self.argv = says, "", ()
@@ -295,7 +295,7 @@ class Asked:
 
 
 def test_a_job_sleeps_as_long_as_on_the_type_of_its_node(tmp_path: Path) -> None:
-    """The script, run with a sleep that says what it was told."""
+    """The script, run with a sleep that prints its argument."""
     job = Submission("x", 0, "ann", "all", 1, 1, 1, 60, 10.0, times_s={"p100": 10.0, "k80": 45.4}, types="p100|k80")
     slurm = Asked("17;emulated\n")
     assert submit(slurm, replace(job, model="A3C")) == 17

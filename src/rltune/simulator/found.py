@@ -56,8 +56,8 @@ def resume(
     """A run at the time that was found, before its first decision.
 
     ``asks``: rankings are asked of the driver, of the first MAX_VISIBLE jobs of each queue; else the order is the
-    scheduler's. Where GPU types are planned, all jobs then have a reservation, and a single one is ranked too. The start and end of each running job are those found. Raises ValueError where what was found
-    contradicts itself: chunks and free GPUs beyond a node's, starts or submissions after now, ends before it.
+    scheduler's. Where GPU types are planned, all jobs then have a reservation, and a single one is ranked too. The start and
+    end of each running job are those found. Raises ValueError where what was found contradicts itself: chunks and free GPUs beyond a node's, starts or submissions after now, ends before it.
     """
     _check(jobs, layout, found)
     everyone = np.array([len(jobs.row)])

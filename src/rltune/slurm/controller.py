@@ -261,8 +261,8 @@ class Controller:
         self._note(lambda: self.directory.write(ownership))
 
     def from_before(self) -> tuple[frozenset[int], dict[int, str]]:
-        """Waiting jobs: (those with a priority or a GPU type of an earlier controller's; those in the ranked partitions whose priority is
-        in the band and from no controller → their users)."""
+        """Waiting jobs: (those with a priority or a GPU type of an earlier controller's; those in the ranked partitions whose
+        priority is in the band and from no controller → their users)."""
         ownership, jobs, band = self.directory.ownership(), self.slurm.jobs().records, self.config.band
         others = foreign(jobs, ownership, self.config)
         return ownership.touched(jobs, band), {job.id: job.user for job in jobs if job.id in others}

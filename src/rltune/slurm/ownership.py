@@ -74,7 +74,7 @@ class Assignment:
         return replace(self, shown=min(self.shown + 1, ANSWERS), excluded_before=before, unfit=unfit)
 
     def without_rest(self) -> Assignment:
-        """The same with the priority alone. The nodes are kept in mind: Slurm may lose what it has just been told."""
+        """The same with the priority alone. The nodes are remembered: Slurm may lose the change."""
         return replace(self.given(""), exclusive=False)
 
     def has_rest(self, job: SlurmJob) -> bool:
