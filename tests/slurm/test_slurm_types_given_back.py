@@ -1,0 +1,212 @@
+"""Whatever happens to jobs that were given a GPU type, and to the controller, all of it is given back, and users keep their own."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_slurm import NOW_S, FakeSlurm, assigned, controller, job
+from slurm_live import controller as live_controller, on
+from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, cluster, made, narrowed, until
+from slurm_workload import state, submit, wait_for
+
+from rltune.errors import SlurmUnavailable
+from rltune.slurm.controller import Controller
+from rltune.slurm.eligibility import OVERRIDDEN
+from rltune.slurm.emulate import Emulation
+from rltune.slurm.records import Change
+
+
+def hold(slurm: FakeSlurm, control: Controller) -> None:
+    slurm.hold(10)
+    control.cycle()
+
+
+def set_priority(slurm: FakeSlurm, control: Controller) -> None:
+    control.cycle()
+    slurm.change(10, priority=7)
+    control.cycle()
+    assert control.view is not None and control.view.left[10] == OVERRIDDEN
+
+
+def wait_too_long(slurm: FakeSlurm, control: Controller) -> None:
+    slurm.change(10, submit_s=NOW_S - 400 * 3600)
+    control.cycle()
+
+
+def without_speeds(slurm: FakeSlurm, control: Controller) -> None:
+    controller(slurm, control.directory.path, speeds=None).cycle()
+
+
+def release(slurm: FakeSlurm, control: Controller) -> None:
+    assert control.release_all("test") == (1, []) and not assigned(control)
+
+
+def requeue(slurm: FakeSlurm, control: Controller) -> None:
+    slurm.start(10, "p100-1")
+    control.cycle()
+    slurm.requeue(10)
+    release(slurm, control)
+
+
+def lose_the_change(slurm: FakeSlurm, control: Controller) -> None:
+    """The list says otherwise than Slurm: the job still has what it had before."""
+    slurm.queue[1] = until(LATE_S)
+    slurm.silent = True
+    given = slurm.update
+    slurm.update = lambda changes: (_ for _ in ()).throw(SlurmUnavailable("scontrol: no answer"))  # type: ignore[method-assign]
+    slurm.silent = False
+    with pytest.raises(SlurmUnavailable):
+        control.cycle()
+    assert assigned(control)[10].excluded == "p100-1" and slurm.queue[10].excluded == K80S
+    slurm.update = given  # type: ignore[method-assign]
+    release(slurm, control)
+
+
+def forget_the_release(slurm: FakeSlurm, control: Controller) -> None:
+    """slurmctld ends before it has saved what it answered, and begins with what it had."""
+    before, times = slurm.queue[10], []
+
+    def pause(seconds: float) -> None:
+        if not times:
+            slurm.queue[10] = before
+        times.append(seconds)
+
+    control.pause = pause
+    release(slurm, control)
+    assert len(times) == 2
+
+
+@pytest.mark.parametrize(
+    "what",
+    [hold, set_priority, wait_too_long, without_speeds, release, requeue, lose_the_change, forget_the_release],
+    ids=lambda what: what.__name__,
+)
+def test_every_type_is_given_back(tmp_path: Path, what: Any) -> None:
+    slurm, control = narrowed(tmp_path)
+    what(slurm, control)
+    assert slurm.queue[10].excluded == frozenset()
+
+
+def test_what_the_controller_excluded_once_is_the_users_later(tmp_path: Path) -> None:
+    """The plan has changed, and Slurm has shown the new nodes; then its user excludes the first ones."""
+    slurm, control = narrowed(tmp_path)
+    slurm.queue[1] = until(LATE_S)
+    for _ in range(3):
+        control.cycle()
+    slurm.change(10, excluded=K80S)
+    control.cycle()
+    control.release_all("test")
+    assert slurm.queue[10].excluded == K80S
+
+
+def test_a_change_that_is_late_is_found(tmp_path: Path) -> None:
+    """It takes effect after another one was sent, as no answer had come."""
+    slurm, given = cluster(), FakeSlurm.update
+    control = made(slurm, tmp_path)
+    late: list[Change] = []
+
+    def silent(changes: list[Change]) -> list:
+        late.extend(changes)
+        raise SlurmUnavailable("scontrol: no answer")
+
+    slurm.update = silent  # type: ignore[method-assign]
+    with pytest.raises(SlurmUnavailable):
+        control.cycle()
+    slurm.queue[1] = until(LATE_S)
+    slurm.update = lambda changes: given(slurm, changes)  # type: ignore[method-assign]
+    control.cycle()
+    assert slurm.queue[10].excluded == P100S
+    given(slurm, late)
+    assert slurm.queue[10].excluded == K80S
+    release(slurm, control)
+    assert slurm.queue[10].excluded == frozenset()
+
+
+def test_a_type_alone_counts_as_the_controllers(tmp_path: Path) -> None:
+    """Its owner has lowered the priority since the controller was killed: a dry run must not leave the job so."""
+    slurm, control = narrowed(tmp_path)
+    slurm.change(10, priority=7)
+    control.jobs = tuple(slurm.queue.values())
+    assert control.has_jobs() and made(slurm, tmp_path, live=False).from_before()[0] == {10}
+
+
+def test_what_the_user_excludes_later_is_the_users(tmp_path: Path) -> None:
+    slurm, control = narrowed(tmp_path)
+    slurm.change(10, excluded=frozenset({"p100-1"}))
+    control.cycle()
+    assert slurm.queue[10].excluded == {"p100-1"}
+    assert control.release_all("test") == (1, []) and slurm.queue[10].excluded == {"p100-1"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_happens_a_release_leaves_nothing_but_the_users_own(tmp_path: Path, seed: int) -> None:
+    """Jobs come, start, are requeued, held and released, users exclude nodes, answers are lost."""
+    rng = np.random.default_rng(seed)
+    slurm = cluster()
+    control, given, own = made(slurm, tmp_path), slurm.update, {}
+
+    def lost(changes: list[Change]) -> list:
+        if rng.random() < 0.5:
+            given(changes)
+        raise SlurmUnavailable("scontrol: no answer")
+
+    for number in range(11, 40):
+        slurm.add(job(number, time_limit_s=float(rng.integers(1, 9)) * LIMIT_S))
+        some = int(rng.choice([k for k in slurm.queue if k > 1]))
+        now = slurm.queue[some]
+        event = rng.choice(["start", "requeue", "hold", "exclude", "plan", "lost", "none"])
+        if event == "start" and now.state == "PENDING":
+            slurm.start(some, "k80-1")
+        elif event == "requeue" and now.state == "RUNNING":
+            slurm.requeue(some)
+        elif event == "hold" and now.state == "PENDING":
+            slurm.hold(some)
+        elif event == "exclude" and now.state == "PENDING":
+            own[some] = frozenset({"p100-1", "k80-x"})
+            slurm.change(some, excluded=own[some])
+        elif event == "plan":
+            slurm.queue[1] = until(float(rng.choice([SOON_S, LATE_S])))
+        slurm.update = lost if event == "lost" else given  # type: ignore[method-assign]
+        with suppress(SlurmUnavailable):
+            control.cycle()
+        if rng.random() < 0.2:  # another process goes on
+            control = made(slurm, tmp_path)
+    slurm.update = given  # type: ignore[method-assign]
+    control.release_all("test")
+    waiting = {k: one.excluded for k, one in slurm.queue.items() if one.state == "PENDING"}
+    assert waiting == {k: own.get(k, frozenset()) for k in waiting}
+
+
+def excluded(slurm: Emulation, number: int) -> set[str]:
+    """What a job excludes, as Slurm reports it."""
+    return set(next(one for one in slurm.client().jobs().records if one.id == number).excluded)
+
+
+def test_on_real_daemons_a_job_waits_for_its_type_and_gets_it(idle: Emulation, tmp_path: Path) -> None:
+    """The K80s are expected to be free in two days and the P100s in ten minutes; the K80s turn out to be free at once."""
+    sizes = {"k80:2": "2-0", "p100:4": "10", "m40:1": "10"}
+    for gpus, time in sizes.items():
+        for _ in range(1 if gpus.startswith("m40") else 2):
+            submit(idle, f"--gres=gpu:{gpus}", f"--time={time}")
+    wait_for(lambda: len({one.node_names for one in idle.client().jobs().records if one.state == "RUNNING"}) == 5)
+    number, other = submit(idle, "--gres=gpu:2", "--time=600"), {"k80-1", "k80-2", "m40-1"}
+    control = live_controller(idle, tmp_path, speeds={"P100": 4, "K80": 1, "M40": 2})
+    assert control.cycle().changed == 1 and excluded(idle, number) == other
+    idle.run("scancel", str(on(idle, "k80-1")), str(on(idle, "k80-2")))
+    later = submit(idle, "--gres=gpu:2", "--time=1")
+    wait_for(lambda: state(idle, later) == "RUNNING")
+    assert state(idle, number) == "PENDING", "it would have started before the later one"
+    assert control.cycle().changed == 0
+    idle.run("scancel", str(on(idle, "p100-2")))
+    wait_for(lambda: state(idle, number) == "RUNNING")
+    assert on(idle, "p100-2") == number
+    idle.run("scontrol", "requeue", str(number))
+    wait_for(lambda: state(idle, number) == "PENDING")
+    assert excluded(idle, number) == other, "a requeued job has what it had"
+    control.cycle()
+    control.release_all("test")
+    assert not excluded(idle, number) and not assigned(control)
