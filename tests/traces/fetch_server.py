@@ -14,7 +14,7 @@ import numpy as np
 
 from rltune.traces.fetch import RetryPolicy
 
-QUICK = RetryPolicy(tries=3, wait_s=0.0, longest_s=5.0, timeout_s=(10.0, 10.0))
+QUICK = RetryPolicy(tries=3, wait_s=0.0, timeout_s=10.0)
 DATA, OTHER = (np.random.default_rng(seed).bytes(20_000) for seed in (1, 2))
 SHA = hashlib.sha256(DATA).hexdigest()
 Answer = Callable[["Handler"], None]
@@ -27,7 +27,7 @@ class Site:
     url: str = ""
     answers: dict[str, Answer] = field(default_factory=dict)
     log: list[SimpleNamespace] = field(default_factory=list)
-    """Of each request its path, Range and If-Range, and how many bytes of the body went out."""
+    """Of each request its path and Range, and how many bytes of the body went out."""
     over: threading.Event = field(default_factory=threading.Event)
 
     def at(self, path: str) -> str:
@@ -41,8 +41,8 @@ class Handler(BaseHTTPRequestHandler):
     site: Site
 
     def do_GET(self) -> None:
-        path, ranges = self.path.lstrip("/"), {"range": self.headers["Range"], "if_range": self.headers["If-Range"]}
-        self.request_now = SimpleNamespace(path=path, sent=0, **ranges)
+        path = self.path.lstrip("/")
+        self.request_now = SimpleNamespace(path=path, sent=0, range=self.headers["Range"])
         self.site.log.append(self.request_now)
         self.site.answers.get(path, refuse(404))(self)
 
@@ -74,32 +74,24 @@ def in_turn(*answers: Answer) -> Answer:
 def file(
     content: bytes,
     *,
-    etag: str | None = '"one"',
-    modified: str | None = None,
     ranges: bool = True,
-    if_range: bool = True,
     length: bool = True,
     upto: int | None = None,
     stall: bool = False,
-    bare: bool = False,
     **more: object,
 ) -> Answer:
-    """A file; ``upto``: the connection ends (``stall``: goes quiet) before this byte of it; ``if_range``: it is heeded;
-    ``length`` False: neither length nor chunks, as servers of old; ``bare``: a part comes without the file's date."""
+    """A file; ``upto``: the connection ends (``stall``: goes quiet) before this byte of it; ``length`` False: neither length
+    nor chunks, as servers of old."""
 
     def answer(h: Handler) -> None:
         first, status = 0, 200
-        match = re.match(r"bytes=(\d+)-$", h.request_now.range or "")
-        condition = h.request_now.if_range
-        if ranges and match and (condition is None or not if_range or condition in (etag, modified)):
+        if ranges and (match := re.match(r"bytes=(\d+)-$", h.request_now.range or "")):
             first, status = int(match[1]), 206
         if first >= len(content) > 0:
             h.head(416, Content_Range=f"bytes */{len(content)}", Content_Length=0)
             return
         more_headers = {"Content_Range": f"bytes {first}-{len(content) - 1}/{len(content)}"} if status == 206 else {}
-        size = len(content) - first if length else None
-        dated = modified if status == 200 or not bare else None
-        h.head(status, Content_Length=size, ETag=etag, Last_Modified=dated, **more_headers, **more)
+        h.head(status, Content_Length=len(content) - first if length else None, **more_headers, **more)
         h.body(content[first:upto])
         if stall:
             h.wfile.flush()
@@ -109,13 +101,12 @@ def file(
     return answer
 
 
-def chunked(content: bytes, whole: bool = True) -> Answer:
-    """A file in chunks, without its length; ``whole`` False: without the end mark."""
+def chunked(content: bytes) -> Answer:
+    """A file in chunks, without its length."""
 
     def answer(h: Handler) -> None:
         h.head(200, Transfer_Encoding="chunked")
-        h.body(b"%x\r\n%s\r\n" % (len(content), content) + (b"0\r\n\r\n" if whole else b""))
-        h.close_connection = not whole
+        h.body(b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content))
 
     return answer
 

@@ -67,15 +67,13 @@ class Synthetic(Block):
 class Download(Block):
     """One file of the published archive."""
 
-    url: str
+    url: str = Field(pattern="^(https?|file)://")
     """Address; a `file://` address works too."""
     file: str = Field(pattern=r"^[^/]*[^/.][^/]*$")
     """Name the file gets in the cache; a plain name, without a folder."""
-    sha256: str | None = None
-    """Checksum; where it is not known, the first download's is recorded."""
-    bytes: int | None = Field(None, ge=1)
-    """Size, where known."""
-    mirrors: list[str] = []
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    """Checksum."""
+    mirrors: list[Annotated[str, Field(pattern="^(https?|file)://")]] = []
     """Other addresses of the same file, tried in order."""
 
 

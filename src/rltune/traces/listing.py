@@ -12,7 +12,7 @@ from rltune.traces.fetch import Manifest, by_hand, given_file
 from rltune.traces.progress import size_text
 
 UNKNOWN = "unknown"
-"""Size of files not there yet that no configuration states; their owners publish none to the byte."""
+"""Size of files that are not there yet."""
 HEADER = ("name", "title", "data", "format", "size", "files", "licence")
 
 
@@ -52,16 +52,14 @@ def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[int
     there = [place for place in places if place is not None and place.is_file()]
     if places and len(there) == len(places):
         return sum(map(_size, there)), "there"
-    sizes = [item.bytes for item in items]
     some = f"{len(there)} of {len(items)} there" if there else "to download"
-    return sum(sizes) if all(sizes) else 0, some if items else "made when needed"
+    return 0, some if items else "made when needed"
 
 
 def _place(name: str, item: Download, folder: Path) -> Path | None:
-    """Where a file lies; None where it does not, or is of another size than it should be."""
+    """Where a file lies; None where it does not."""
     path = folder / item.file
-    found = path if path.is_file() else by_hand(name, item.file)
-    return found if found and item.bytes in (None, _size(found)) else None
+    return path if path.is_file() else by_hand(name, item.file)
 
 
 def _size(path: Path) -> int:

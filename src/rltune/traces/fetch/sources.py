@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.download import BY_HAND, Fault, RetryPolicy, download, sha256, verified
+from rltune.traces.fetch.download import BY_HAND, Fault, RetryPolicy, download, sha256, verify
 from rltune.traces.fetch.given import by_hand, given_file
 from rltune.traces.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
@@ -131,10 +131,7 @@ def _locked(folder: Path) -> filelock.FileLock:
 
 def _known(manifest: Manifest, item: Download) -> bool:
     """Whether a file is there, was right when it was last read, and has not changed since."""
-    if manifest.made or not manifest.unchanged(item.file):
-        return False
-    entry = manifest.files[item.file]
-    return item.sha256 in (None, entry.sha256) and item.bytes in (None, entry.bytes)
+    return not manifest.made and manifest.unchanged(item.file) and manifest.files[item.file].sha256 == item.sha256
 
 
 def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPolicy | None) -> None:
@@ -143,34 +140,30 @@ def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPoli
     What the user put somewhere is never overwritten or removed, right or wrong.
     """
     path, before = manifest.folder / item.file, manifest.files.get(item.file)
-    known, origin = item.sha256 or (before.sha256 if before else None), before.origin if before else "put there by hand"
-    item = item.model_copy(update={"sha256": known})
+    origin = before.origin if before else "put there by hand"
     if path.exists():
-        checksum = _by_user(name, item, path, manifest)
+        _by_user(name, item, path, manifest)
     elif (found := by_hand(name, item.file)) is not None:
-        checksum, origin = _by_user(name, item, found, manifest), str(found)
+        _by_user(name, item, found, manifest)
+        origin = str(found)
         path.unlink(missing_ok=True)  # a link to where a file was once
         path.symlink_to(found)
         say(f"{item.file}: {found} is used")
     else:
-        checksum, origin = download(name, item, manifest.folder, policy)
-    if known is None:
-        say(f"{item.file}: no checksum is published; sha256 {checksum} is recorded and expected from now on")
+        origin = download(name, item, manifest.folder, policy)
     path.with_name(f"{path.name}.part").unlink(missing_ok=True)  # a file of the user's has overtaken the download
-    manifest.record(item.file, checksum, origin)
+    manifest.record(item.file, item.sha256, origin)
 
 
-def _by_user(name: str, item: Download, path: Path, manifest: Manifest) -> str:
-    """The sha256 of a file that lies at ``path``. Raises DataError, and leaves it alone, if it is not the right one."""
+def _by_user(name: str, item: Download, path: Path, manifest: Manifest) -> None:
+    """Raise DataError if what lies at ``path`` is not the right file, and leave it alone."""
     if not path.is_file():
         raise DataError(f"trace {name}: {path} is a folder, expected the file {item.file} as it was downloaded.")
     try:
-        return verified(path, item)
+        verify(path, item)
     except Fault as wrong:
-        recorded = manifest.files.get(item.file)
-        first = f" (recorded in {manifest.folder / MANIFEST})" if recorded and recorded.sha256 == item.sha256 else ""
         otherwise = "remove it" if path.parent == manifest.folder else f"unset {BY_HAND}"
         raise DataError(
-            f"trace {name}: {path} is not the file expected: {wrong}{first}. It was left as it is. "
+            f"trace {name}: {path} is not the file expected: {wrong}. It was left as it is. "
             f"Put the right one there (from {item.url}), or {otherwise} for it to be downloaded."
         ) from None
