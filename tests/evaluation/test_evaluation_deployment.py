@@ -9,7 +9,7 @@ import pytest
 from rltune.cluster.layout import build_layout
 from rltune.config import ClusterConfig
 from rltune.evaluation.intervals import Intervals
-from rltune.evaluation.studies.deployment import bars, compare, in_use, in_use_by_type, pairs_of, per_run
+from rltune.evaluation.studies.deployment import bars, by_class, compare, in_use, in_use_by_type, pairs_of, per_run
 from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 
@@ -52,6 +52,16 @@ def test_who_waits_longest_and_by_how_many_gpus_and_who_ends_last() -> None:
     (row,) = per_run(jobs, GPUS).to_dict("records")
     assert [row[f"wait_{gpus}_gpus_s"] for gpus in (1, 2, 4)] == [5.0, 20.0, 300.0] and row["wait_max_s"] == 300.0
     assert (row["last_gpus"], row["last_wait_s"]) == (4, 300.0)
+
+
+def test_means_by_class_are_over_all_jobs_of_all_repetitions() -> None:
+    one, two = run("slurm", 1, [0.0, 10.0, 20.0]), run("slurm", 2, [90.0])
+    jobs = pd.concat([one, two, run("saf", 1, [1.0, 2.0, 3.0])]).assign(partition="all")
+    jobs["qos"] = ["low", "high", "low", "low", "low", "high", "low"]
+    found = by_class(jobs).set_index(["by", "name"])
+    assert found.loc[("qos", "low"), ["jobs", "wait_slurm_s", "wait_saf_s"]].tolist() == [3, 110 / 3, 2.0]
+    assert found.loc[("qos", "high"), ["jobs", "wait_slurm_s", "jct_slurm_s"]].tolist() == [1, 10.0, 110.0]
+    assert found.loc[("partition", "all"), "wait_slurm_s"] == 30.0 and ("asked_gpus", 2) in found.index
 
 
 def test_each_gpu_type_over_time_and_where_jobs_ran() -> None:

@@ -8,7 +8,7 @@ import pytest
 from report_runs import PAPER
 
 from rltune.evaluation.intervals import Intervals
-from rltune.evaluation.studies.deployment import compare, in_use, paired_runs, per_run
+from rltune.evaluation.studies.deployment import by_class, compare, in_use, paired_runs, per_run
 from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.report import figures, tables
@@ -39,6 +39,7 @@ def jobs(factors: dict[str, float]) -> pd.DataFrame:
                 "lasts_s": run_s,
             }
             asked = {"index": range(N), "asked_gpus": 1 + np.arange(N) % 2, "state": "COMPLETED"}
+            asked |= {"qos": np.where(np.arange(N) % 4, "low", "high"), "partition": "all"}
             frames.append(pd.DataFrame({"scheduler": scheduler, "repetition": repetition, **asked, **times}))
     return pd.concat(frames, ignore_index=True)
 
@@ -88,6 +89,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> dict:
     folder = tmp_path_factory.mktemp("artefacts")
     for made in (
         tables.deployment_runs(runs, per_run(simulated, GPUS), FACTS, ""),
+        tables.deployment_classes(by_class(measured), FACTS),
         tables.deployment_machinery(took, FACTS),
         numbers(measured, took),
         tables.deployment_fidelity(fidelity(measured, simulated, GPUS), FACTS),
@@ -111,6 +113,19 @@ def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
     notes = " ".join(there["deployment-numbers"].artefact.notes)
     assert "3 repetitions, one agent (training seed 1), one run of each" in notes
     assert "p_holm" not in there["deployment-numbers"].artefact.columns
+
+
+def test_who_waits_by_qos_partition_and_gpus(there: dict) -> None:
+    table = there["deployment-classes"]
+    assert list(zip(table.frame["by_title"], table.frame["name"], table.frame["jobs"])) == [
+        *(("QOS", "high", 60), ("QOS", "low", 180), ("partition", "all", 240), ("GPUs", "1", 120), ("GPUs", "2", 120))
+    ]
+    assert np.allclose(table.frame["wait_rltune_h"], 0.7 * table.frame["wait_slurm_h"])
+    heads = [spec.heading for spec in table.artefact.columns.values()]
+    assert [heads.count(name) for name in ("Slurm", "RLTune", "SAF")] == [2, 2, 2]
+    assert "20 % low (factor 0.0), 60 % medium (factor 0.5)" in " ".join(table.artefact.notes).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
 
 
 def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long() -> None:

@@ -177,6 +177,8 @@ def workloads(draw: st.DrawFn, most: int = 40, **fixed: Any) -> tuple[Jobs, Layo
         row["gpu_type"] = draw(st.sampled_from([None, None, None, *types, "|".join(types[-2:])]))
         rows.append({key: value for key, value in (row | fixed).items() if value is not None})
     jobs, layout = compiled(config, rows)
+    if draw(st.booleans()):
+        jobs.row["qos"] = np.random.default_rng(n).choice([0.0, 0.5, 1.0, 2.0], len(jobs.row))
     if not draw(st.booleans()):
         return jobs, layout
     rng = np.random.default_rng(draw(st.integers(0, 99)))

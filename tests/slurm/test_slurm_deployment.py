@@ -16,11 +16,12 @@ from rltune.cluster.fit import fit
 from rltune.cluster.workload import Workload, make_workload
 from rltune.config import ClusterConfig
 from rltune.config.context import Run
+from rltune.config.deployment import QOS, SHORT_S
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, scheduler_used
 from rltune.evaluation.studies import deployment_simulated
-from rltune.evaluation.studies.deployment_simulated import facts, first_jobs, simulated
+from rltune.evaluation.studies.deployment_simulated import classes, facts, first_jobs, simulated
 from rltune.slurm.decide import scheduler_of
 from rltune.slurm.emulate import packages
 from rltune.slurm.experiment import deployment
@@ -58,13 +59,14 @@ def test_repetitions_take_the_next_jobs_of_the_test_part(run: Run, workload: Wor
     assert list(first_jobs(run.config.deployment, workload)) == [begin, begin + 8]
     jobs = submissions(run, workload, 2)
     assert [job.name for job in jobs] == [f"job{begin + 8 + k}" for k in range(8)] and jobs[0].at_s == 0
-    assert {job.account for job in jobs} <= {"ann_b", "ben", "cy"} and {job.partition for job in jobs} == {"all"}
+    assert {job.account for job in jobs} <= {"ann_b", "ben", "cy"}
     rows, limits = workload.jobs, workload.table["requested_s"]
     for k, job in enumerate(jobs, begin + 8):
         assert (job.gpus, job.run_s) == (rows.gpus[k], rows.run_s[k]) and job.nodes == -(-job.gpus // 8)
         assert job.at_s == rows.submit_s[k] - rows.submit_s[begin + 8]
         assert job.limit_s >= job.run_s, "no job is ended by its limit"
         assert pd.isna(limits[k]) or job.limit_s == limits[k] == 2 * job.run_s
+        assert job.partition == ("all-short" if workload.table["estimate_s"][k] <= SHORT_S else "all")
     assert facts(run, workload)["accounts"] == 3
 
 
@@ -135,20 +137,44 @@ def test_the_simulator_runs_the_same_jobs(run: Run, workload: Workload) -> None:
         assert np.allclose(mine["submit_s"], [job.at_s for job in jobs]) and (mine["start_s"] >= mine["submit_s"]).all()
 
 
+def test_any_run_of_jobs_has_its_share_of_each_qos_and_of_the_short(workload: Workload) -> None:
+    of = classes(workload)
+    for name, (_, share) in QOS.items():
+        assert (of["qos"] == name).rolling(20).mean().dropna().between(share - 0.06, share + 0.06).all()
+    assert set(of["short"]) == {True, False} and (of["short"] == (workload.jobs.estimate_s <= SHORT_S)).all()
+
+
+def test_the_simulator_has_slurms_factors_of_qos_and_partition(run: Run, workload: Workload) -> None:
+    """All jobs need the whole cluster and come at once: the first in Slurm's own order are short ones of a high QOS."""
+    at = np.arange(len(log()))
+    limit_s = np.where(at % 3, SHORT_S, 2 * SHORT_S)
+    rows = log().assign(submit_s=at * 0.01, run_s=3600.0, requested_s=limit_s, gpus=16, user="ben")
+    fitted, _ = fit(rows, CLUSTER)
+    alike = make_workload(fitted, META, pd.DataFrame({"estimate_s": limit_s}), CLUSTER, run.config.train_share)
+    of = classes(alike)
+    points = (of["qos"].map({name: factor for name, (factor, _) in QOS.items()}) + of["short"]).to_numpy()
+    found = simulated(run, alike, agent("fifo"))
+    for (scheduler, _, repetition), mine in found.groupby(["scheduler", "backfill", "repetition"]):
+        first = first_jobs(run.config.deployment, alike)[repetition - 1]
+        order = points[first + mine.sort_values("start_s")["index"].to_numpy()][1:]  # but for the first to arrive
+        assert (np.diff(order) <= 0).all() == (scheduler == "slurm")
+
+
 def test_the_simulator_gives_an_agent_each_backfill_whatever_it_chose(
     run: Run, workload: Workload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an agent may choose in training, Slurm decides where it is deployed."""
+    """What an agent may choose in training, Slurm decides where it is deployed; nor has it calibrated estimates there."""
     seen, simulate = [], deployment_simulated.simulate
 
     def spied(workload: Workload, contender: Contender, *where: Any) -> Any:
         if contender.policy is not None:
-            scheduler, _ = scheduler_used(workload, contender)
+            scheduler, jobs = scheduler_used(workload, contender)
             seen.append((scheduler.policy, scheduler.backfill))
+            assert jobs.estimate_s.tolist() == workload.jobs.estimate_s.tolist()
         return simulate(workload, contender, *where)
 
     scheduler = deployment_simulated.contender_of(run.config, run.config.deployed_cell()).scheduler
-    chosen = AgentScheduler(scheduler).facts() | {"policy": "saf", "backfill": "greedy"}
+    chosen = AgentScheduler(scheduler, uses_calibrated=True).facts() | {"policy": "saf", "backfill": "greedy"}
     monkeypatch.setattr(deployment_simulated, "simulate", spied)
     simulated(run, workload, agent("saf", scheduler=chosen))
     assert seen == [("saf", "easy"), ("saf", "conservative")]
@@ -194,7 +220,7 @@ def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, monkeypa
     monkeypatch.setattr(deployment, "conduct", lambda *args: (given.append(args), conducted(*args))[1])
     for scheduler in ("slurm_fastest", "rltune", "rltune_types"):
         deploy(*typed, agent(), scheduler, 1, tmp_path / "log")
-    assert [(args[2] is None, args[-1]) for args in given] == [(True, False), (False, False), (False, True)]
+    assert [(args[2] is None, args[-2]) for args in given] == [(True, False), (False, False), (False, True)]
     assert [args[1][0].types for args in given] == ["p100", "", ""]
 
 

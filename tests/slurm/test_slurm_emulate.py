@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 from slurm_live import priorities, rltune
@@ -110,7 +111,8 @@ def test_a_wrong_setting_is_explained_and_nothing_is_left(slurm_packages: None) 
 @pytest.mark.daemons
 def test_accounts_and_a_fast_clock() -> None:
     need(accounting=True, speed=60)
-    with Emulation(accounting=True, accounts=["physics", "biology"], speed=60) as slurm:
+    more = {"partitions": {"short": {"PriorityJobFactor": "1000"}}, "qos": {"low": 0, "high": 100}}
+    with Emulation(accounting=True, accounts=["physics", "biology"], speed=60, **more) as slurm:
         own, begin, started = slurm.now(), time.time(), time.monotonic()
         job = submit(slurm, "--account=physics", "--gres=gpu:p100:2", "--time=600", sleep_s=36_000)
         held = submit(slurm, "--hold", "--account=biology")
@@ -119,6 +121,16 @@ def test_accounts_and_a_fast_clock() -> None:
         assert found[job].account == "physics" and found[held].account == "biology"
         assert found[job].gpus_by_type == {"p100": 2}
         assert client.update([Change(held, 5)])[0].message  # held
+        both = "--account=physics", "--gres=gpu:p100:4", "--nodes=2", "--time=600"
+        where = [(f"all{end}", f"--qos={qos}") for end in ("", "-short") for qos in ("low", "high")]
+        waiting = [submit(slurm, *both, f"--partition={name}", qos) for name, qos in where]
+        assert len(set(client.nodes().records[0].partitions)) == 2
+        wait_for(lambda: all(job.priority > 1 for job in client.jobs().records if job.id in waiting))
+        priority = {job.id: job.priority for job in client.jobs().records}
+        low, high, short, first = (priority[number] for number in waiting)
+        # within what age, and the fair share of one account, change meanwhile
+        assert np.allclose([high - low, short - low, first - low], [1000, 1000, 2000], atol=50)
+        slurm.run("scancel", *map(str, waiting))
         slurm.run("scancel", str(job))
         wait_for(lambda: "CANCELLED" in slurm.run("sacct", "-n", "-X", "-j", str(job), "-o", "State"))
         before, true_s, after = slurm.now(), float(slurm.run("date", "+%s.%N")), slurm.now()
@@ -251,7 +263,12 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypa
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"speed": 0.5}, "speed: found 0.5"), ({"speed": float("nan")}, "speed"), ({"accounts": ["a"]}, "accounting")],
+    [
+        ({"speed": 0.5}, "speed: found 0.5"),
+        ({"speed": float("nan")}, "speed"),
+        ({"accounts": ["a"]}, "accounting"),
+        ({"qos": {"a": 1}}, "QOS a: .* accounting"),
+    ],
 )
 def test_options_that_cannot_be(options: dict, words: str) -> None:
     with pytest.raises(SlurmError, match=words):

@@ -216,7 +216,8 @@ def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.Monk
 
 def sacct(**changes: str) -> str:
     """sacct's line of the first queued job."""
-    row = dict(zip(FIELDS, ("7", "1060", "1100", "1300", "ann", "p100-1", "cpu=16,gres/gpu=4", "COMPLETED", "queued0")))
+    values = ("7", "1060", "1100", "1300", "ann", "all-short", "high", "p100-1", "cpu=16,gres/gpu=4", "COMPLETED")
+    row = dict(zip(FIELDS, (*values, "queued0"), strict=True))
     return "|".join((row | changes).values()) + "\n"
 
 
@@ -237,6 +238,7 @@ def test_accounts_are_read(changes: dict[str, str], timed: bool, expected: tuple
     """A start that the accounting has lost is done without once it had the time."""
     (row,) = read(sacct(JobName="a pipe|queued0") + sacct(**changes), QUEUE[:1], 1000.0, timed).to_dict("records")
     assert (row["slurm_id"], row["account"], row["submit_s"], row["limit_s"]) == (7, "ann", 60.0, 5400.0)
+    assert (row["partition"], row["qos"]) == ("all-short", "high")
     np.testing.assert_equal(tuple(row[key] for key in ("state", "start_s", "end_s", "gpus", "nodes")), expected)
 
 
@@ -279,6 +281,7 @@ def test_what_sbatch_is_asked_for() -> None:
     options = job("x", 0, 8, 10, 61.0).options()
     assert {"--nodes=2", "--gres=gpu:4", "--time=2", "--cpus-per-task=16"} <= set(options)
     assert {"--account=ann", "--partition=all"} <= set(options)
+    assert "--qos=high" in replace(job("x", 0, 8, 10, 61.0), qos="high").options() and "--qos=" not in options
     assert "--gpus=5" in Submission("x", 0, "ann", "all", 5, 2, 5, 60, 10).options()
     assert account_of("User 07@Lab") == "user_07_lab" and account_of("") == "nobody"
 

@@ -30,6 +30,17 @@ def test_a_job_gets_the_type_on_which_it_completes_first(tmp_path: Path, rest_s:
     assert slurm.queue[10].excluded == (K80S | P100S) - excluded, "the plan has changed"
 
 
+@pytest.mark.parametrize(("hours", "excluded"), [({8: 100.0}, P100S), ({1: 0.01, 2: 100.0}, K80S)])
+def test_a_job_past_its_maximum_wait_is_planned_first(tmp_path: Path, hours: dict, excluded: frozenset) -> None:
+    """Two others take all P100s, once these are free, and leave it a K80, unless it is late."""
+    slurm = cluster(2 * SOON_S)
+    slurm.add(*(job(k, gpus=2, time_limit_s=LIMIT_S) for k in (11, 12)))
+    made(slurm, tmp_path, max_wait_h=hours).cycle()
+    assert slurm.queue[10].excluded == excluded
+    first = max(slurm.queue.values(), key=lambda of: of.priority)
+    assert (first.id == 10) == (excluded == K80S)
+
+
 def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path: Path) -> None:
     slurm = cluster()
     done = made(slurm, tmp_path, live=False).cycle()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_slurm import NOW_S, FakeSlurm, assigned, controller, job
+from fake_slurm import FakeSlurm, assigned, controller, job
 from slurm_live import controller as live_controller, on
 from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, cluster, made, narrowed, until
 from slurm_workload import state, submit, wait_for
@@ -30,11 +30,6 @@ def set_priority(slurm: FakeSlurm, control: Controller) -> None:
     slurm.change(10, priority=7)
     control.cycle()
     assert control.view is not None and control.view.left[10] == OVERRIDDEN
-
-
-def wait_too_long(slurm: FakeSlurm, control: Controller) -> None:
-    slurm.change(10, submit_s=NOW_S - 400 * 3600)
-    control.cycle()
 
 
 def without_speeds(slurm: FakeSlurm, control: Controller) -> None:
@@ -82,7 +77,7 @@ def forget_the_release(slurm: FakeSlurm, control: Controller) -> None:
 
 @pytest.mark.parametrize(
     "what",
-    [hold, set_priority, wait_too_long, without_speeds, release, requeue, lose_the_change, forget_the_release],
+    [hold, set_priority, without_speeds, release, requeue, lose_the_change, forget_the_release],
     ids=lambda what: what.__name__,
 )
 def test_every_type_is_given_back(tmp_path: Path, what: Any) -> None:

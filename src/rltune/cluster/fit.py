@@ -16,9 +16,9 @@ from rltune.kernels import record
 from rltune.traces.audit import Audit
 from rltune.traces.columns import job_uniform
 
-JOB = record(float64="submit_s run_s estimate_s", int64="gpus cpu_milli mem_mb pool shape account", bool="sla")
+JOB = record(float64="submit_s run_s estimate_s qos", int64="gpus cpu_milli mem_mb pool shape account", bool="sla")
 """A job: submission in s since the trace's t0, true run time, the run time that policies know, both on the fastest GPU type
-that could hold it; GPUs; thousandths of a CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is the same for jobs that ask for the
+that could hold it, its QOS factor in Slurm's priority; GPUs; thousandths of a CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is the same for jobs that ask for the
 same; whose fair share it uses (the user, else the VC, else one for all unknown); whether it goes before all others."""
 CUT = record(int64="size full rem rank", float64="slow spread off price")
 """How a job is cut on nodes of a type under strict locality (rltune.cluster.search): GPUs of a full chunk, full
@@ -158,7 +158,7 @@ def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterC
     row = np.zeros(len(fitted), JOB)
     for name in ("submit_s", "run_s", "gpus", "pool", "sla"):
         row[name] = fitted[name].to_numpy()
-    row["estimate_s"] = estimate_s
+    row["estimate_s"], row["qos"] = estimate_s, row["sla"]
     row["cpu_milli"], row["mem_mb"] = cpu, mem = _per_gpu(fitted)
     row["account"] = pd.factorize(fitted["user"].fillna(fitted["vc"]), sort=True, use_na_sentinel=False)[0]
     slow = _slowdowns(fitted, cluster, layout)

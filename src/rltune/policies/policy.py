@@ -37,7 +37,7 @@ class Facts(NamedTuple):
     partition: float = 0.0
     """Priority of its pool over the largest."""
     qos: float = 0.0
-    """1 for a job under a service-level agreement, else 0."""
+    """Slurm's QOS factor, in [0, 1]; of a trace's jobs 1 under a service-level agreement, else 0."""
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,9 @@ class Twin:
         self.holds, self.alone, self.silent, self.coming = holds, alone, silent, True
         self.place = Placement(jobs, layout, scheduler.placement)
         self.pools = layout.nodes.pool
-        self.submit, self.run, self.estimate, self.gpus, self.pool, self.account, self.sla = (
-            jobs.row[name].tolist() for name in ("submit_s", "run_s", "estimate_s", "gpus", "pool", "account", "sla")
+        self.submit, self.run, self.estimate, self.gpus, self.pool, self.account, self.sla, self.qos = (
+            jobs.row[name].tolist()
+            for name in ("submit_s", "run_s", "estimate_s", "gpus", "pool", "account", "sla", "qos")
         )
         self.slow, self.spread, self.price, self.off = (
             jobs.cut[name].tolist() for name in ("slow", "spread", "price", "off")
@@ -207,7 +208,7 @@ class Twin:
                 share,
                 self.gpus[j] / int(pool["gpus"]),
                 float(pool["priority"]),
-                float(self.sla[j]),
+                self.qos[j],
             )
         )
 

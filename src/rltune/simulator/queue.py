@@ -25,7 +25,6 @@ def score_of(nodes, jobs, seq, policy, job):
     row = jobs.row[seq.status.first + job]
     pool = nodes.pool[row.pool]
     share = fair_share(seq.share, row.account, seq.status.now) if policy >= FIRST_FAIR else 0.0
-    sla = 1.0 if row.sla else 0.0
     return compiled_score(
         policy,
         Facts(
@@ -36,7 +35,7 @@ def score_of(nodes, jobs, seq, policy, job):
             share,
             row.gpus / pool.gpus,
             pool.priority,
-            sla,
+            row.qos,
         ),
     )
 

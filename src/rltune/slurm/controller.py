@@ -339,9 +339,8 @@ class Controller:
             # a job whose user requested whole nodes, or sharing, keeps that
             if exclusive != given and (given or job.shared == "OK"):
                 flags[job.id] = not exclusive
-            # one that has waited too long takes whatever type is free
             unfit = job.id in ownership.assigned and ownership.assigned[job.id].unfit
-            kind = None if unfit or job.id in place else decision.types.get(job.id)
+            kind = None if unfit else decision.types.get(job.id)
             wanted, now = view.away[kind] if kind else "", job.excluded if job.id in narrowed else frozenset()
             if names(wanted) != now:
                 nodes[job.id] = wanted

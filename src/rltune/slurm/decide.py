@@ -43,11 +43,12 @@ class Decision:
 def scheduler_of(policy: TrainedPolicy, config: SlurmConfig) -> SchedulerConfig:
     """The scheduler of the decision: the order that the policy starts from, which is also that of the jobs that it does not
     see, and a reservation for the first job; the placement model only where jobs may get whole nodes. Where GPU types are decided,
-    a plan for all jobs, with the rule and the price of GPU time that the policy was trained with, if any."""
+    a plan for all jobs, with the rule and the price of GPU time that the policy was trained with, if any; jobs past their
+    maximum wait are planned first."""
     trained = policy.facts.get("scheduler", {})
     base = trained.get("policy") or policy.facts.get("policy", "fifo")
     if config.speeds is not None:
-        return SchedulerConfig(base, "conservative", **type_plan(policy.facts))
+        return SchedulerConfig(base, "conservative", max_wait_h=config.max_wait_h, **type_plan(policy.facts))
     isolates = config.exclusive == "model" and config.interference_slowdown > 1
     placement = "lookahead" if isolates else "best_fit"
     return SchedulerConfig(base, "easy", placement, interference_slowdown=config.interference_slowdown)

@@ -2,7 +2,8 @@
 
 Frames of jobs have one row per scheduler × repetition × job: ``scheduler``, ``repetition``, ``index`` (position in the order
 of submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (planned submission), ``submit_s``, ``start_s``,
-``end_s`` (s since the run began; NaN if it did not happen or the accounts lack it), ``run_s`` (asked for), ``state``.
+``end_s`` (s since the run began; NaN if it did not happen or the accounts lack it), ``run_s`` (asked for), ``state``; those on
+Slurm also ``qos`` and ``partition``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ COMPLETED = "COMPLETED"
 JOB, RUN = ["repetition", "index"], ["scheduler", "repetition"]
 COLUMN = {"makespan": "makespan_s", "utilisation": "utilisation", "wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
 """Measure → column of :func:`per_run`."""
+CLASSES = ("qos", "partition", "asked_gpus")
+"""Columns by which jobs are told apart."""
 BY_BLOCK = ("wait", "jct", "bsld")
 """Measures that are means over jobs, and can also be resampled by blocks of submissions."""
 
@@ -76,6 +79,20 @@ def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def by_class(jobs: pd.DataFrame) -> pd.DataFrame:
+    """One row a class of jobs of CLASSES: ``by`` (the column), ``name``, jobs (of all repetitions, under the scheduler that has most),
+    and a column ``wait_<scheduler>_s`` and ``jct_<scheduler>_s`` each, means over the jobs."""
+    mine, frames = with_measures(jobs), []
+    for column in CLASSES:
+        of = mine.groupby([column, "scheduler"], sort=False)[["wait_s", "jct_s"]]
+        means = {
+            name: of.mean()[f"{name}_s"].unstack().add_prefix(f"{name}_").add_suffix("_s") for name in ("wait", "jct")
+        }
+        frame = pd.concat([of.size().unstack().max(axis=1).rename("jobs"), *means.values()], axis=1).sort_index()
+        frames.append(frame.rename_axis("name").reset_index().assign(by=column))
+    return pd.concat(frames, ignore_index=True)
 
 
 @dataclass(frozen=True)

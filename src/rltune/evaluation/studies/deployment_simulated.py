@@ -17,7 +17,7 @@ from rltune.agent.scheduler_choice import type_plan
 from rltune.cluster.load import offered_load
 from rltune.cluster.workload import Workload
 from rltune.config.context import Run
-from rltune.config.deployment import LEARNED, Deployment
+from rltune.config.deployment import LEARNED, QOS, SHORT_S, Deployment
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import contender_of, run as simulate
 from rltune.evaluation.studies.deployment import COLUMN, JOB, RUN, paired, per_run, with_measures
@@ -28,6 +28,8 @@ SLURM = "multifactor_size"
 BACKFILLS = ("easy", "conservative")
 """Rules that the simulator predicts with: the one that agents are trained under by default, and the one that reserves nodes
 for every queued job, as sched/backfill does."""
+GOLDEN = 0.6180339887498949
+"""Its multiples fill the interval from 0 to 1 evenly."""
 PREDICTED = ("wait", "makespan")
 """Measures whose gain is compared with the simulator's prediction."""
 
@@ -46,6 +48,22 @@ def first_jobs(settings: Deployment, workload: Workload) -> np.ndarray:
             "lower `train_share`"
         )
     return begin + settings.jobs * np.arange(settings.repetitions)
+
+
+def classes(workload: Workload) -> pd.DataFrame:
+    """Of every job ``qos``, by its number so that any number of consecutive jobs has nearly the shares of QOS, and ``short``,
+    whether its user's estimate sends it to the partition for short jobs."""
+    ends = np.cumsum([share for _, share in QOS.values()])
+    number = np.arange(len(workload.table))
+    qos = np.searchsorted(ends[:-1], number * GOLDEN % 1.0, side="right")
+    return pd.DataFrame({"qos": np.array([*QOS])[qos], "short": workload.jobs.estimate_s <= SHORT_S})
+
+
+def _as_in_slurm(workload: Workload) -> Workload:
+    """The workload with the jobs' factors of QOS and partition in Slurm's priority, which count equally."""
+    of, row = classes(workload), workload.jobs.row.copy()
+    row["qos"] = of["qos"].map({name: factor for name, (factor, _) in QOS.items()}) + of["short"]
+    return replace(workload, jobs=workload.jobs._replace(row=row))
 
 
 def facts(run: Run, workload: Workload) -> dict[str, object]:
@@ -72,8 +90,10 @@ def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFra
     submission), state.
 
     The agent keeps its order under either rule, as on Slurm, whatever it chose in training. Where GPU types differ, jobs get any,
-    but under `slurm_fastest` and `rltune_types`; the latter plans, which goes with conservative backfilling alone.
+    but under `slurm_fastest` and `rltune_types`; the latter plans, which goes with conservative backfilling alone. Estimates
+    are the users' limits: the controller has no calibrated ones. Slurm's own order has no maximum waits.
     """
+    workload = _as_in_slurm(workload)
     settings, cell = run.config.deployment or Deployment(), run.config.deployed_cell()
     firsts, frames = first_jobs(settings, workload), []
     for backfill in BACKFILLS:
@@ -83,10 +103,13 @@ def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFra
                 rules |= {"backfill": "conservative", "placement": "best_fit", **type_plan(policy.facts)}
             elif scheduler == "slurm_fastest":
                 rules |= {"placement": "best_fit", "types": "fastest_only"}
+            if scheduler.startswith("slurm"):
+                rules |= {"max_wait_h": {}}
             agent, of = None, cell
             if scheduler in LEARNED:
                 chosen = policy.facts.get("scheduler", {})
-                agent = replace(policy, facts={**policy.facts, "scheduler": {**chosen, **rules}})
+                used = {**chosen, **rules, "uses_calibrated": False}
+                agent = replace(policy, facts={**policy.facts, "scheduler": used})
             else:
                 of = cell.but(policy=SLURM if scheduler.startswith("slurm") else scheduler)
             contender = contender_of(run.config, of, agent, **rules)

@@ -6,6 +6,7 @@ from rltune.report.tables.claims import claims
 from rltune.report.tables.comparison import comparison, heuristics
 from rltune.report.tables.costs import break_even, costs, latency
 from rltune.report.tables.deployment import (
+    deployment_classes,
     deployment_fidelity,
     deployment_machinery,
     deployment_numbers,

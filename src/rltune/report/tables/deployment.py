@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.config.deployment import LONG_CYCLE_S
+from rltune.config.deployment import LONG_CYCLE_S, QOS, SHORT_S
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, policy_title, with_holm
@@ -39,6 +39,7 @@ WHO = {
     "rltune": "RLTune",
     "rltune_types": "RLTune with types",
 }
+CLASS_TITLE = {"qos": "QOS", "partition": "partition", "asked_gpus": "GPUs"}
 UNKNOWN = "unknown"
 DIGITS = 8
 """Of a digest, as shown."""
@@ -163,6 +164,16 @@ def deployment_runs(runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, m
         waits={column.removesuffix("_s"): title for column, title in WAITS.items()},
         sizes={column.removesuffix("_s"): str(gpus) for gpus, column in sizes.items()},
     ), frame
+
+
+def deployment_classes(classes: pd.DataFrame, facts: Facts) -> Table:
+    """The table `deployment-classes`: mean wait and completion time of each QOS, partition and number of GPUs under each
+    scheduler. ``classes`` as rltune.evaluation.studies.deployment.by_class gives it."""
+    schedulers = [column[5:-2] for column in classes if column.startswith("wait_")]
+    in_hours = {f"{m}_{s}_h": classes[f"{m}_{s}_s"] / HOUR_S for m in ("wait", "jct") for s in schedulers}
+    frame = classes.assign(by_title=classes["by"].map(CLASS_TITLE), data=facts["data"], **in_hours)
+    titles = {s: short(s) for s in schedulers}
+    return describe("deployment-classes", frame, schedulers=titles, shares=QOS, short_h=SHORT_S / HOUR_S), frame
 
 
 def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:

@@ -89,8 +89,10 @@ def slurm_conf(
     accounting_port: int | None = None,
     settings: Mapping[str, str] | None = None,
     small_first: bool = False,
+    partitions: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str:
-    """The text of slurm.conf. ``settings`` replace lines of the same name, and values on the lines of partitions.
+    """The text of slurm.conf. ``settings`` replace lines of the same name, and values on the lines of partitions;
+    ``partitions``: more of them on the nodes of each pool, by what is added to the pool's name.
 
     ``small_first``: Slurm takes nodes with few GPUs before those with many, so that large jobs find room.
     """
@@ -118,7 +120,8 @@ def slurm_conf(
         own = ",".join(node.name for node in nodes if node.partition == name)
         line = {"PartitionName": name, "Nodes": own, "Default": "NO" if k else "YES"}
         line |= {"PriorityJobFactor": f"{1000 * pool.priority / top:.0f}"} | partition
-        text.append(" ".join(f"{key}={value}" for key, value in line.items()))
+        more = ({"PartitionName": f"{name}-{end}", "Default": "NO", **own} for end, own in (partitions or {}).items())
+        text += [" ".join(f"{key}={value}" for key, value in (line | own).items()) for own in ({}, *more)]
     return "\n".join(text) + "\n"
 
 

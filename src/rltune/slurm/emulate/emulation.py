@@ -37,6 +37,8 @@ class Emulation:
     ``settings``: lines of slurm.conf to replace or add; ``OverSubscribe`` and the like go to every partition.
     ``directory``: a folder, empty or not there yet, to keep; default: a temporary one. ``say``: called with each step.
     ``small_first``: jobs are put on nodes with few GPUs before those with many, where either would do.
+    ``partitions``: more partitions on the nodes of each pool: what is added to the pool's name → settings of the line.
+    ``qos``: QOS to make (needs ``accounting``) → their priority.
 
     Entering raises :class:`rltune.errors.SlurmError` where packages are missing or a daemon does not start.
     """
@@ -53,17 +55,21 @@ class Emulation:
         directory: Path | str | None = None,
         say: Callable[[str], None] = lambda line: None,
         small_first: bool = False,
+        partitions: Mapping[str, Mapping[str, str]] | None = None,
+        qos: Mapping[str, int] | None = None,
     ) -> None:
         if not speed >= 1:
             raise SlurmError(f"speed: found {speed}, expected 1 (the true clock) or more")
         if settable and speed != 1:
             raise SlurmError(f"speed: found {speed} and a clock that can be set, expected one of the two")
-        if accounts and not accounting:
-            raise SlurmError(f"accounts {', '.join(accounts)}: Slurm knows accounts with accounting only; switch it on")
+        for what, names in (("accounts", accounts), ("QOS", qos or ())):
+            if names and not accounting:
+                raise SlurmError(f"{what} {', '.join(names)}: Slurm knows {what} with accounting only; switch it on")
         self.cluster = load_cluster(cluster, project_root()) if isinstance(cluster, str) else cluster
         self.accounting, self.accounts, self.speed = accounting, tuple(accounts), float(speed)
         self.settable, self.small_first = settable, small_first
         self.settings, self.say = dict(settings or {}), say
+        self.partitions, self.qos = dict(partitions or {}), dict(qos or {})
         self.kept = None if directory is None else Path(directory).resolve()
         self.user = user_name()
         self.env: dict[str, str] = {}
@@ -141,6 +147,8 @@ class Emulation:
         for node in self.nodes:
             self.start_node(node.name)
         self._wait_for_nodes()
+        for name, priority in self.qos.items():
+            self.run("sacctmgr", "-i", "add", "qos", name, f"Priority={priority}")
         for account in self.accounts:
             self.run("sacctmgr", "-i", "add", "account", account, "cluster=emulated")
             self.run("sacctmgr", "-i", "add", "user", self.user, f"account={account}", "cluster=emulated")
@@ -171,9 +179,8 @@ class Emulation:
         ports = free_ports(self.cluster.nodes + 2)
         self.nodes = configure.nodes_of(self.cluster, ports[2:])
         folders, dbd = self.folders, ports[1] if self.accounting else None
-        text = configure.slurm_conf(
-            self.cluster, self.nodes, folders, self.user, ports[0], self.speed, dbd, self.settings, self.small_first
-        )
+        options = self.settings, self.small_first, self.partitions
+        text = configure.slurm_conf(self.cluster, self.nodes, folders, self.user, ports[0], self.speed, dbd, *options)
         folders.conf.write_text(text)
         (folders.root / "gres.conf").write_text(configure.gres_conf(self.nodes, folders))
         if dbd is not None:

@@ -15,7 +15,19 @@ from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
 from rltune.slurm.resources import gpus
 from rltune.slurm.values import Fault, Row, expand, shown
 
-FIELDS = ("JobIDRaw", "Submit", "Start", "End", "Account", "NodeList", "AllocTRES", "State", "JobName")
+FIELDS = (
+    "JobIDRaw",
+    "Submit",
+    "Start",
+    "End",
+    "Account",
+    "Partition",
+    "QOS",
+    "NodeList",
+    "AllocTRES",
+    "State",
+    "JobName",
+)
 """Columns of sacct; times in s since 1970."""
 COMMAND = (
     *("env", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"),
@@ -30,9 +42,10 @@ SETTLED_S = 10.0
 
 
 def jobs_of(slurm: Emulation, submissions: Sequence[Submission], began_s: float) -> pd.DataFrame:
-    """One row per submission, in their order: job (its name), slurm_id, account, asked_gpus, gpus (allocated; 0 if it never
-    ran), nodes, node_list, at_s (planned submission), submit_s, start_s, end_s (s since the experiment began; NaN if it did
-    not happen or the accounting lost it), run_s and lasts_s (how long it was to run on its fastest GPU type, and on the one that it got), limit_s, state.
+    """One row per submission, in their order: job (its name), slurm_id, account, partition, qos, asked_gpus, gpus (allocated;
+    0 if it never ran), nodes, node_list, at_s (planned submission), submit_s, start_s, end_s (s since the experiment began;
+    NaN if it did not happen or the accounting lost it), run_s and lasts_s (how long it was to run on its fastest GPU type,
+    and on the one that it got), limit_s, state.
 
     Raises ClusterDied if the accounting does not have all of them, ended, within LATE_S.
     """
@@ -88,6 +101,8 @@ def _row(job: Submission, account: dict[str, str], began_s: float) -> dict:
         "job": job.name,
         "slurm_id": given.count("JobIDRaw"),
         "account": account["Account"],
+        "partition": account["Partition"],
+        "qos": account["QOS"],
         "asked_gpus": job.gpus,
         "gpus": sum(gpus(account["AllocTRES"], "AllocTRES").values()),
         "nodes": len(nodes),

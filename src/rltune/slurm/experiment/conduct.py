@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy, save_policy
 from rltune.config import ClusterConfig
-from rltune.config.deployment import INTERVAL_S
+from rltune.config.deployment import INTERVAL_S, QOS, SHORT
 from rltune.config.slurm import SlurmConfig
 from rltune.environment.features import width_of
 from rltune.errors import ClusterDied, SlurmError, SlurmUnavailable
@@ -52,6 +52,8 @@ NODES_S = 5.0
 """Real seconds between two looks at the nodes."""
 SAY_S = 20.0
 """Real seconds between two lines of progress."""
+PRIORITY_OF_QOS = {name: round(100 * factor) for name, (factor, _) in QOS.items()}
+"""As sacctmgr takes it; Slurm divides by the largest."""
 COUNTED = ("ranked", "running", "changed", "refused", "released", "read_s", "decide_s", "write_s")
 """What is recorded of a cycle of the controller."""
 
@@ -91,6 +93,7 @@ def conduct(
     log: Path,
     say: Callable[[str], None] = print,
     decides_types: bool = False,
+    max_wait_h: Mapping[int, float] | None = None,
 ) -> Conducted:
     """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
 
@@ -98,6 +101,7 @@ def conduct(
         policy: orders the queue through a controller; None: Slurm does by itself.
         log: file for the controller's log; if the run fails, the daemons' logs are kept next to it.
         decides_types: the controller decides GPU types, too, by the speeds of the cluster's configuration.
+        max_wait_h: the controller's, by size; None: as it has by default.
         say: prints progress, and that the cluster could not be stopped, which is no error at that point.
 
     Raises ClusterDied if a daemon ends (naming its log), Slurm does not answer, nothing moves or the accounts stay
@@ -109,11 +113,16 @@ def conduct(
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rltune-run-") as folder:
         options = {"accounting": True, "accounts": accounts, "speed": speed, "settings": settings(speed)}
+        options |= {"partitions": {SHORT: {"PriorityJobFactor": "1000"}}, "qos": PRIORITY_OF_QOS}
         slurm = Emulation(cluster, **options, small_first=True)
         with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
             speeds = cluster.speeds if decides_types else None
-            driver = _Driver(slurm, policy, Path(folder), words.write, speeds) if policy is not None else None
-            if driver is not None:
+            driver = None
+            if policy is not None:
+                names = sorted({job.partition for job in submissions})
+                own = {"eligible": {"partitions": names, "also": ["constraints"]}, "speeds": speeds}
+                own |= {"max_wait_h": dict(max_wait_h)} if max_wait_h else {}
+                driver = _Driver(slurm, policy, Path(folder), words.write, own)
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
             longest_s = max(job.limit_s for job in submissions)
@@ -280,15 +289,18 @@ class _Driver:
     """The controller's service in a thread."""
 
     def __init__(
-        self, slurm: Emulation, policy: TrainedPolicy, folder: Path, write: Callable[[str], object], speeds: Any
+        self,
+        slurm: Emulation,
+        policy: TrainedPolicy,
+        folder: Path,
+        write: Callable[[str], object],
+        own: Mapping[str, Any],
     ) -> None:
         save_policy(folder / "policy.npz", policy)
-        partitions = sorted({node.partition for node in slurm.nodes})
         self.config = SlurmConfig.model_validate(
             {
                 "policy": str(folder / "policy.npz"),
-                "eligible": {"partitions": partitions, "also": ["constraints"]},
-                "speeds": speeds,
+                **own,
                 "interval_s": INTERVAL_S,
                 "state_directory": str(folder / "state"),
                 "watchdog": None,  # the experiment is to show the order to its end

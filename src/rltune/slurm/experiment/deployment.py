@@ -12,9 +12,9 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.types import differ
 from rltune.cluster.workload import Workload
 from rltune.config.context import Run
-from rltune.config.deployment import LEARNED, Deployment
+from rltune.config.deployment import LEARNED, SHORT, Deployment
 from rltune.errors import ClusterDied, ConfigError
-from rltune.evaluation.studies.deployment_simulated import first_jobs
+from rltune.evaluation.studies.deployment_simulated import classes, first_jobs
 from rltune.slurm.emulate import packages
 from rltune.slurm.emulate.configure import partition_name
 from rltune.slurm.experiment.conduct import Conducted, conduct, policy_of_rule
@@ -25,7 +25,8 @@ TRIES = 2
 
 
 def submissions(run: Run, workload: Workload, repetition: int, fastest: bool = False) -> list[Submission]:
-    """The jobs of a repetition (from 1) with the gaps they came in; each user is an account.
+    """The jobs of a repetition (from 1) with the gaps they came in; each user is an account, and each job has its QOS and its
+    partition (rltune.evaluation.studies.deployment_simulated.classes).
 
     Where GPU types differ in speed, a job names its model and, if it does not run on all types, those on which it does;
     ``fastest``: only the one on which it is fastest. Its time limit is for the slowest.
@@ -41,15 +42,16 @@ def submissions(run: Run, workload: Workload, repetition: int, fastest: bool = F
             f"deployment: found {typed:,} jobs of {cell.trace} that ask for GPU types, expected a trace whose jobs take "
             "any, such as finetuning-synthetic"
         )
-    found = []
+    found, of = [], classes(workload)
     for k, row in enumerate(rows.itertuples(index=False), first):
         gpus, pool = int(row.gpus), cluster.pools[int(row.pool)]
         nodes = -(-gpus // max(group.gpus for group in pool.groups))
         cpus = int(row.cpus) if pd.notna(row.cpus) else 1
         limit_s = row.requested_s if pd.notna(row.requested_s) else max(row.estimate_s, row.run_s)
         at_s = float(row.submit_s - rows["submit_s"].iloc[0])
-        where = (account_of(row.user), partition_name(pool.name))
-        job = Submission(f"job{k}", at_s, *where, gpus, nodes, cpus, float(limit_s), float(row.run_s))
+        partition = f"{partition_name(pool.name)}{f'-{SHORT}' if of['short'][k] else ''}"
+        where = (account_of(row.user), partition)
+        job = Submission(f"job{k}", at_s, *where, gpus, nodes, cpus, float(limit_s), float(row.run_s), qos=of["qos"][k])
         found.append(_with_types(job, workload, k, row.model, fastest) if differ(workload.jobs) else job)
     return found
 
@@ -89,9 +91,8 @@ def deploy(
     while True:
         path = log.with_name(f"{log.stem}.{len(retries) + 1}{log.suffix}")
         try:
-            done = conduct(
-                run.clusters[cell.cluster], jobs, policy, settings.speed, path, say, scheduler == "rltune_types"
-            )
+            types, max_wait_h = scheduler == "rltune_types", run.config.simulation.max_wait_h
+            done = conduct(run.clusters[cell.cluster], jobs, policy, settings.speed, path, say, types, max_wait_h)
         except ClusterDied as error:
             retries.append(str(error))
             if len(retries) == TRIES:

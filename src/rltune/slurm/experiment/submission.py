@@ -44,6 +44,8 @@ class Submission:
     """The GPU types that its user allows, such as ``p100|k80``; empty: any."""
     model: str = ""
     """The model that it trains, by which the controller knows its speeds."""
+    qos: str = ""
+    """Its QOS; empty: Slurm's default."""
 
     def lasts_s(self, node: str) -> float:
         """How long it runs on a node, s."""
@@ -67,7 +69,7 @@ class Submission:
             f"--gpus={self.gpus}" if rest else f"--gres=gpu:{each}",
             f"--time={self.limit_min}",
         ]
-        more = {"--constraint": self.types, "--comment": self.model}
+        more = {"--constraint": self.types, "--comment": self.model, "--qos": self.qos}
         options += [f"{name}={value}" for name, value in more.items() if value]
         return [*options, self.share] if self.share else options
 
