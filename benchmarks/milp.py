@@ -1,7 +1,6 @@
 """What one placement question costs: the compiled proof and GLPK kept in memory, beside CVXPY and HiGHS.
 
-Questions are harvested from replays of held-out windows of Philly (synthetic jobs where RLTUNE_REAL_TRACES, default
-../shared/traces, has none): every question with two candidate placements or more, at least K jobs queued and queues of custom order
+Questions are harvested from replays of held-out windows of Philly's rows: every question with two candidate placements or more, at least K jobs queued and queues of custom order
 (SAF and FIFO, with and without EASY). Philly's jobs say nothing of CPUs and memory, so half of them get requests of
 0.5–1.5 times their GPU share, drawn from a seed: all three resources bind. Nothing is remembered between questions, and
 every answer is proven optimal: by the bound of rltune.placement.presolve, or by GLPK to a gap of zero. The 10,000 nodes
@@ -10,11 +9,11 @@ are the same kinds of nodes and synthetic jobs at load 1.2. One core. The last l
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
     os.environ[threads] = "1"
@@ -24,10 +23,11 @@ import numpy as np  # noqa: E402
 from simulator import nodes_of, synthetic  # noqa: E402
 
 from rltune.cluster.fit import Jobs  # noqa: E402
-from rltune.cluster.layout import Layout, build_layout  # noqa: E402
+from rltune.cluster.layout import Layout  # noqa: E402
 from rltune.cluster.workload import build_workload  # noqa: E402
-from rltune.config import LookaheadConfig, load_cluster, project_root  # noqa: E402
+from rltune.config import LookaheadConfig  # noqa: E402
 from rltune.config.context import Run  # noqa: E402
+from rltune.files import write_json  # noqa: E402
 from rltune.placement.instance import Instance, Outcome  # noqa: E402
 from rltune.placement.kernel import GlpkSolver, columns_of, options_of  # noqa: E402
 from rltune.placement.lookahead import Lookahead, reduce  # noqa: E402
@@ -39,6 +39,9 @@ from rltune.traces.split import disjoint_windows  # noqa: E402
 
 LENGTH, SLOW = 256, 60
 """Jobs of a window; questions the slow contenders are asked."""
+KEPT = "1,000 of them, all by GLPK, its problem kept in memory"
+TOLD: dict[str, dict[str, object]] = {}
+"""What was timed → how many questions, and the median, 95th and 99th percentile in ms."""
 ORDERS = (("saf", "none"), ("saf", "easy"), ("fifo", "none"), ("fifo", "easy"))
 
 
@@ -114,16 +117,6 @@ def with_requests(jobs: Jobs, layout: Layout, seed: int = 7) -> Jobs:
     return Jobs(row, jobs.cut)
 
 
-def philly() -> tuple[Jobs, Layout, np.ndarray, str]:
-    """Jobs, 36 nodes, first jobs of held-out windows, which data."""
-    if (Path(os.environ["RLTUNE_REAL_TRACES"]) / "philly" / "philly_jobs.csv.gz").is_file():
-        load = build_workload(Run.open("config/csv.yaml"), "philly-csv", "philly-192", "lognormal-1")
-        return load.jobs, load.layout, disjoint_windows(*load.split.test, LENGTH), "real rows of Philly"
-    layout = build_layout(load_cluster("philly-192", project_root()))
-    jobs = synthetic(40 * LENGTH, layout, load=2.0)
-    return jobs, layout, disjoint_windows(0, len(jobs.row), LENGTH), "synthetic jobs"
-
-
 def harvest(jobs: Jobs, layout: Layout, first: np.ndarray, length: int, config: LookaheadConfig, most: int) -> Harvest:
     """Questions of all orders, an equal share each."""
     every = Harvest(config, 0)
@@ -139,6 +132,7 @@ def tell(name: str, seconds: list[float]) -> tuple[float, float]:
     ms = np.array(seconds) * 1000
     p50, p95, p99, most = np.percentile(ms, (50, 95, 99, 100))
     print(f"{name:<44} {len(ms):>6} questions: {p50:7.3f} / {p95:7.3f} / {p99:7.3f} / {most:8.3f} ms", flush=True)
+    TOLD[name] = {"questions": len(ms), "ms": [round(float(p), 4) for p in (p50, p95, p99)]}
     return round(float(p50), 4), round(float(p95), 4)
 
 
@@ -158,50 +152,62 @@ def contenders(instances: list[Instance], config: LookaheadConfig) -> dict[str, 
     highs, glpk_mi = CvxpySolver(config), CvxpySolver(config, "GLPK_MI")
     for i, instance in enumerate(instances):
         objective.append([])
-        timed("GLPK kept in memory (swiglpk)", lambda: fast.solve(instance))
+        timed(KEPT, lambda: fast.solve(instance))
         if i >= SLOW:
             continue
-        timed("CVXPY, HiGHS", lambda: highs.solve(instance))
-        timed("CVXPY, GLPK_MI", lambda: glpk_mi.solve(instance))
+        timed("some of these by CVXPY, HiGHS", lambda: highs.solve(instance))
+        timed("some of these by CVXPY, GLPK", lambda: glpk_mi.solve(instance))
     assert max(np.ptp(values) for values in objective) < 1e-6
     return {name: tell(name, values)[0] for name, values in seconds.items()}
 
 
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
-    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
-    jobs, layout, first, data = philly()
-    jobs = with_requests(jobs, layout)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--write", metavar="FILE", help="write the JSON object to a file too: the documents read theirs"
+    )
+    args = parser.parse_args()
+    work = build_workload(Run.open("config/real-rows.yaml"), "philly-rows", "philly-192", "lognormal-1")
+    layout, first = work.layout, disjoint_windows(*work.split.test, LENGTH)
+    jobs = with_requests(work.jobs, layout)
     config = LookaheadConfig()
     harvest(jobs, layout, first[:2], LENGTH, config, 8)  # compiles
-    figures: dict[str, object] = {"data": data}
-    print(f"{data}; median / p95 / p99 / longest")
+    figures: dict[str, object] = {}
+    print("median / p95 / p99 / longest")
     here = harvest(jobs, layout, first, LENGTH, config, 4000)
-    figures["lookahead_36_median_ms"], figures["lookahead_36_p95_ms"] = tell("36 nodes, K = 8", here.seconds)
+    figures["lookahead_36_median_ms"], figures["lookahead_36_p95_ms"] = tell("36 nodes, 8 jobs", here.seconds)
     unsolved = [t for t, proven in zip(here.seconds, here.proven, strict=True) if not proven]
     figures["solver_share"] = round(len(unsolved) / len(here.seconds), 3)
-    figures["unsolved_36_median_ms"], figures["unsolved_36_p95_ms"] = tell("  of these, asked of GLPK", unsolved)
+    figures["unsolved_36_median_ms"], figures["unsolved_36_p95_ms"] = tell(
+        "those of them that are not presolved, by GLPK", unsolved
+    )
     figures["bestfit_not_optimal_share"] = round(1 - float(np.mean(here.best_fit_optimal)), 4)
     print(f"best_fit is not optimal on {figures['bestfit_not_optimal_share']:.1%} of them")
     rng = np.random.default_rng(1)
     some = [here.instances[i] for i in rng.permutation(len(here.instances))[:1000]]
     slow = contenders(some, config)
-    figures["glpk_36_median_ms"] = slow["GLPK kept in memory (swiglpk)"]
-    figures["cvxpy_glpk_36_median_ms"] = slow["CVXPY, GLPK_MI"]
-    figures["cvxpy_highs_36_median_ms"] = slow["CVXPY, HiGHS"]
+    figures["glpk_36_median_ms"] = slow[KEPT]
+    figures["cvxpy_glpk_36_median_ms"] = slow["some of these by CVXPY, GLPK"]
+    figures["cvxpy_highs_36_median_ms"] = slow["some of these by CVXPY, HiGHS"]
     wide = config.model_copy(update={"jobs": 16})
     sixteen = harvest(jobs, layout, first, LENGTH, wide, 2000)
-    figures["lookahead_36_k16_median_ms"], _ = tell("36 nodes, K = 16", sixteen.seconds)
+    figures["lookahead_36_k16_median_ms"], _ = tell("36 nodes, 16 jobs", sixteen.seconds)
     slots = config.model_copy(update={"slots": 4})
     four = harvest(jobs, layout, first, LENGTH, slots, 1000)
-    figures["lookahead_t4_median_ms"], figures["lookahead_t4_p95_ms"] = tell("36 nodes, K = 8, T = 4", four.seconds)
+    figures["lookahead_t4_median_ms"], figures["lookahead_t4_p95_ms"] = tell("36 nodes, 8 jobs, 4 slots", four.seconds)
     figures["bestfit_not_optimal_share_t4"] = round(1 - float(np.mean(four.best_fit_optimal)), 4)
     print(f"best_fit is not optimal on {figures['bestfit_not_optimal_share_t4']:.1%} of these")
     large = nodes_of(10_000)
     many = with_requests(synthetic(150_000, large, load=1.2, longest_s=6 * 3600), large)
     big = harvest(many, large, np.array([0]), len(many.row), config, 2000)
-    figures["lookahead_10000_median_ms"], figures["lookahead_10000_p95_ms"] = tell("10,000 nodes, K = 8", big.seconds)
+    figures["lookahead_10000_median_ms"], figures["lookahead_10000_p95_ms"] = tell(
+        "10,000 nodes, 8 jobs (synthetic)", big.seconds
+    )
     figures["bestfit_not_optimal_share_10000"] = round(1 - float(np.mean(big.best_fit_optimal)), 4)
+    figures["told"] = TOLD
+    if args.write:
+        write_json(args.write, figures)
     print(json.dumps(figures))
 
 

@@ -1,7 +1,6 @@
 """How fast an agent is trained and how fast it decides, and how much memory training takes.
 
-Philly's rows on 192 GPUs (the CSV files that RLTUNE_REAL_TRACES names, default ../shared/traces; made-up jobs where
-there are none); the sixth of the windows of 256 jobs whose queues are longest; one core. An epoch is draws, base runs,
+Philly's rows on 192 GPUs; the sixth of the windows of 256 jobs whose queues are longest; one core. An epoch is draws, base runs,
 rollouts, update: of the preset `tuned`, with a hundred sequences, with best_fit and with look-ahead, and of `paper`, each
 in a process of its own, whose peak memory is printed. The first epoch of each compiles and is not counted, and what the
 placement model solved in earlier epochs is forgotten. Only decisions with two candidates or more count. The online
@@ -12,19 +11,17 @@ last line is one JSON object.
 
 from __future__ import annotations
 
+import argparse
 import json
 import multiprocessing
 import os
 import resource
 import statistics
 import time
-from pathlib import Path
-from types import SimpleNamespace
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
     os.environ[threads] = "1"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
 
 import numpy as np  # noqa: E402
 
@@ -39,13 +36,14 @@ from rltune.cluster.workload import Workload, build_workload  # noqa: E402
 from rltune.config import Cell  # noqa: E402
 from rltune.config.context import Run as RunOf  # noqa: E402
 from rltune.config.preset import BUILT_IN  # noqa: E402
-from rltune.environment.example import example_workload  # noqa: E402
 from rltune.environment.observation import Observer, width_of  # noqa: E402
+from rltune.files import write_json  # noqa: E402
 from rltune.simulator.batch import Run, SchedulerConfig  # noqa: E402
 from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
-from rltune.traces.split import split_points  # noqa: E402
 
-CELL = Cell("philly-csv", "philly-192", "fifo", "wait", "easy", "best_fit", "strict", "rich", "lognormal-1", "tuned", 1)
+CELL = Cell(
+    "philly-rows", "philly-192", "fifo", "wait", "easy", "best_fit", "strict", "rich", "lognormal-1", "tuned", 1
+)
 EPOCHS = 3
 """Epochs that are timed."""
 MEASURED = (
@@ -74,15 +72,9 @@ TRAININGS = {
 """What is timed → its cell and preset."""
 
 
-def workload() -> tuple[Workload, str]:
-    """Real rows of Philly, or made-up ones where there are none."""
-    if not (Path(os.environ["RLTUNE_REAL_TRACES"]) / "philly" / "philly_jobs.csv.gz").is_file():
-        jobs, layout = example_workload()
-        split = split_points(len(jobs.row))
-        made = SimpleNamespace(jobs=jobs, layout=layout, split=split, calibrated=None)
-        return made, "made-up jobs"  # type: ignore[return-value]
-    made = build_workload(RunOf.open("config/csv.yaml"), CELL.trace, CELL.cluster, CELL.estimate)
-    return made, "real rows of Philly"
+def workload() -> Workload:
+    """Philly's rows."""
+    return build_workload(RunOf.open("config/real-rows.yaml"), CELL.trace, CELL.cluster, CELL.estimate)
 
 
 class Contended(TrainingTask):
@@ -100,7 +92,7 @@ class Contended(TrainingTask):
 def epochs(name: str) -> dict[str, float]:
     """Means over the timed epochs of a training; ``rss_gb`` is the most memory that it took, data and TensorFlow too."""
     cell, preset = TRAININGS[name]
-    trainer = make_trainer(Contended(cell, preset, workload()[0]), threads=1)
+    trainer = make_trainer(Contended(cell, preset, workload()), threads=1)
     rows, seconds = [], []
     for _ in range(1 + EPOCHS):
         trainer.task.forget_solutions()
@@ -117,7 +109,7 @@ def epochs(name: str) -> dict[str, float]:
 def cell_minutes(placement: str) -> float:
     """A whole training of `tuned`, of 100 epochs."""
     preset = BUILT_IN["tuned"].model_copy(update={"epochs": 100})
-    work, _ = workload()
+    work = workload()
     start = time.perf_counter()
     fit(make_trainer(TrainingTask(CELL.but(placement=placement), preset, work), threads=1))
     return (time.perf_counter() - start) / 60
@@ -145,9 +137,14 @@ def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
 
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
-    work, data = workload()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--write", metavar="FILE", help="write the JSON object to a file too: the documents read theirs"
+    )
+    args = parser.parse_args()
+    work = workload()
     jobs, layout = work.jobs, work.layout
-    print(f"{data}; {set_up(1, 1)}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
+    print(f"{set_up(1, 1)}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
     heads = (
         "s",
         "rollout",
@@ -176,28 +173,27 @@ def main() -> None:
     for queued, taken in online.items():
         print(f"online decision, {queued} queued: {taken:.3f} ms")
     plain, placed = found["tuned"], found["tuned, look-ahead"]
-    print(
-        json.dumps(
-            {
-                "data": data,
-                "rollout_decisions_per_s": round(plain["choices_per_second"]),
-                "rollout_mean_queue": round(plain["mean_queue"], 1),
-                "epoch_s": round(plain["seconds"], 3),
-                "epoch_milp_s": round(placed["seconds"], 3),
-                "paper_epoch_s": round(found["paper"]["seconds"], 3),
-                "train_rss_gb": round(rss_gb, 3),
-                "decisions": round(plain["decisions"]),
-                "choices": round(plain["choices"]),
-                "actor_iterations": plain["actor_iterations"],
-                "paper_actor_iterations": found["paper"]["actor_iterations"],
-                "paper_critic_iterations": BUILT_IN["paper"].iterations,
-                **{name: round(placed[name]) for name in ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")},
-                "cell_minutes": round(cells["best_fit"], 2),
-                "cell_milp_minutes": round(cells["lookahead"], 2),
-                **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},
-            }
-        )
-    )
+    figures = {
+        "rollout_decisions_per_s": round(plain["choices_per_second"]),
+        "rollout_mean_queue": round(plain["mean_queue"], 1),
+        "epoch_s": round(plain["seconds"], 3),
+        "epoch_milp_s": round(placed["seconds"], 3),
+        "paper_epoch_s": round(found["paper"]["seconds"], 3),
+        "train_rss_gb": round(rss_gb, 3),
+        "decisions": round(plain["decisions"]),
+        "choices": round(plain["choices"]),
+        "actor_iterations": plain["actor_iterations"],
+        "paper_actor_iterations": found["paper"]["actor_iterations"],
+        "paper_critic_iterations": BUILT_IN["paper"].iterations,
+        **{name: round(placed[name]) for name in ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")},
+        "cell_minutes": round(cells["best_fit"], 2),
+        "cell_milp_minutes": round(cells["lookahead"], 2),
+        **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},
+        "found": found,
+    }
+    if args.write:
+        write_json(args.write, figures)
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

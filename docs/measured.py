@@ -217,6 +217,42 @@ def controller_cycles() -> str:
     return f"{cycles}\n\n{said}"
 
 
+def question_costs() -> str:
+    """What a question to the placement model costs, written by benchmarks/milp.py."""
+    found = measured("milp")
+    rows = [(name, f"{of['questions']:,}", *(f"{ms:.2g}" for ms in of["ms"])) for name, of in found["told"].items()]
+    shares = [100 * found[f"bestfit_not_optimal_share{end}"] for end in ("", "_t4", "_10000")]
+    said = (
+        f"The placement by best_fit is not optimal for {shares[0]:.2g} % of the questions on 36 nodes, {shares[1]:.2g} % of "
+        f"those with four slots and {shares[2]:.2g} % of those on 10,000 nodes."
+    )
+    return f"{table(' | '.join(['', 'questions', 'median, ms', '95 %', '99 %']), rows)}\n\n{said}"
+
+
+def training_speed() -> str:
+    """How fast agents are trained and decide, written by benchmarks/training.py."""
+    found = measured("training")
+    rows = [
+        (
+            name,
+            *(f"{of[column]:.2g} s" for column in ("seconds", "rollout_seconds")),
+            f"{of['choices_per_second']:,.0f}",
+            f"{of['rss_gb']:.2f} GB",
+        )
+        for name, of in found["found"].items()
+    ]
+    heads = ["preset", "epoch", "of which rollouts", "decisions with a choice, per second", "memory"]
+    said = (
+        f"Of the {found['decisions']:,} decisions of an epoch of `tuned`, {found['choices']:,} have two candidates or more; "
+        f"queues have {found['rollout_mean_queue']:.0f} jobs on average. Of the {found['milp_asked']:,} questions to the "
+        f"placement model, {found['milp_presolved']:,} are presolved. An online decision, from queue to order, takes "
+        f"{found['decision_ms_256']:.2g} ms at 256 queued jobs and {found['decision_ms_1024']:.2g} ms at 1,024, of which the "
+        f"network sees the first 256. A whole training of `tuned`, with 100 epochs, its choices and validations, takes "
+        f"{found['cell_minutes']:.1f} minutes on these rows, and {found['cell_milp_minutes']:.1f} with look-ahead placement."
+    )
+    return f"{table(' | '.join(heads), rows)}\n\n{said}"
+
+
 RUN = {
     "wait_s": "mean wait, s",
     "wait_p95_s": "95 %, s",
@@ -324,6 +360,8 @@ MEASURED: dict[str, Callable[[], str]] = {
     ),
     "sizes of the placement model": model_sizes,
     "controller cycles": controller_cycles,
+    "question costs": question_costs,
+    "training speed": training_speed,
     "deployment": deployed,
     "deployment compared": deployed_against,
     "deployment simulated": deployed_and_simulated,

@@ -17,6 +17,7 @@ from rltune.cluster.workload import Workload, make_workload
 from rltune.config import ClusterConfig
 from rltune.config.context import Run
 from rltune.config.deployment import QOS, SHORT_S
+from rltune.config.max_wait import DEFAULT
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, scheduler_used
@@ -66,7 +67,7 @@ def test_repetitions_take_the_next_jobs_of_the_test_part(run: Run, workload: Wor
         assert job.at_s == rows.submit_s[k] - rows.submit_s[begin + 8]
         assert job.limit_s >= job.run_s, "no job is ended by its limit"
         assert pd.isna(limits[k]) or job.limit_s == limits[k] == 2 * job.run_s
-        assert job.partition == ("all-short" if workload.table["estimate_s"][k] <= SHORT_S else "all")
+        assert job.partition == ("all-short" if job.limit_s <= SHORT_S else "all")
     assert facts(run, workload)["accounts"] == 3
 
 
@@ -141,7 +142,7 @@ def test_any_run_of_jobs_has_its_share_of_each_qos_and_of_the_short(workload: Wo
     of = classes(workload)
     for name, (_, share) in QOS.items():
         assert (of["qos"] == name).rolling(20).mean().dropna().between(share - 0.06, share + 0.06).all()
-    assert set(of["short"]) == {True, False} and (of["short"] == (workload.jobs.estimate_s <= SHORT_S)).all()
+    assert set(of["short"]) == {True, False}
 
 
 def test_the_simulator_has_slurms_factors_of_qos_and_partition(run: Run, workload: Workload) -> None:
@@ -153,7 +154,7 @@ def test_the_simulator_has_slurms_factors_of_qos_and_partition(run: Run, workloa
     alike = make_workload(fitted, META, pd.DataFrame({"estimate_s": limit_s}), CLUSTER, run.config.train_share)
     of = classes(alike)
     points = (of["qos"].map({name: factor for name, (factor, _) in QOS.items()}) + of["short"]).to_numpy()
-    found = simulated(run, alike, agent("fifo"))
+    found = simulated(run, alike, agent("fifo", scheduler={"policy": "multifactor"}))
     for (scheduler, _, repetition), mine in found.groupby(["scheduler", "backfill", "repetition"]):
         first = first_jobs(run.config.deployment, alike)[repetition - 1]
         order = points[first + mine.sort_values("start_s")["index"].to_numpy()][1:]  # but for the first to arrive
@@ -165,16 +166,19 @@ def test_the_simulator_gives_an_agent_each_backfill_whatever_it_chose(
 ) -> None:
     """What an agent may choose in training, Slurm decides where it is deployed; nor has it calibrated estimates there."""
     seen, simulate = [], deployment_simulated.simulate
+    limit_s = classes(workload)["limit_s"].tolist()
 
     def spied(workload: Workload, contender: Contender, *where: Any) -> Any:
         if contender.policy is not None:
             scheduler, jobs = scheduler_used(workload, contender)
             seen.append((scheduler.policy, scheduler.backfill))
-            assert jobs.estimate_s.tolist() == workload.jobs.estimate_s.tolist()
+            assert jobs.estimate_s.tolist() == limit_s
+            assert (scheduler.placement, scheduler.locality) == ("best_fit", "strict")
         return simulate(workload, contender, *where)
 
     scheduler = deployment_simulated.contender_of(run.config, run.config.deployed_cell()).scheduler
-    chosen = AgentScheduler(scheduler, uses_calibrated=True).facts() | {"policy": "saf", "backfill": "greedy"}
+    chosen = AgentScheduler(scheduler, uses_calibrated=True).facts()
+    chosen |= {"policy": "saf", "backfill": "greedy", "placement": "lookahead", "locality": "any"}
     monkeypatch.setattr(deployment_simulated, "simulate", spied)
     simulated(run, workload, agent("saf", scheduler=chosen))
     assert seen == [("saf", "easy"), ("saf", "conservative")]
@@ -215,13 +219,38 @@ def test_the_simulator_decides_types_as_each_scheduler_does(typed: tuple[Run, Wo
     assert wait["rltune_types"] < wait["rltune"]
 
 
+def test_only_the_controller_that_decides_types_knows_speeds(
+    typed: tuple[Run, Workload], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others expect a job to run on any type as long as on the slowest, as its user's limit says; it runs as long as it does."""
+    known, simulate = [], deployment_simulated.simulate
+    monkeypatch.setattr(
+        deployment_simulated, "simulate", lambda of, *rest: (known.append(of.jobs), simulate(of, *rest))[1]
+    )
+    found = simulated(*typed, agent("saf"))
+    limits = classes(typed[1])["limit_s"]
+    slurm, fastest, order, types = known[:4]
+    for jobs in (slurm, fastest, order):
+        assert np.allclose(jobs.estimate_s, 4 * limits) and (jobs.cut["slow"] == 1.0).all()
+    assert (fastest.cut["full"][:, 1] == -1).all() and (slurm.cut["full"] == types.cut["full"]).all()
+    assert np.allclose(types.estimate_s, limits) and set(np.unique(types.cut["slow"])) == {1.0, 4.0}
+    lasts = ((found["end_s"] - found["start_s"]) / found["run_s"]).round(6)
+    assert set(lasts) == {1.0, 4.0} and set(lasts[found["scheduler"] == "slurm_fastest"]) == {1.0}
+
+
 def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
     monkeypatch.setattr(deployment, "conduct", lambda *args: (given.append(args), conducted(*args))[1])
     for scheduler in ("slurm_fastest", "rltune", "rltune_types"):
         deploy(*typed, agent(), scheduler, 1, tmp_path / "log")
-    assert [(args[2] is None, args[-2]) for args in given] == [(True, False), (False, False), (False, True)]
+    assert [(args[2] is None, args[-1]) for args in given] == [(True, False), (False, False), (False, True)]
     assert [args[1][0].types for args in given] == ["p100", "", ""]
+    assert all(args[5] == DEFAULT for args in given)
+    run, workload = typed
+    simulation = run.config.simulation.model_copy(update={"max_wait_h": {8: 8.0}})
+    bounded = replace(run, config=run.config.model_copy(update={"simulation": simulation}))
+    deploy(bounded, workload, agent(), "rltune", 1, tmp_path / "log")
+    assert given[-1][5] == {8: 8.0}
 
 
 def test_missing_packages_are_named_with_the_command_that_installs_them(

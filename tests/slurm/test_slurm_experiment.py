@@ -48,7 +48,7 @@ def packages_there(slurm_packages: None) -> None:
 def run(jobs: list[Submission], log: Path, rule: str | None = None, say: Any = print) -> Conducted:
     """A run on the cluster of paper §5.6, in Slurm's order or in that of a rule."""
     policy = None if rule is None else policy_of_rule(rule)
-    return conduct(load_cluster("deployment", project_root()), jobs, policy, SPEED, log, say)
+    return conduct(load_cluster("deployment", project_root()), jobs, policy, SPEED, log, {8: 24.0}, say)
 
 
 @pytest.mark.parametrize("rule", [None, "saf", "fifo"])

@@ -41,6 +41,16 @@ def test_a_job_past_its_maximum_wait_is_planned_first(tmp_path: Path, hours: dic
     assert (first.id == 10) == (excluded == K80S)
 
 
+def test_waiting_begins_when_slurm_could_start_a_job(tmp_path: Path) -> None:
+    """For the plan as for the priorities: the same job as above, submitted long ago, that could not start before now."""
+    slurm = cluster(2 * SOON_S, submit_s=NOW_S - 100_000, eligible_s=NOW_S - 10.0)
+    slurm.add(
+        *(job(k, gpus=2, time_limit_s=LIMIT_S, submit_s=NOW_S - 200_000, eligible_s=NOW_S - 5.0) for k in (11, 12))
+    )
+    made(slurm, tmp_path, max_wait_h={1: 1.0, 2: 2.0}).cycle()
+    assert slurm.queue[10].excluded == P100S
+
+
 def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path: Path) -> None:
     slurm = cluster()
     done = made(slurm, tmp_path, live=False).cycle()

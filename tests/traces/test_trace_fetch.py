@@ -70,7 +70,7 @@ def get(source: Path, tmp_path: Path) -> Callable[..., Path]:
 
 def test_files_are_read_in_full_once(get: Callable, hashed: list[str]) -> None:
     folder = get()
-    assert hashed == ["data.zip.part"]
+    assert hashed == ["data.zip.1.part"]
     get()
     assert len(hashed) == 1
     os.utime(folder / "data.zip", ns=(1, 1))
@@ -99,7 +99,7 @@ def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, get: Callable, 
     folder = tmp_path / "raw" / "d"
     folder.mkdir(parents=True)
     (folder / "data.zip").write_bytes(b"an archive")
-    (folder / "data.zip.part").write_bytes(b"an")
+    (folder / "data.zip.1.part").write_bytes(b"an")
     assert get() == folder
     assert sorted(p.name for p in folder.iterdir()) == ["data.zip", "manifest.json"]
 

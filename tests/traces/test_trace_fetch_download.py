@@ -63,7 +63,7 @@ def fails(get: Callable, tmp_path: Path) -> Callable[..., str]:
     def fails(path: str = "data.zip", **more: Any) -> str:
         with pytest.raises(DataError) as error:
             get(path, **more)
-        assert {p.name for p in (tmp_path / "raw" / "d").iterdir()} <= {"data.zip.part"}
+        assert all(p.suffix == ".part" for p in (tmp_path / "raw" / "d").iterdir())
         text = str(error.value)
         for part in ("trace d: could not obtain data.zip, sha256", "By hand: put it at", "RLTUNE_TRACE_FILES"):
             assert part in text
@@ -112,6 +112,25 @@ def test_pieces_of_two_files_do_not_pass(kept: bytes, site: Site, get: Callable,
     assert get() == DATA and [bool(r.range) for r in site.log] == [True, False]
 
 
+def test_another_file_over_a_bad_line_is_given_up(site: Site, fails: Callable) -> None:
+    """It is cut, continued, wrong as a whole, begun again, and so on."""
+    site.answers["data.zip"] = in_turn(*([file(OTHER, upto=9_000), file(OTHER)] * 9))
+    assert "(3 attempts)" in fails() and len(site.log) < 6
+
+
+def test_a_dead_address_leaves_the_part_from_another_alone(site: Site, get: Callable, fails: Callable) -> None:
+    site.answers |= {"dead": file(b"moved"), "cut": in_turn(CUT, refuse(404))}
+    assert "9 kB of it are kept, and the next attempt continues after them" in fails("dead", mirrors=[site.at("cut")])
+    site.answers["cut"] = file(DATA)
+    site.log.clear()
+    assert get("dead", mirrors=[site.at("cut")]) == DATA and site.log[-1].range == "bytes=9000-"
+
+
+def test_a_cut_answer_of_unknown_length_is_asked_for_again(site: Site, get: Callable) -> None:
+    site.answers["data.zip"] = in_turn(file(DATA, length=False, upto=9_000), file(DATA, length=False))
+    assert get() == DATA and len(site.log) == 2
+
+
 @pytest.mark.parametrize("kept", [8_000, len(DATA)])
 def test_what_an_earlier_process_left_is_continued(kept: int, site: Site, get: Callable, part: Path) -> None:
     site.answers["data.zip"] = file(DATA)
@@ -142,8 +161,14 @@ def test_another_file_is_refused_at_once(site: Site, fails: Callable) -> None:
 def test_the_next_mirror_is_tried(site: Site, get: Callable, fails: Callable, tmp_path: Path) -> None:
     site.answers |= {"wrong": file(OTHER), "right": file(DATA)}
     gone = (tmp_path / "gone.zip").as_uri()
-    text = fails("gone", mirrors=[gone, site.at("wrong"), "http://"])
-    for reason in ("gone: answer 404 Not Found", "No such file or directory", "wrong: found 20,000 bytes", "no host"):
+    text = fails("gone", mirrors=[gone, site.at("wrong"), "http://", "http://[x"])
+    for reason in (
+        "gone: answer 404 Not Found",
+        "No such file or directory",
+        "wrong: found 20,000 bytes",
+        "no host",
+        "no address: ",
+    ):
         assert reason in text
     site.log.clear()
     assert get("gone", mirrors=[gone, site.at("wrong"), site.at("right"), site.at("never")]) == DATA
@@ -155,7 +180,7 @@ def test_no_room_is_said_before_the_download(site: Site, get: Callable, monkeypa
     site.answers["data.zip"] = file(DATA)
     with pytest.raises(DataError, match=r"raw/d: 1 kB free, data.zip needs 20 kB"):
         get()
-    assert not (tmp_path / "raw" / "d" / "data.zip.part").exists()
+    assert not (tmp_path / "raw" / "d" / "data.zip.1.part").exists()
 
 
 def test_a_silent_connection_is_given_up_and_continued(site: Site, get: Callable, fails: Callable, capsys: Any) -> None:
@@ -170,7 +195,7 @@ def part(tmp_path: Path) -> Path:
     """Where a partial file lies."""
     folder = tmp_path / "raw" / "d"
     folder.mkdir(parents=True)
-    return folder / "data.zip.part"
+    return folder / "data.zip.1.part"
 
 
 def test_waits_double_while_an_attempt_brings_nothing(

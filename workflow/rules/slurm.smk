@@ -2,7 +2,7 @@
 
 import os
 
-from rltune.config.deployment import LEARNED
+from rltune.config.deployment import LEARNED, QOS, SHORT_S
 from rltune.slurm.emulate import packages
 
 EXAMPLES, DEPLOYMENT = run.config.example_schedules, run.config.deployment
@@ -66,6 +66,7 @@ rule deploy:
     params:
         config=CONFIG,
         settings=(DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"}) if DEPLOYMENT else None),
+        rules=[run.config.simulation.max_wait_h, QOS, SHORT_S],
         train_share=run.config.train_share,
     message:
         "deploy {wildcards.scheduler} {wildcards.repetition}"

@@ -198,6 +198,19 @@ def with_wrong_speeds(jobs: Jobs, share: float, rng: np.random.Generator) -> Job
     return _with_shapes(jobs.row.copy(), cut)
 
 
+def with_unknown_speeds(jobs: Jobs, fastest_only: bool = False) -> Jobs:
+    """The same jobs, where schedulers know no speeds: they expect each job to run as long on any type as on the slowest that can
+    hold it. ``fastest_only``: each may only use the type on which it is fastest."""
+    row, cut = jobs.row.copy(), jobs.cut.copy()
+    able = cut["full"] >= 0
+    row["estimate_s"] *= np.where(able, cut["slow"], 0.0).max(axis=1)
+    if fastest_only:
+        fastest = np.where(able, cut["slow"], np.inf).argmin(axis=1)
+        cut["full"][np.arange(cut.shape[1]) != fastest[:, None]] = -1
+    cut["off"], cut["slow"] = cut["slow"] * (1.0 + cut["off"]) - 1.0, 1.0
+    return _with_shapes(row, cut)
+
+
 def _with_shapes(row: np.ndarray, cut: np.ndarray) -> Jobs:
     """Jobs of one shape are alike to the scheduler on every type."""
     same = np.column_stack([row["shape"], *(cut[name] for name in ("full", "slow", "spread"))])

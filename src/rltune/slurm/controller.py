@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy
-from rltune.config.max_wait import bound_of
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
 from rltune.slurm.apply import Journal, Plan, Writer
 from rltune.slurm.client import Client
-from rltune.slurm.decide import Decision, assign, decide
+from rltune.slurm.decide import Decision, assign, decide, overdue
 from rltune.slurm.eligibility import ABOVE, OVERRIDDEN
 from rltune.slurm.observe import View, observe
 from rltune.slurm.ownership import Ownership, look_up, names, update_ownership
@@ -319,16 +318,10 @@ class Controller:
         if abs(jumped) > JUMP_S:
             raise ClockSet(f"the clock jumped by {jumped:+.0f} s; this cycle is skipped")
 
-    def _overdue(self, view: View) -> list[int]:
-        """The ranked jobs that have waited longer than their size may, the longest wait first."""
-        since = {job.id: max(job.submit_s, job.eligible_s or 0.0) for job in view.ranked}
-        limits_s = {job.id: 3600 * bound_of(self.config.max_wait_h, job.gpus) for job in view.ranked}
-        return sorted((n for n in since if view.now_s - since[n] > limits_s[n]), key=since.__getitem__)
-
     def _changes(self, view: View, decision: Decision, ownership: Ownership) -> list[Change]:
         narrowed = ownership.narrowed(view.ranked)
         current = {job.id: job.priority if ownership.owns(job, self.config.band) else 0 for job in view.ranked}
-        late = self._overdue(view)
+        late = overdue(view, self.config)
         place = {number: k for k, number in enumerate(late, -len(late))}
         new: dict[int, int] = {}
         for order in decision.orders.values():

@@ -15,6 +15,7 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import ranker_of
 from rltune.agent.scheduler_choice import type_plan
 from rltune.cluster.fit import Jobs
+from rltune.config.max_wait import bound_of
 from rltune.config.run import LookaheadConfig
 from rltune.config.slurm import Band, SlurmConfig
 from rltune.placement.placers import placer_of
@@ -51,7 +52,15 @@ def scheduler_of(policy: TrainedPolicy, config: SlurmConfig) -> SchedulerConfig:
         return SchedulerConfig(base, "conservative", max_wait_h=config.max_wait_h, **type_plan(policy.facts))
     isolates = config.exclusive == "model" and config.interference_slowdown > 1
     placement = "lookahead" if isolates else "best_fit"
-    return SchedulerConfig(base, "easy", placement, interference_slowdown=config.interference_slowdown)
+    more = {"interference_slowdown": config.interference_slowdown, "max_wait_h": config.max_wait_h}
+    return SchedulerConfig(base, "easy", placement, **more)
+
+
+def overdue(view: View, config: SlurmConfig) -> list[int]:
+    """The ranked jobs that have waited longer than their size may, since Slurm could start them; the longest wait first."""
+    since = {job.id: max(job.submit_s, job.eligible_s or 0.0) for job in view.ranked}
+    limits_s = {job.id: 3600 * bound_of(config.max_wait_h, job.gpus) for job in view.ranked}
+    return sorted((n for n in since if view.now_s - since[n] > limits_s[n]), key=since.__getitem__)
 
 
 def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
@@ -60,8 +69,10 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
     scheduler = scheduler_of(policy, config)
     run = resume(jobs, view.layout, view.found, scheduler, placer_of(scheduler.placement, LookaheadConfig()), asks=True)
     ranker, state = ranker_of(policy, jobs, view.layout), run.state
-    first = len(view.running)
+    first, late = len(view.running), {*overdue(view, config)}
     ids = {first + k: job.id for k, job in enumerate(view.ranked)}
+    for row, job in ids.items():
+        state.run["latest"][0, row] = -np.inf if job in late else np.inf
     orders: dict[str, list[int]] = {pool: [] for pool in view.layout.pools}
     for row, job in ids.items():  # by submission, for pools with one job, which are not ranked
         orders[view.layout.pools[int(view.jobs.pool[row])]].append(job)

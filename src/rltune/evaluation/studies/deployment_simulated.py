@@ -6,6 +6,7 @@ backfilling, and one row for each.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +15,12 @@ import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.scheduler_choice import type_plan
+from rltune.cluster.fit import with_unknown_speeds
 from rltune.cluster.load import offered_load
 from rltune.cluster.workload import Workload
 from rltune.config.context import Run
 from rltune.config.deployment import LEARNED, QOS, SHORT_S, Deployment
+from rltune.config.max_wait import DEFAULT
 from rltune.errors import ConfigError
 from rltune.evaluation.contenders import contender_of, run as simulate
 from rltune.evaluation.studies.deployment import COLUMN, JOB, RUN, paired, per_run, with_measures
@@ -51,19 +54,33 @@ def first_jobs(settings: Deployment, workload: Workload) -> np.ndarray:
 
 
 def classes(workload: Workload) -> pd.DataFrame:
-    """Of every job ``qos``, by its number so that any number of consecutive jobs has nearly the shares of QOS, and ``short``,
-    whether its user's estimate sends it to the partition for short jobs."""
+    """Of every job ``limit_s``, the time limit that its user requests on the fastest type (a job without one in the trace: its
+    estimate, or its run time if that is longer); ``qos``, by its number so that any number of consecutive jobs has nearly the
+    shares of QOS; ``short``, whether its limit sends it to the partition for short jobs."""
     ends = np.cumsum([share for _, share in QOS.values()])
-    number = np.arange(len(workload.table))
-    qos = np.searchsorted(ends[:-1], number * GOLDEN % 1.0, side="right")
-    return pd.DataFrame({"qos": np.array([*QOS])[qos], "short": workload.jobs.estimate_s <= SHORT_S})
+    qos = np.searchsorted(ends[:-1], np.arange(len(workload.table)) * GOLDEN % 1.0, side="right")
+    requested_s = workload.table["requested_s"].to_numpy(float)
+    longest_s = np.maximum(workload.jobs.estimate_s, workload.jobs.run_s)
+    limit_s = np.where(np.isnan(requested_s), longest_s, requested_s)
+    return pd.DataFrame({"limit_s": limit_s, "qos": np.array([*QOS])[qos], "short": limit_s <= SHORT_S})
 
 
-def _as_in_slurm(workload: Workload) -> Workload:
-    """The workload with the jobs' factors of QOS and partition in Slurm's priority, which count equally."""
+def max_wait_h(run: Run) -> Mapping[int, float]:
+    """The maximum waits of the controller: the run's, else those that it has by default."""
+    return run.config.simulation.max_wait_h or DEFAULT
+
+
+def _as_known(workload: Workload, scheduler: str) -> Workload:
+    """The workload as a scheduler on Slurm knows it: with the users' limits, which are for the slowest type; the controller
+    that decides types knows speeds. Slurm's own order has QOS and partition, whose factors count equally."""
     of, row = classes(workload), workload.jobs.row.copy()
-    row["qos"] = of["qos"].map({name: factor for name, (factor, _) in QOS.items()}) + of["short"]
-    return replace(workload, jobs=workload.jobs._replace(row=row))
+    row["estimate_s"] = of["limit_s"]
+    if scheduler.startswith("slurm"):
+        row["qos"] = of["qos"].map({name: factor for name, (factor, _) in QOS.items()}) + of["short"]
+    jobs = workload.jobs._replace(row=row)
+    if scheduler != "rltune_types":
+        jobs = with_unknown_speeds(jobs, fastest_only=scheduler == "slurm_fastest")
+    return replace(workload, jobs=jobs)
 
 
 def facts(run: Run, workload: Workload) -> dict[str, object]:
@@ -90,22 +107,19 @@ def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFra
     submission), state.
 
     The agent keeps its order under either rule, as on Slurm, whatever it chose in training. Where GPU types differ, jobs get any,
-    but under `slurm_fastest` and `rltune_types`; the latter plans, which goes with conservative backfilling alone. Estimates
-    are the users' limits: the controller has no calibrated ones. Slurm's own order has no maximum waits.
+    but under `slurm_fastest` and `rltune_types`; the latter plans, which goes with conservative backfilling alone. Every
+    scheduler knows of the jobs what it knows on Slurm; Slurm's own order has no maximum waits.
     """
-    workload = _as_in_slurm(workload)
     settings, cell = run.config.deployment or Deployment(), run.config.deployed_cell()
     firsts, frames = first_jobs(settings, workload), []
     for backfill in BACKFILLS:
         for scheduler in settings.schedulers:
             rules: dict[str, Any] = {"backfill": backfill, "types": "any", "gpu_price": 0.0}
+            rules |= {"placement": "best_fit", "locality": "strict"}
+            rules["max_wait_h"] = {} if scheduler.startswith("slurm") else max_wait_h(run)
             if scheduler == "rltune_types":
-                rules |= {"backfill": "conservative", "placement": "best_fit", **type_plan(policy.facts)}
-            elif scheduler == "slurm_fastest":
-                rules |= {"placement": "best_fit", "types": "fastest_only"}
-            if scheduler.startswith("slurm"):
-                rules |= {"max_wait_h": {}}
-            agent, of = None, cell
+                rules |= {"backfill": "conservative", **type_plan(policy.facts)}
+            agent, of, known = None, cell, _as_known(workload, scheduler)
             if scheduler in LEARNED:
                 chosen = policy.facts.get("scheduler", {})
                 used = {**chosen, **rules, "uses_calibrated": False}
@@ -113,8 +127,8 @@ def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFra
             else:
                 of = cell.but(policy=SLURM if scheduler.startswith("slurm") else scheduler)
             contender = contender_of(run.config, of, agent, **rules)
-            state, _ = simulate(workload, contender, firsts, np.full(len(firsts), settings.jobs))
-            table = job_table(workload.jobs, state)
+            state, _ = simulate(known, contender, firsts, np.full(len(firsts), settings.jobs))
+            table = job_table(known.jobs, state)
             first = firsts[table["sequence"]]
             begin = workload.jobs.submit_s[first]
             times = {name: table[name] - begin for name in ("submit_s", "start_s", "end_s")}

@@ -91,17 +91,17 @@ def conduct(
     policy: TrainedPolicy | None,
     speed: float,
     log: Path,
+    max_wait_h: Mapping[int, float],
     say: Callable[[str], None] = print,
     decides_types: bool = False,
-    max_wait_h: Mapping[int, float] | None = None,
 ) -> Conducted:
     """Start a cluster, submit every job at its time, wait for the last end, read the accounts.
 
     Args:
         policy: orders the queue through a controller; None: Slurm does by itself.
         log: file for the controller's log; if the run fails, the daemons' logs are kept next to it.
+        max_wait_h: of the controller, by size.
         decides_types: the controller decides GPU types, too, by the speeds of the cluster's configuration.
-        max_wait_h: the controller's, by size; None: as it has by default.
         say: prints progress, and that the cluster could not be stopped, which is no error at that point.
 
     Raises ClusterDied if a daemon ends (naming its log), Slurm does not answer, nothing moves or the accounts stay
@@ -120,8 +120,11 @@ def conduct(
             driver = None
             if policy is not None:
                 names = sorted({job.partition for job in submissions})
-                own = {"eligible": {"partitions": names, "also": ["constraints"]}, "speeds": speeds}
-                own |= {"max_wait_h": dict(max_wait_h)} if max_wait_h else {}
+                own = {
+                    "eligible": {"partitions": names, "also": ["constraints"]},
+                    "speeds": speeds,
+                    "max_wait_h": max_wait_h,
+                }
                 driver = _Driver(slurm, policy, Path(folder), words.write, own)
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S

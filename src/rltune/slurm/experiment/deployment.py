@@ -14,7 +14,7 @@ from rltune.cluster.workload import Workload
 from rltune.config.context import Run
 from rltune.config.deployment import LEARNED, SHORT, Deployment
 from rltune.errors import ClusterDied, ConfigError
-from rltune.evaluation.studies.deployment_simulated import classes, first_jobs
+from rltune.evaluation.studies.deployment_simulated import classes, first_jobs, max_wait_h
 from rltune.slurm.emulate import packages
 from rltune.slurm.emulate.configure import partition_name
 from rltune.slurm.experiment.conduct import Conducted, conduct, policy_of_rule
@@ -31,7 +31,7 @@ def submissions(run: Run, workload: Workload, repetition: int, fastest: bool = F
     Where GPU types differ in speed, a job names its model and, if it does not run on all types, those on which it does;
     ``fastest``: only the one on which it is fastest. Its time limit is for the slowest.
 
-    A job without a time limit gets its estimate as limit, or its run time if that is longer. Raises ConfigError if jobs
+    Raises ConfigError if jobs
     ask for GPU types, since the agent's controller leaves such constraints to Slurm.
     """
     cell, settings = run.config.deployed_cell(), run.config.deployment or Deployment()
@@ -47,11 +47,11 @@ def submissions(run: Run, workload: Workload, repetition: int, fastest: bool = F
         gpus, pool = int(row.gpus), cluster.pools[int(row.pool)]
         nodes = -(-gpus // max(group.gpus for group in pool.groups))
         cpus = int(row.cpus) if pd.notna(row.cpus) else 1
-        limit_s = row.requested_s if pd.notna(row.requested_s) else max(row.estimate_s, row.run_s)
+        limit_s = float(of["limit_s"][k])
         at_s = float(row.submit_s - rows["submit_s"].iloc[0])
         partition = f"{partition_name(pool.name)}{f'-{SHORT}' if of['short'][k] else ''}"
         where = (account_of(row.user), partition)
-        job = Submission(f"job{k}", at_s, *where, gpus, nodes, cpus, float(limit_s), float(row.run_s), qos=of["qos"][k])
+        job = Submission(f"job{k}", at_s, *where, gpus, nodes, cpus, limit_s, float(row.run_s), qos=of["qos"][k])
         found.append(_with_types(job, workload, k, row.model, fastest) if differ(workload.jobs) else job)
     return found
 
@@ -91,8 +91,8 @@ def deploy(
     while True:
         path = log.with_name(f"{log.stem}.{len(retries) + 1}{log.suffix}")
         try:
-            types, max_wait_h = scheduler == "rltune_types", run.config.simulation.max_wait_h
-            done = conduct(run.clusters[cell.cluster], jobs, policy, settings.speed, path, say, types, max_wait_h)
+            waits, types = max_wait_h(run), scheduler == "rltune_types"
+            done = conduct(run.clusters[cell.cluster], jobs, policy, settings.speed, path, waits, say, types)
         except ClusterDied as error:
             retries.append(str(error))
             if len(retries) == TRIES:

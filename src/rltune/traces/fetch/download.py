@@ -1,12 +1,13 @@
 """Download one file from its addresses, in order.
 
-The file has its name only once its checksum is right. Until then it is ``<file>.part``, which the next attempt, or the next
-process, continues: whatever its pieces are from, a wrong whole is dropped and begun again.
+The file has its name only once its checksum is right. Until then it is ``<file>.<k>.part``, from the k-th address, which the next
+attempt, or the next process, continues: where the pieces do not fit, the wrong whole is dropped and begun again.
 """
 
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import os
 import random
@@ -59,9 +60,9 @@ def download(trace: str, item: Download, folder: Path, policy: RetryPolicy | Non
         DataError: no address gave it, or the disk has no space for it.
     """
     target, faults = folder / item.file, {}
-    part = target.with_name(f"{item.file}.part")
-    for address in (item.url, *item.mirrors):
+    for k, address in enumerate((item.url, *item.mirrors), 1):
         say(f"downloading {item.file} from {address}")
+        part = folder / f"{item.file}.{k}.part"
         try:
             _from(address, item, part, policy or RetryPolicy())
         except Fault as fault:
@@ -69,7 +70,12 @@ def download(trace: str, item: Download, folder: Path, policy: RetryPolicy | Non
             continue
         part.replace(target)
         return address
-    raise DataError(_advice(trace, item, target, faults, _size(part)))
+    raise DataError(_advice(trace, item, target, faults, sum(map(_size, parts_of(target)))))
+
+
+def parts_of(target: Path) -> list[Path]:
+    """The partial files of a file."""
+    return sorted(target.parent.glob(f"{glob.escape(target.name)}.*.part"))
 
 
 def sha256(path: Path) -> str:
@@ -78,7 +84,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def verify(path: Path, item: Download) -> None:
+def check(path: Path, item: Download) -> None:
     """Raise a Fault where a file is not the one expected."""
     if (found := sha256(path)) != item.sha256:
         raise Fault(f"found {_size(path):,} bytes with sha256 {found}, expected sha256 {item.sha256}")
@@ -90,17 +96,16 @@ def _size(path: Path) -> int:
 
 def _from(address: str, item: Download, part: Path, policy: RetryPolicy) -> None:
     """Make the partial file the whole one from one address. Raises Fault when the address is given up."""
-    failures = 0
+    failures, most = 0, _size(part)
     while True:
-        before = _size(part)
         try:
             return _receive(address, item, part, policy.timeout_s)
         except Fault as error:
             fault = error
         except HTTPError as error:
-            if error.code == BEYOND and before:
+            if error.code == BEYOND and _size(part):
                 try:
-                    return verify(part, item)  # stopped between the last byte and the check
+                    return check(part, item)  # stopped between the last byte and the check
                 except Fault:
                     part.unlink()
             fault = Fault(f"answer {error.code} {error.reason}", final=error.code not in {*BUSY, BEYOND})
@@ -108,9 +113,12 @@ def _from(address: str, item: Download, part: Path, policy: RetryPolicy) -> None
             if getattr(error, "errno", None) == errno.ENOSPC:
                 raise DataError(f"{part}: no space left on the disk") from None
             fault = Fault(str(getattr(error, "reason", error)) or type(error).__name__, address.startswith("file:"))
+        except ValueError as error:
+            fault = Fault(f"no address: {error}")
         if fault.final:
             raise fault
-        failures = 1 if _size(part) > before else failures + 1
+        failures = 1 if _size(part) > most else failures + 1
+        most = max(most, _size(part))
         if failures >= policy.tries:
             raise Fault(f"{fault} ({failures} attempts)")
         wait_s = policy.wait_s * 2 ** (failures - 1) * random.uniform(0.5, 1.5)
@@ -144,10 +152,10 @@ def _receive(address: str, item: Download, part: Path, timeout_s: float) -> None
     if total is not None and _size(part) < total:
         raise Fault(f"the connection ended after {_size(part):,} of {total:,} bytes", final=False)
     try:
-        verify(part, item)
+        check(part, item)
     except Fault as fault:
         part.unlink()
-        raise Fault(str(fault), final=not have) from None
+        raise Fault(str(fault), final=not have and total is not None) from None
 
 
 def _advice(trace: str, item: Download, target: Path, faults: dict[str, Fault], kept: int) -> str:

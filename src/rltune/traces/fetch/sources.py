@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.download import BY_HAND, Fault, RetryPolicy, download, sha256, verify
+from rltune.traces.fetch.download import BY_HAND, Fault, RetryPolicy, check, download, parts_of, sha256
 from rltune.traces.fetch.given import by_hand, given_file
 from rltune.traces.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
@@ -151,7 +151,8 @@ def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPoli
         say(f"{item.file}: {found} is used")
     else:
         origin = download(name, item, manifest.folder, policy)
-    path.with_name(f"{path.name}.part").unlink(missing_ok=True)  # a file of the user's has overtaken the download
+    for part in parts_of(path):  # of other addresses, or overtaken by a file of the user's
+        part.unlink()
     manifest.record(item.file, item.sha256, origin)
 
 
@@ -160,7 +161,7 @@ def _by_user(name: str, item: Download, path: Path, manifest: Manifest) -> None:
     if not path.is_file():
         raise DataError(f"trace {name}: {path} is a folder, expected the file {item.file} as it was downloaded.")
     try:
-        verify(path, item)
+        check(path, item)
     except Fault as wrong:
         otherwise = "remove it" if path.parent == manifest.folder else f"unset {BY_HAND}"
         raise DataError(
