@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from rltune.report.style import scheduler_title
+from rltune.report.tables.deployment import short
 
 RESULTS = Path(__file__).parent / "assets" / "results"
 
@@ -300,6 +301,21 @@ def deployed_against() -> str:
     )
 
 
+def deployed_classes() -> str:
+    """Mean waits on Slurm by QOS, partition and GPUs, s, a column a scheduler."""
+    rows = rows_of("deployment-classes")
+    schedulers = [column[5:-2] for column in rows[0] if column.startswith("wait_") and column.endswith("_s")]
+    found = [
+        (
+            f"{row['by_title']} {row['name']}",
+            f"{int(float(row['jobs'])):,}",
+            *(f"{float(row[f'wait_{s}_s']):,.0f}" for s in schedulers),
+        )
+        for row in rows
+    ]
+    return table(" | ".join(["mean wait, s", "jobs", *map(short, schedulers)]), found)
+
+
 def deployed_and_simulated() -> str:
     """Mean wait and completion time on Slurm and in the simulator, s, and the simulator's error."""
     rows = rows_of("deployment-runs")
@@ -364,6 +380,7 @@ MEASURED: dict[str, Callable[[], str]] = {
     "training speed": training_speed,
     "deployment": deployed,
     "deployment compared": deployed_against,
+    "deployment classes": deployed_classes,
     "deployment simulated": deployed_and_simulated,
 }
 """Name of a table → what makes it."""

@@ -118,7 +118,7 @@ def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
 def test_who_waits_by_qos_partition_and_gpus(there: dict) -> None:
     table = there["deployment-classes"]
     assert list(zip(table.frame["by_title"], table.frame["name"], table.frame["jobs"])) == [
-        *(("QOS", "high", 60), ("QOS", "low", 180), ("partition", "all", 240), ("GPUs", "1", 120), ("GPUs", "2", 120))
+        *(("QOS", "low", 180), ("QOS", "high", 60), ("partition", "all", 240), ("GPUs", "1", 120), ("GPUs", "2", 120))
     ]
     assert np.allclose(table.frame["wait_rltune_h"], 0.7 * table.frame["wait_slurm_h"])
     heads = [spec.heading for spec in table.artefact.columns.values()]

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.cluster.layout import Nodes
-from rltune.config.deployment import LEARNED
+from rltune.config.deployment import LEARNED, QOS
 from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.simulator.gantt import bars as number_gpus
 from rltune.simulator.metrics import BSLD_FLOOR_S
@@ -24,6 +24,7 @@ COMPLETED = "COMPLETED"
 JOB, RUN = ["repetition", "index"], ["scheduler", "repetition"]
 COLUMN = {"makespan": "makespan_s", "utilisation": "utilisation", "wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
 """Measure → column of :func:`per_run`."""
+QOS_ORDER = {name: k for k, name in enumerate(QOS)}
 CLASSES = ("qos", "partition", "asked_gpus")
 """Columns by which jobs are told apart."""
 BY_BLOCK = ("wait", "jct", "bsld")
@@ -86,11 +87,10 @@ def by_class(jobs: pd.DataFrame) -> pd.DataFrame:
     and a column ``wait_<scheduler>_s`` and ``jct_<scheduler>_s`` each, means over the jobs."""
     mine, frames = with_measures(jobs), []
     for column in CLASSES:
-        of = mine.groupby([column, "scheduler"], sort=False)[["wait_s", "jct_s"]]
-        means = {
-            name: of.mean()[f"{name}_s"].unstack().add_prefix(f"{name}_").add_suffix("_s") for name in ("wait", "jct")
-        }
-        frame = pd.concat([of.size().unstack().max(axis=1).rename("jobs"), *means.values()], axis=1).sort_index()
+        found = mine.groupby([column, "scheduler"], sort=False)
+        means, counts = found[["wait_s", "jct_s"]].mean().unstack(), found.size().unstack().max(axis=1)
+        means.columns = [f"{name.removesuffix('_s')}_{scheduler}_s" for name, scheduler in means.columns]
+        frame = means.assign(jobs=counts).sort_index(key=lambda names: [QOS_ORDER.get(name, name) for name in names])
         frames.append(frame.rename_axis("name").reset_index().assign(by=column))
     return pd.concat(frames, ignore_index=True)
 
