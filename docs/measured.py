@@ -248,7 +248,7 @@ def training_speed() -> str:
         f"queues have {found['rollout_mean_queue']:.0f} jobs on average. Of the {found['milp_asked']:,} questions to the "
         f"placement model, {found['milp_presolved']:,} are presolved. An online decision, from queue to order, takes "
         f"{found['decision_ms_256']:.2g} ms at 256 queued jobs and {found['decision_ms_1024']:.2g} ms at 1,024, of which the "
-        f"network sees the first 256. A whole training of `tuned`, with 100 epochs, its choices and validations, takes "
+        f"network sees the first 256. A whole training of `tuned`, lengthened to 100 epochs, with its choices and validations, takes "
         f"{found['cell_minutes']:.1f} minutes on these rows, and {found['cell_milp_minutes']:.1f} with look-ahead placement."
     )
     return f"{table(' | '.join(heads), rows)}\n\n{said}"

@@ -11,7 +11,7 @@ from rltune.config.deployment import LONG_CYCLE_S, QOS, SHORT_S
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, policy_title, with_holm
-from rltune.report.format import NBSP, listed, show
+from rltune.report.format import listed, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.templates import fill
@@ -32,7 +32,7 @@ TESTED = {"p": "p_holm"}
 RULES = ("easy", "conservative")
 SIMULATED = {"wait": "Mean wait", "makespan": "Makespan"}
 """Measures that are compared with the simulator's."""
-WAITS = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": f"95{NBSP}%", "wait_max_s": "Longest"}
+WAITS = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": "95th percentile", "wait_max_s": "Longest"}
 WHO = {
     "slurm": "Slurm",
     "slurm_fastest": "Slurm with the fastest type",
