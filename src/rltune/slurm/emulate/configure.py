@@ -117,11 +117,12 @@ def slurm_conf(
     top = max((pool.priority for pool in cluster.pools), default=0) or 1
     for k, pool in enumerate(cluster.pools):
         name = partition_name(pool.name)
-        own = ",".join(node.name for node in nodes if node.partition == name)
-        line = {"PartitionName": name, "Nodes": own, "Default": "NO" if k else "YES"}
-        line |= {"PriorityJobFactor": f"{1000 * pool.priority / top:.0f}"} | partition
-        more = ({"PartitionName": f"{name}-{end}", "Default": "NO", **own} for end, own in (partitions or {}).items())
-        text += [" ".join(f"{key}={value}" for key, value in (line | own).items()) for own in ({}, *more)]
+        line = {"PartitionName": name, "Nodes": ",".join(node.name for node in nodes if node.partition == name)}
+        line |= {"Default": "NO" if k else "YES", "PriorityJobFactor": f"{1000 * pool.priority / top:.0f}"} | partition
+        more = [
+            {"PartitionName": f"{name}-{end}", "Default": "NO", **given} for end, given in (partitions or {}).items()
+        ]
+        text += [" ".join(f"{key}={value}" for key, value in (line | other).items()) for other in ({}, *more)]
     return "\n".join(text) + "\n"
 
 
