@@ -145,15 +145,14 @@ def test_any_run_of_jobs_has_its_share_of_each_qos_and_of_the_short(workload: Wo
     assert set(of["short"]) == {True, False}
 
 
-def test_the_simulator_has_slurms_factors_of_qos_and_partition(run: Run, workload: Workload) -> None:
-    """All jobs need the whole cluster and come at once: the first in Slurm's own order are short ones of a high QOS."""
+def test_the_simulator_has_slurms_factor_of_the_qos(run: Run, workload: Workload) -> None:
+    """All jobs need the whole cluster and come at once: the first in Slurm's own order have a high QOS."""
     at = np.arange(len(log()))
     limit_s = np.where(at % 3, SHORT_S, 2 * SHORT_S)
     rows = log().assign(submit_s=at * 0.01, run_s=3600.0, requested_s=limit_s, gpus=16, user="ben")
     fitted, _ = fit(rows, CLUSTER)
     alike = make_workload(fitted, META, pd.DataFrame({"estimate_s": limit_s}), CLUSTER, run.config.train_share)
-    of = classes(alike)
-    points = (of["qos"].map({name: factor for name, (factor, _) in QOS.items()}) + of["short"]).to_numpy()
+    points = classes(alike)["qos"].map({name: factor for name, (factor, _) in QOS.items()}).to_numpy()
     found = simulated(run, alike, agent("fifo", scheduler={"policy": "multifactor"}))
     for (scheduler, _, repetition), mine in found.groupby(["scheduler", "backfill", "repetition"]):
         first = first_jobs(run.config.deployment, alike)[repetition - 1]

@@ -111,7 +111,7 @@ def test_a_wrong_setting_is_explained_and_nothing_is_left(slurm_packages: None) 
 @pytest.mark.daemons
 def test_accounts_and_a_fast_clock() -> None:
     need(accounting=True, speed=60)
-    more = {"partitions": {"short": {"PriorityJobFactor": "1000"}}, "qos": {"low": 0, "high": 100}}
+    more = {"partitions": {"short": {"PriorityJobFactor": "0"}}, "qos": {"low": 0, "high": 100}}
     with Emulation(accounting=True, accounts=["physics", "biology"], speed=60, **more) as slurm:
         own, begin, started = slurm.now(), time.time(), time.monotonic()
         job = submit(slurm, "--account=physics", "--gres=gpu:p100:2", "--time=600", sleep_s=36_000)
@@ -129,7 +129,7 @@ def test_accounts_and_a_fast_clock() -> None:
         priority = {job.id: job.priority for job in client.jobs().records}
         low, high, short, first = (priority[number] for number in waiting)
         # within what age, and the fair share of one account, change meanwhile
-        assert np.allclose([high - low, short - low, first - low], [1000, 1000, 2000], atol=50)
+        assert np.allclose([high - low, short - low, first - low], [1000, -1000, 0], atol=50)
         slurm.run("scancel", *map(str, waiting))
         slurm.run("scancel", str(job))
         wait_for(lambda: "CANCELLED" in slurm.run("sacct", "-n", "-X", "-j", str(job), "-o", "State"))

@@ -14,8 +14,8 @@ LEARNED = ("rltune", "rltune_types")
 CLUSTER = "deployment"
 """The cluster of paper §5.6."""
 SHORT, SHORT_S = "short", 3600.0
-"""The partition of jobs whose users request up to so many s (on the fastest type), on the same nodes as the others'; its factor in
-Slurm's priority is 1, that of the others 0 (our choice)."""
+"""The partition of jobs whose users request up to so many s (on the fastest type), on the same nodes and of the same priority as
+that of the others (our choice)."""
 QOS = {"low": (0.0, 0.2), "medium": (0.5, 0.6), "high": (1.0, 0.2)}
 """QOS of a job → its factor in Slurm's priority, its share of the jobs (our choice)."""
 INTERVAL_S = 60.0

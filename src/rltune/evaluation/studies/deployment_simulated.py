@@ -72,11 +72,11 @@ def max_wait_h(run: Run) -> Mapping[int, float]:
 
 def _as_known(workload: Workload, scheduler: str) -> Workload:
     """The workload as a scheduler on Slurm knows it: with the users' limits, which are for the slowest type; the controller
-    that decides types knows speeds. Slurm's own order has QOS and partition, whose factors count equally."""
+    that decides types knows speeds. Slurm's own order has the QOS."""
     of, row = classes(workload), workload.jobs.row.copy()
     row["estimate_s"] = of["limit_s"]
     if scheduler.startswith("slurm"):
-        row["qos"] = of["qos"].map({name: factor for name, (factor, _) in QOS.items()}) + of["short"]
+        row["qos"] = of["qos"].map({name: factor for name, (factor, _) in QOS.items()})
     jobs = workload.jobs._replace(row=row)
     if scheduler != "rltune_types":
         jobs = with_unknown_speeds(jobs, fastest_only=scheduler == "slurm_fastest")

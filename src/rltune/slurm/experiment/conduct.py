@@ -113,7 +113,7 @@ def conduct(
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rltune-run-") as folder:
         options = {"accounting": True, "accounts": accounts, "speed": speed, "settings": settings(speed)}
-        options |= {"partitions": {SHORT: {"PriorityJobFactor": "1000"}}, "qos": PRIORITY_OF_QOS}
+        options |= {"partitions": {SHORT: {}}, "qos": PRIORITY_OF_QOS}
         slurm = Emulation(cluster, **options, small_first=True)
         with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
             speeds = cluster.speeds if decides_types else None
