@@ -88,7 +88,7 @@ def synthetic(
     row["shape"] = np.searchsorted(sizes, row["gpus"])
     size = int(layout.nodes.gpus.max())
     cut = np.zeros((n, 1), CUT)
-    cut["size"] = size
+    cut["size"], cut["slow"], cut["spread"] = size, 1.0, 1.0
     cut["full"][:, 0], cut["rem"][:, 0] = np.divmod(row["gpus"], size)
     return Jobs(row, cut)
 
