@@ -173,7 +173,8 @@ def deployment_classes(classes: pd.DataFrame, facts: Facts) -> Table:
     in_hours = {f"{m}_{s}_h": classes[f"{m}_{s}_s"] / HOUR_S for m in ("wait", "jct") for s in schedulers}
     frame = classes.assign(by_title=classes["by"].map(CLASS_TITLE), data=facts["data"], **in_hours)
     titles = {s: short(s) for s in schedulers}
-    return describe("deployment-classes", frame, schedulers=titles, shares=QOS, short_h=SHORT_S / HOUR_S), frame
+    more = {"shares": QOS, "short_h": SHORT_S / HOUR_S}
+    return describe("deployment-classes", frame, waits=titles, completions=titles, **more), frame
 
 
 def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:
