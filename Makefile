@@ -17,6 +17,8 @@ export JUPYTER_CONFIG_DIR := $(CURDIR)/.cache/jupyter/config
 export JUPYTER_DATA_DIR := $(CURDIR)/.cache/jupyter/data
 export KERAS_HOME := $(CURDIR)/.cache/keras
 export TF_CPP_MIN_LOG_LEVEL ?= 2
+# where it is set, as in many containers, each of a run's processes would compile all that it imports
+unexport PYTHONDONTWRITEBYTECODE
 
 # one run a folder: the lock ends with the last process that holds it
 LOCKED = mkdir -p .cache && flock --no-fork --nonblock --conflict-exit-code 75 .cache/run.lock
