@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
 import subprocess
@@ -73,6 +74,13 @@ def test_the_file_of_a_stage_or_what_there_is(
     except SystemExit as end:
         found = str(end)
     assert found.startswith(expected)
+
+
+def test_runs_keep_compiled_modules_where_the_environment_says_not_to() -> None:
+    probe = ("make", "--no-print-directory", "--eval", "probe:; @env", "probe")
+    env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+    said = subprocess.run(probe, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
+    assert "XDG_CACHE_HOME=" in said and "PYTHONDONTWRITEBYTECODE" not in said
 
 
 def test_the_default_profile_holds_what_works_anywhere() -> None:
