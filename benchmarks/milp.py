@@ -40,7 +40,7 @@ from rltune.traces.split import disjoint_windows  # noqa: E402
 LENGTH, SLOW = 256, 60
 """Jobs of a window; questions the slow contenders are asked."""
 KEPT = "1,000 of them, all by GLPK, its problem kept in memory"
-TOLD: dict[str, dict[str, object]] = {}
+TIMED: dict[str, dict[str, object]] = {}
 """What was timed → how many questions, and the median, 95th and 99th percentile in ms."""
 ORDERS = (("saf", "none"), ("saf", "easy"), ("fifo", "none"), ("fifo", "easy"))
 
@@ -132,7 +132,7 @@ def tell(name: str, seconds: list[float]) -> tuple[float, float]:
     ms = np.array(seconds) * 1000
     p50, p95, p99, most = np.percentile(ms, (50, 95, 99, 100))
     print(f"{name:<44} {len(ms):>6} questions: {p50:7.3f} / {p95:7.3f} / {p99:7.3f} / {most:8.3f} ms", flush=True)
-    TOLD[name] = {"questions": len(ms), "ms": [round(float(p), 4) for p in (p50, p95, p99)]}
+    TIMED[name] = {"questions": len(ms), "ms": [round(float(p), 4) for p in (p50, p95, p99)]}
     return round(float(p50), 4), round(float(p95), 4)
 
 
@@ -205,7 +205,7 @@ def main() -> None:
         "10,000 nodes, 8 jobs (synthetic)", big.seconds
     )
     figures["bestfit_not_optimal_share_10000"] = round(1 - float(np.mean(big.best_fit_optimal)), 4)
-    figures["told"] = TOLD
+    figures["timed"] = TIMED
     if args.write:
         write_json(args.write, figures)
     print(json.dumps(figures))

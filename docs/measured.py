@@ -221,7 +221,7 @@ def controller_cycles() -> str:
 def question_costs() -> str:
     """What a question to the placement model costs, written by benchmarks/milp.py."""
     found = measured("milp")
-    rows = [(name, f"{of['questions']:,}", *(f"{ms:.2g}" for ms in of["ms"])) for name, of in found["told"].items()]
+    rows = [(name, f"{of['questions']:,}", *(f"{ms:.2g}" for ms in of["ms"])) for name, of in found["timed"].items()]
     shares = [100 * found[f"bestfit_not_optimal_share{end}"] for end in ("", "_t4", "_10000")]
     said = (
         f"The placement by best_fit is not optimal for {shares[0]:.2g} % of the questions on 36 nodes, {shares[1]:.2g} % of "

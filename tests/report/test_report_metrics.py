@@ -156,8 +156,8 @@ def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_no
     numbers = pd.DataFrame(rows, columns=["against", "measure", "improvement"])
     ends = {"low": numbers["improvement"] - 0.1, "high": numbers["improvement"] + 0.1}
     numbers = numbers.assign(**ends, windows=40, trace_title="Philly", data="sample", verdict="", cell="a")
-    told = made.there["fig12-numbers"].frame.assign(cell="a", learned="no: kept its heuristic", choice="EASY")
-    _, frame = tables.claims({"table9-numbers": numbers, "fig12-numbers": told}, pd.DataFrame(), PAPER)
+    given = made.there["fig12-numbers"].frame.assign(cell="a", learned="no: kept its heuristic", choice="EASY")
+    _, frame = tables.claims({"table9-numbers": numbers, "fig12-numbers": given}, pd.DataFrame(), PAPER)
     mine = frame[frame["key"].str.startswith("section7")].set_index("key")
     assert mine.loc["section7: wait", ["ours", "row", "verdict"]].tolist() == [0.5, 2, HOLDS]
     assert mine.loc["section7: jct", ["ours", "verdict"]].tolist() == [-0.1, FAILS]

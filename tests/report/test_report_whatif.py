@@ -69,7 +69,9 @@ def groups(worse: bool = False) -> pd.DataFrame:
 NOTHING = pd.DataFrame({"job_id": [], "wait_s": []})
 
 
-def told(frame: pd.DataFrame, ran: pd.DataFrame, log: pd.DataFrame, facts: dict, worse: bool = False) -> dict[str, str]:
+def filled(
+    frame: pd.DataFrame, ran: pd.DataFrame, log: pd.DataFrame, facts: dict, worse: bool = False
+) -> dict[str, str]:
     """Topic → what is said of these jobs."""
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
     advice, real = recommend(found, compared, 0.05, facts["used"]), against_recorded(frame, log)
@@ -88,7 +90,7 @@ def advised(
     frame = jobs(factors, **how)  # type: ignore[arg-type]
     log = frame[frame["scheduler"] == CURRENT][["job_id", "wait_s"]]
     log = log.assign(wait_s=np.roll(log["wait_s"], 7 if shuffled else 0) * recorded)
-    return told(frame, ran, log, FACTS | (facts or {}), worse)
+    return filled(frame, ran, log, FACTS | (facts or {}), worse)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
     for name, factor in (("saf-easy", 1.0), ("rltune", 0.74)):
         mine = frame["scheduler"] == name
         frame.loc[mine, "wait_s"] *= factor * wild[frame.loc[mine, "block"]]
-    said = told(frame, RAN, NOTHING, FACTS)
+    said = filled(frame, RAN, NOTHING, FACTS)
     assert said["Recommendation"].startswith("Undecided: ") and "the interval includes zero" in said["Recommendation"]
     assert "SAF + EASY" in said["RLTune"] and "assumed" not in said["RLTune"], said
 
@@ -177,7 +179,7 @@ def test_maximum_waits_are_shown_and_never_recommended() -> None:
     found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
     assert "bounded" not in {*compared["ours"], *compared["theirs"]}
     ran = pd.concat([RAN, bounded], ignore_index=True)
-    said = told(frame, ran, NOTHING, FACTS)
+    said = filled(frame, ran, NOTHING, FACTS)
     assert said["Recommendation"].startswith("Use RLTune: ")
     assert "24 h up to 1 GPU, 72 h up to 8 GPUs, 168 h for larger jobs" in said["Maximum waits"]
     _, table = tables.whatif_numbers(found, ran, frame.iloc[:0].assign(wait_s=np.nan), 0.6, FACTS, 0.95)

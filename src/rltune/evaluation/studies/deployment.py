@@ -26,7 +26,7 @@ COLUMN = {"makespan": "makespan_s", "utilisation": "utilisation", "wait": "wait_
 """Measure → column of :func:`per_run`."""
 QOS_ORDER = {name: k for k, name in enumerate(QOS)}
 CLASSES = ("qos", "partition", "asked_gpus")
-"""Columns by which jobs are told apart."""
+"""Columns by which jobs are grouped."""
 BY_BLOCK = ("wait", "jct", "bsld")
 """Measures that are means over jobs, and can also be resampled by blocks of submissions."""
 

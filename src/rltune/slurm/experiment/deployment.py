@@ -31,8 +31,7 @@ def submissions(run: Run, workload: Workload, repetition: int, fastest: bool = F
     Where GPU types differ in speed, a job names its model and, if it does not run on all types, those on which it does;
     ``fastest``: only the one on which it is fastest. Its time limit is for the slowest.
 
-    Raises ConfigError if jobs
-    ask for GPU types, since the agent's controller leaves such constraints to Slurm.
+    Raises ConfigError if jobs ask for GPU types, since the agent's controller leaves such constraints to Slurm.
     """
     cell, settings = run.config.deployed_cell(), run.config.deployment or Deployment()
     cluster, first = run.clusters[cell.cluster], int(first_jobs(settings, workload)[repetition - 1])
