@@ -13,7 +13,7 @@ from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save
-from rltune.report.tables.deployment import in_words
+from rltune.report.tables.deployment import in_words, switched_on
 from rltune.report.verdict import TOO_FEW
 
 GPUS, N, JUDGE = 13, 80, Intervals(bootstrap=300)
@@ -126,6 +126,18 @@ def test_who_waits_by_qos_partition_and_gpus(there: dict) -> None:
     assert "20 % low (factor 0.0), 60 % medium (factor 0.5)" in " ".join(table.artefact.notes).replace(
         "\N{NO-BREAK SPACE}", " "
     )
+
+
+def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(there: dict) -> None:
+    assert there["deployment-numbers"].artefact.notes[0].startswith("Would I switch “RLTune” on? Yes: jobs complete ")
+    for ours, said in ((1.4, "No: jobs complete "), (1.0, "Not on this evidence: ")):
+        measured = jobs({"slurm": 1.0, "rltune": ours})
+        paired = paired_runs(measured, GPUS)
+        assert f"on? {said}" in switched_on(compare(measured, GPUS, 10, JUDGE), paired, 0.95)
+    late = jobs({"slurm": 1.0, "rltune": 0.7})
+    late.loc[(late["scheduler"] == "rltune") & (late["index"] == 0), ["start_s", "end_s"]] += 5000.0
+    said = switched_on(compare(late, GPUS, 10, JUDGE), paired_runs(late, GPUS), 0.95)
+    assert "Not on this evidence" in said and said.count(". ") == 2, "three sentences"
 
 
 def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long() -> None:

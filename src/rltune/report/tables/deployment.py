@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.config.deployment import LONG_CYCLE_S, QOS, SHORT_S
+from rltune.config.deployment import LEARNED, LONG_CYCLE_S, QOS, SHORT_S
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, policy_title, with_holm
@@ -72,6 +72,20 @@ def in_words(paired: pd.DataFrame) -> list[str]:
     return found
 
 
+def switched_on(compared: pd.DataFrame, paired: pd.DataFrame, confidence: float) -> str:
+    """Whether an operator would switch the controller on, in three sentences: that which decides types where it ran. "" without
+    Slurm's own order. ``compared`` and ``paired`` as :func:`deployment_numbers` has them."""
+    found = compared[(compared["theirs"] == "slurm") & (compared["measure"] == "jct") & compared["ours"].isin(LEARNED)]
+    if not len(found):
+        return ""
+    row = found.sort_values("ours").iloc[-1]  # rltune_types after rltune
+    runs = paired[(paired["ours"] == row["ours"]) & (paired["theirs"] == "slurm")]
+    longest = runs.pivot(index="repetition", columns="side", values="wait_max_s")
+    ratio = float((longest["ours"] / longest["theirs"]).max())
+    gains = {name: float(row[name]) for name in ("gain", "low", "high")}
+    return fill("deployment_switch.j2", ours=short(row["ours"]), ratio=ratio, confidence=confidence, **gains)
+
+
 def deployment_numbers(
     compared: pd.DataFrame,
     paired: pd.DataFrame,
@@ -123,6 +137,7 @@ def deployment_numbers(
         cell=cell,
         confidence=confidence,
         block_jobs=block_jobs,
+        switch=switched_on(compared, paired, confidence),
         changes=in_words(paired),
         repetitions=repetitions,
         has_rule=set(compared["theirs"]) != {"slurm"},
