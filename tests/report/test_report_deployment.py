@@ -130,6 +130,9 @@ def test_who_waits_by_qos_partition_and_gpus(there: dict) -> None:
 
 def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(there: dict) -> None:
     assert there["deployment-numbers"].artefact.notes[0].startswith("Would I switch “RLTune” on? Yes: jobs complete ")
+    many = repeated(9)
+    enough = switched_on(compare(many, GPUS, 10, JUDGE), paired_runs(many, GPUS), 0.95)
+    assert "no verdict" in there["deployment-numbers"].artefact.notes[0] and "no verdict" not in enough
     for ours, said in ((1.4, "No: jobs complete "), (1.0, "Not on this evidence: ")):
         measured = jobs({"slurm": 1.0, "rltune": ours})
         paired = paired_runs(measured, GPUS)

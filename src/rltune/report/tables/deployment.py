@@ -15,7 +15,7 @@ from rltune.report.format import listed, show
 from rltune.report.paper import PaperResults
 from rltune.report.style import POLICY_TITLE
 from rltune.report.templates import fill
-from rltune.report.verdict import TOO_SLOW, direction, verdict
+from rltune.report.verdict import TOO_FEW, TOO_SLOW, direction, verdict
 
 HOUR_S = 3600.0
 MEASURES = {
@@ -83,7 +83,8 @@ def switched_on(compared: pd.DataFrame, paired: pd.DataFrame, confidence: float)
     longest = runs.pivot(index="repetition", columns="side", values="wait_max_s")
     ratio = float((longest["ours"] / longest["theirs"]).max())
     gains = {name: float(row[name]) for name in ("gain", "low", "high")}
-    return fill("deployment_switch.j2", ours=short(row["ours"]), ratio=ratio, confidence=confidence, **gains)
+    few = direction(gains["low"], gains["high"], int(row["windows"])) == TOO_FEW
+    return fill("deployment_switch.j2", ours=short(row["ours"]), ratio=ratio, few=few, confidence=confidence, **gains)
 
 
 def deployment_numbers(
