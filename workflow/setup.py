@@ -1,4 +1,4 @@
-"""Make the project's virtual environment from the lock: uv where there is one, pip otherwise.
+"""Make the project's virtual environment from the lock: with uv, or with pip where pip has a package index of its own.
 
 Runs on a bare Python (3.11 or later) with nothing installed; called by ``make``.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
+import re
 import subprocess
 import sys
+import tempfile
 import time
 import venv
 from pathlib import Path
@@ -25,8 +25,7 @@ def run(*command: str) -> None:
         print(result.stdout.rstrip(), file=sys.stderr, flush=True)
         sys.exit(
             f"set-up failed (exit status {result.returncode}) at: {' '.join(command)}\nWhat it said is above. If the "
-            "package index cannot be reached, set PIP_INDEX_URL (uv: UV_DEFAULT_INDEX) to one that can; the same make "
-            "command then goes on."
+            "package index cannot be reached, set PIP_INDEX_URL to one that can; the same make command then goes on."
         )
 
 
@@ -36,6 +35,19 @@ def works(*command: str) -> bool:
         return not subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
     except OSError:
         return False
+
+
+def has_own_index(*pip: str) -> bool:
+    """Whether pip is told of another package index than PyPI, which uv would not read."""
+    said = subprocess.run((*pip, "config", "list"), capture_output=True, text=True).stdout
+    return any(line.split("=")[0].endswith(".index-url") for line in said.splitlines())
+
+
+def locked(name: str, lock: str) -> str:
+    """The entry of one package in a lock, its hashes too."""
+    entry = re.search(rf"^{name}==(.*\\\n)*.*\n", lock, re.MULTILINE)
+    assert entry is not None, name
+    return entry.group()
 
 
 def main() -> None:
@@ -52,24 +64,21 @@ def main() -> None:
     started = time.monotonic()
     root = Path(args.venv).resolve()
     python = str(root / "bin" / "python")
-    uv = shutil.which("uv", path=os.pathsep.join(p for p in os.get_exec_path() if not p.startswith(str(root))))
-    tool = "uv" if uv else "pip"
-    print(f"setting up {args.venv} with Python {found} and {tool} (once; a minute or two) …", flush=True)
+    print(f"setting up {args.venv} with Python {found} (once; half a minute or more) …", flush=True)
     # A set-up killed half-way may leave a Python without pip, or none that runs: such a folder is made again.
-    if not works(python, *(("-c", "") if uv else ("-m", "pip", "--version"))):
-        if uv:
-            shutil.rmtree(root, ignore_errors=True)
-            run(uv, "venv", "--quiet", "--python", sys.executable, str(root))
-        else:
-            venv.create(root, with_pip=True, clear=True)
-    if uv:
-        run(uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", args.lock)
-        run(uv, "pip", "install", "--quiet", "--python", python, "--no-deps", "--no-build-isolation", "-e", ".")
+    if not works(python, "-m", "pip", "--version"):
+        venv.create(root, with_pip=True, clear=True)
+    pip = (python, "-m", "pip", "--disable-pip-version-check")
+    if has_own_index(*pip):  # Python compiles what it imports; compiling all of it first would take longer
+        install = (*pip, "install", "--quiet", "--no-compile")
     else:
-        # Python compiles what it imports; compiling all of it first would take longer
-        pip = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile")
-        run(*pip, "--require-hashes", "-r", args.lock)
-        run(*pip, "--no-deps", "--no-build-isolation", "-e", ".")
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as pin:
+            pin.write(locked("uv", Path(args.lock).read_text(encoding="utf-8")))
+            pin.flush()
+            run(*pip, "install", "--quiet", "--no-compile", "--require-hashes", "-r", pin.name)
+        install = (str(root / "bin" / "uv"), "pip", "install", "--quiet", "--python", python)
+    run(*install, "--require-hashes", "-r", args.lock)
+    run(*install, "--no-deps", "--no-build-isolation", "-e", ".")
     run(python, "-m", "ipykernel", "install", "--prefix", str(root), "--name", "rltune", "--display-name", "RLTune")
     kernel = root / "share" / "jupyter" / "kernels" / "rltune" / "kernel.json"
     spec = json.loads(kernel.read_text())  # what libraries print below Python stays out of the notebooks

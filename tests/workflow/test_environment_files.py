@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
+import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -96,3 +99,22 @@ def test_every_file_beside_the_code_is_in_the_package() -> None:
     listed = {path for pattern in tools["package-data"]["rltune"] for path in package.glob(pattern)}
     there = {path for path in package.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
     assert there == listed
+
+
+def test_set_up_takes_the_whole_entry_of_a_package_from_the_lock() -> None:
+    setup = runpy.run_path(str(ROOT / "workflow" / "setup.py"))
+    lock = "uvicorn==1 \\\n    --hash=sha256:a\nuv==2 ; python_version > '3' \\\n    --hash=sha256:b \\\n    --hash=sha256:c\nvine==3 \\\n    --hash=sha256:d\n"
+    assert (
+        setup["locked"]("uv", lock) == "uv==2 ; python_version > '3' \\\n    --hash=sha256:b \\\n    --hash=sha256:c\n"
+    )
+
+
+def test_set_up_leaves_the_work_to_pip_where_pip_has_an_index_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = runpy.run_path(str(ROOT / "workflow" / "setup.py"))
+    pip = (sys.executable, "-m", "pip")
+    monkeypatch.delenv("PIP_INDEX_URL", raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://more.example/simple")
+    assert not setup["has_own_index"](*pip)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")
+    assert setup["has_own_index"](*pip)
