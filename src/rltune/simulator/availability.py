@@ -12,77 +12,100 @@ import numpy as np
 
 from rltune.cluster.free import Free, change, needs
 from rltune.cluster.search import EXCLUSIVE, find_on
-from rltune.kernels import MINUS_ONE, ONE, ZERO, inner_allocating, inner_kernel, record
+from rltune.kernels import MINUS_ONE, ONE, ZERO, inlined, inner_allocating, inner_kernel, record
 from rltune.simulator.releases import next_release, settle_late
+from rltune.simulator.state import RESERVE, sequence_of
 
-SOUGHT = record(int64="shape gpus cpu mem", float64="lasts begin_s")
-"""A reservation that was sought: what of, for how long, and that there is none before ``begin_s``."""
+SOUGHT = record(int64="shape gpus cpu mem plan", float64="lasts begin_s")
+"""A reservation that was sought: what of, in which profile, for how long, and that there is none before ``begin_s``."""
 SIZES, LENGTHS = 16, 32
 """Such searches are kept by GPUs (modulo SIZES) and the duration's power of two; those of other jobs overwrite them."""
 LONGEST_S = 2.0 ** (LENGTHS - 1)
-UNBOUND = np.int64(1 << 50)
+UNBOUND = np.int32(1 << 30)
 """More CPU thousandths or MB than there are."""
 ROUNDING = 1e-9
 """What a sum of times may be off by, relative to it: a type is passed over only where it is worse by more."""
 
 
 class Availability(NamedTuple):
-    """The availability profile of a pool of M nodes, with room for X slots, on T GPU types.
+    """The availability profile of a pool, with room for X slots, pools of up to M nodes, T GPU types and N nodes in all.
 
-    Nodes are counted from the pool's first. Of the resources GPUs, CPUs (thousandths) and memory (MB) it holds those that can
-    keep a job from a node (``Options.resources``).
+    Nodes stand in the order of their GPU types, so that those of one are next to each other. Of the resources GPUs, CPUs (thousandths)
+    and memory (MB) it holds those that can keep a job from a node (``Options.resources``).
     """
 
     slots: np.ndarray  # [1] int64, how many there are
     begin_s: np.ndarray  # [X] float64, ascending
-    free: np.ndarray  # [X, resources, M] int64
-    total: np.ndarray  # [X, T + 1] int64, free GPUs by type and, last, of all
-    low: np.ndarray  # [3, M] int64, work space: the least that is free on each node during a job
+    row_of: np.ndarray  # [X] int64, the row of ``free`` of each slot
+    free: np.ndarray  # [X, resources, M] int32
+    falls: np.ndarray  # [X] bool, whether less may be free on a node than in the slot before
+    total: np.ndarray  # [X, T + 1] int64, free GPUs of each slot by type and, last, of all
+    low: np.ndarray  # [3, M] int32, work space: the least that is free on each node during a job
     spare: Free  # work space: the same, to search on
-    node: np.ndarray  # [T + 1, M] int64, nodes of each type and, last, all
-    nodes: np.ndarray  # [T + 1] int64, how many
+    node: np.ndarray  # [N] int64, nodes by pool and type
+    place: np.ndarray  # [N] int64, of each node, which of its pool it is in this order
+    begin: np.ndarray  # [pools, T + 1] int64, the first node of each type in it; last, the pool's number of nodes
     sought: np.ndarray  # [T + 1, SIZES, LENGTHS] SOUGHT
+    plan: np.ndarray  # [1] int64, counts the profiles made here
 
 
 @inner_allocating
-def availability_of(nodes, jobs, seq, options, p, more):
-    """The profile of pool ``p`` with all running jobs and without reservations; there is room for ``more`` of these."""
-    settle_late(seq, p)
-    first = nodes.pool[p].start
-    width, types = nodes.pool[p].stop - first, jobs.cut.shape[1]
-    most = seq.ends[p].due_len + seq.ends[p].late_len + more + 2
-    node, number = np.empty((types + 1, width), np.int64), np.zeros(types + 1, np.int64)
-    for m in range(width):
-        for kind in (nodes.row[first + m].type, types):
-            node[kind, number[kind]] = m
-            number[kind] += 1
-    profile = Availability(
-        np.ones(1, np.int64),
+def work_space(nodes, jobs, st):
+    """An Availability with room for all sequences with RESERVE, to be filled by :func:`fill`."""
+    most = width = 0
+    for s in range(st.status.shape[0]):
+        status = st.status[s]
+        if status.phase == RESERVE:
+            most = max(most, status.running + status.arrived - status.started + 3)
+    pools, types = nodes.pool.shape[0], jobs.cut.shape[1]
+    node, place = np.empty(nodes.row.shape[0], np.int64), np.empty(nodes.row.shape[0], np.int64)
+    begin = np.zeros((pools, types + 1), np.int64)
+    for p in range(pools):
+        first, k = nodes.pool[p].start, 0
+        for kind in range(types):
+            begin[p, kind] = k
+            for m in range(first, nodes.pool[p].stop):
+                if nodes.row[m].type == kind:
+                    node[first + k], place[m] = m, k
+                    k += 1
+        begin[p, types] = k
+        width = max(width, k)
+    free = sequence_of(st, 0).free
+    return Availability(
+        np.zeros(1, np.int64),
         np.empty(most, np.float64),
-        np.empty((most, options.resources, width), np.int64),
-        np.zeros((most, types + 1), np.int64),
-        np.full((3, width), UNBOUND),
-        Free(seq.free.row.copy(), seq.free.total.copy(), seq.free.count.copy(), seq.free.words.copy()),
+        np.empty(most, np.int64),
+        np.empty((most, st.options.resources, width), np.int32),
+        np.empty(most, np.bool_),
+        np.empty((most, types + 1), np.int64),
+        np.full((3, width), UNBOUND, np.int32),
+        Free(free.row.copy(), free.total.copy(), free.count.copy(), free.words.copy()),
         node,
-        number,
+        place,
+        begin,
         np.zeros((types + 1, SIZES, LENGTHS), SOUGHT),
+        np.zeros(1, np.int64),
     )
-    _add_releases(nodes, jobs, seq, options, p, profile)
-    return profile
 
 
 @inner_kernel
-def _add_releases(nodes, jobs, seq, options, p, profile):
-    """Write what is free now, and from each expected end of a running job on."""
-    first, free, total = nodes.pool[p].start, profile.free, profile.total
-    profile.begin_s[0] = seq.status.now
-    for i in range(free.shape[2]):
-        row = seq.free.row[first + i]
-        free[0, 0, i] = row.gpus
-        total[0, nodes.row[first + i].type] += row.gpus
-        total[0, -1] += row.gpus
+def fill(nodes, jobs, seq, options, p, profile):
+    """Write the profile of pool ``p`` with all running jobs and without reservations."""
+    settle_late(seq, p)
+    profile.plan[0] += 1
+    first, types, total = nodes.pool[p].start, jobs.cut.shape[1], profile.total
+    for kind in range(types + 1):
+        total[0, kind] = 0
+    profile.begin_s[0], profile.row_of[0], profile.falls[0] = seq.status.now, 0, False
+    for k in range(profile.begin[p, types]):
+        m = profile.node[first + k]
+        row = seq.free.row[m]
+        profile.free[0, 0, k] = row.gpus
+        total[0, nodes.row[m].type] += row.gpus
+        total[0, types] += row.gpus
         if options.resources > 1:
-            free[0, 1, i], free[0, 2, i] = row.cpu, row.mem
+            profile.free[0, 1, k], profile.free[0, 2, k] = row.cpu, row.mem
+        profile.spare.row[m].multi_gpu_jobs = row.multi_gpu_jobs
     whole = options.rule == EXCLUSIVE
     x = due = late = ZERO
     while True:
@@ -96,35 +119,36 @@ def _add_releases(nodes, jobs, seq, options, p, profile):
             due += 1
         if x == 0 or time > profile.begin_s[x]:  # what is expected to end now is not free yet
             x += 1
-            profile.begin_s[x] = time
-            _copy_slot(profile, x - 1, x)
+            profile.begin_s[x], profile.row_of[x], profile.falls[x] = time, x, False
+            _copy(profile, x - 1, x)
         for c in range(run.at, run.at + run.len):
             chunk = seq.chunk[c]
-            _add(nodes, jobs, profile, seq.status.first + job, whole, chunk.node, chunk.gpus, first, x, x + 1, ONE)
+            _add(nodes, jobs, profile, seq.status.first + job, whole, chunk.node, chunk.gpus, x, x + 1, ONE)
     profile.slots[0] = x + 1
 
 
 @inner_kernel
-def _add(nodes, jobs, profile, j, whole, m, gpus, first, i, x, sign):
+def _add(nodes, jobs, profile, j, whole, m, gpus, i, x, sign):
     """Add a chunk to what is free from slot ``i`` to before slot ``x``, or take it."""
     cpu, mem = needs(nodes, jobs, j, gpus, m)
     if whole:
         gpus, cpu, mem = nodes.row[m].gpus, nodes.row[m].cpu_milli, nodes.row[m].mem_mb
+    k, kind, last = profile.place[m], nodes.row[m].type, profile.total.shape[1] - 1
     for y in range(i, x):
-        profile.free[y, 0, m - first] += sign * gpus
-        profile.total[y, nodes.row[m].type] += sign * gpus
-        profile.total[y, -1] += sign * gpus
+        row = profile.row_of[y]
+        profile.free[row, 0, k] += sign * gpus
+        profile.total[y, kind] += sign * gpus
+        profile.total[y, last] += sign * gpus
         if profile.free.shape[1] > 1:
-            profile.free[y, 1, m - first] += sign * cpu
-            profile.free[y, 2, m - first] += sign * mem
+            profile.free[row, 1, k] += sign * cpu
+            profile.free[row, 2, k] += sign * mem
 
 
 @inner_kernel
-def _copy_slot(profile, y, x):
-    """Make slot ``x`` like slot ``y``, but for its beginning."""
+def _copy(profile, y, x):
+    """Make what is free in slot ``x`` like that in slot ``y``."""
     for resource in range(profile.free.shape[1]):
-        for m in range(profile.free.shape[2]):
-            profile.free[x, resource, m] = profile.free[y, resource, m]
+        _set(profile.free[profile.row_of[x], resource], profile.free[profile.row_of[y], resource])
     for kind in range(profile.total.shape[1]):
         profile.total[x, kind] = profile.total[y, kind]
 
@@ -136,70 +160,88 @@ def take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile):
     begin_s, slots, end_s = profile.begin_s, profile.slots[0], profile.begin_s[i] + lasts
     if x == slots or begin_s[x] > end_s:
         for y in range(slots, x, -1):
-            begin_s[y] = begin_s[y - 1]
-            _copy_slot(profile, y - 1, y)
-        begin_s[x] = end_s
-        _copy_slot(profile, x - 1, x)
+            begin_s[y], profile.row_of[y], profile.falls[y] = begin_s[y - 1], profile.row_of[y - 1], profile.falls[y - 1]
+            for kind in range(profile.total.shape[1]):
+                profile.total[y, kind] = profile.total[y - 1, kind]
+        begin_s[x], profile.row_of[x], profile.falls[x] = end_s, slots, False
+        _copy(profile, x - 1, x)
         profile.slots[0] += 1
-    first, whole = nodes.pool[jobs.row[j].pool].start, options.rule == EXCLUSIVE
+    whole = options.rule == EXCLUSIVE
     for c in range(n):
-        _add(nodes, jobs, profile, j, whole, seq.place[c].node, seq.place[c].gpus, first, i, x, MINUS_ONE)
+        _add(nodes, jobs, profile, j, whole, seq.place[c].node, seq.place[c].gpus, i, x, MINUS_ONE)
+    profile.falls[i] = True
 
 
 @inner_kernel
 def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
     """(Slot, the first slot behind, chunks in ``place``) of the earliest allocation that lasts so long; on one GPU type, or
     with a ``kind`` of −1 as the rule has it. No chunks where it would end well after ``most``."""
-    begin_s, free, low, spare = profile.begin_s, profile.free, profile.low, profile.spare
-    node = profile.node[kind, : profile.nodes[kind]]
+    begin_s, spare = profile.begin_s, profile.spare
     row, slots, first = jobs.row[j], profile.slots[0], nodes.pool[jobs.row[j].pool].start
+    begin = profile.begin[row.pool]
+    here, stop = (begin[kind], begin[kind + 1]) if kind >= 0 else (ZERO, begin[-1])
+    free, low = profile.free[:, :, here:stop], profile.low[:, here:stop]
     length = np.int64(np.log2(min(max(lasts, 1.0), LONGEST_S)))
     sought = profile.sought[kind, row.gpus % SIZES]
-    i = _not_before(begin_s[:slots], sought[: length + 1], row, kind, lasts) - 1
+    i = _not_before(begin_s[:slots], sought[: length + 1], row, kind, lasts, profile.plan[0]) - 1
     while True:
         i = _enough(begin_s, profile.total[:, kind], slots, i + 1, lasts, row.gpus)
         if i == slots:
             raise RuntimeError("a job in the queue can never fit its pool")
         if begin_s[i] + lasts > most + ROUNDING * abs(most):
-            _keep(sought[length], row, lasts, begin_s[i])
+            _keep(sought[length], row, lasts, begin_s[i], profile.plan[0])
             return i, i, ZERO
         for resource in range(options.resources):
-            for m in node:
-                low[resource, m] = free[i, resource, m]
+            _set(low[resource], free[profile.row_of[i], resource])
         x = i + 1
         while x < slots and begin_s[x] < begin_s[i] + lasts:
-            for resource in range(options.resources):
-                for m in node:
-                    low[resource, m] = min(low[resource, m], free[x, resource, m])
+            if profile.falls[x]:  # elsewhere at least as much is free as before
+                for resource in range(options.resources):
+                    _lower(low[resource], free[profile.row_of[x], resource])
             x += 1
         if options.extra == 0 and not _could(nodes, jobs, j, kind, options.rule, first, profile):
             continue
-        for m in node:
-            have = spare.row[first + m]
-            change(nodes, spare, first + m, low[0, m] - have.gpus, low[1, m] - have.cpu, low[2, m] - have.mem)
+        for k in range(here, stop):
+            m = profile.node[first + k]
+            have = spare.row[m]
+            change(
+                nodes, spare, m, profile.low[0, k] - have.gpus, profile.low[1, k] - have.cpu, profile.low[2, k] - have.mem
+            )
         n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
         if n > 0:
-            _keep(sought[length], row, lasts, begin_s[i])
+            _keep(sought[length], row, lasts, begin_s[i], profile.plan[0])
             return i, x, n
 
 
+@inlined
+def _set(row, other):
+    for k in range(row.shape[0]):
+        row[k] = other[k]
+
+
+@inlined
+def _lower(low, other):
+    for k in range(low.shape[0]):
+        low[k] = min(low[k], other[k])
+
+
 @inner_kernel
-def _not_before(begin_s, sought, row, kind, lasts):
+def _not_before(begin_s, sought, row, kind, lasts, plan):
     """The first slot that a reservation may begin with, by those sought before for a job that is alike and lasts no longer:
     reservations only take away, so what did not fit then does not fit now."""
     earliest_s = -np.inf
     for k in range(sought.shape[0]):
         one = sought[k]
         alike = one.gpus == row.gpus and one.cpu == row.cpu_milli and one.mem == row.mem_mb
-        if alike and (kind >= 0 or one.shape == row.shape) and one.lasts <= lasts:
+        if one.plan == plan and alike and (kind >= 0 or one.shape == row.shape) and one.lasts <= lasts:
             earliest_s = max(earliest_s, one.begin_s)
     return np.searchsorted(begin_s, earliest_s)
 
 
 @inner_kernel
-def _keep(one, row, lasts, begin_s):
+def _keep(one, row, lasts, begin_s, plan):
     one.shape, one.gpus, one.cpu, one.mem = row.shape, row.gpus, row.cpu_milli, row.mem_mb
-    one.lasts, one.begin_s = lasts, begin_s
+    one.lasts, one.begin_s, one.plan = lasts, begin_s, plan
 
 
 @inner_kernel
@@ -213,9 +255,8 @@ def _could(nodes, jobs, j, only, rule, first, profile):
         if cut.size == 0:
             return True
         full = rest = 0
-        for k in range(profile.nodes[kind]):
-            i = profile.node[kind, k]
-            m = first + i
+        for i in range(profile.begin[jobs.row[j].pool, kind], profile.begin[jobs.row[j].pool, kind + 1]):
+            m = profile.node[first + i]
             if low[0, i] == 0:
                 continue
             if rule == EXCLUSIVE and low[0, i] < nodes.row[m].gpus:

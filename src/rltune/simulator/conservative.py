@@ -11,7 +11,7 @@ import numpy as np
 from rltune.cluster.types import PLANNED
 from rltune.kernels import MINUS_ONE, ZERO, allocating, inner_allocating, inner_kernel
 from rltune.simulator.allox import matched
-from rltune.simulator.availability import availability_of, earliest, take_slots
+from rltune.simulator.availability import earliest, fill, take_slots, work_space
 from rltune.simulator.joint import Question, search
 from rltune.simulator.queue import drop_started, urgency
 from rltune.simulator.start import start_job
@@ -26,13 +26,14 @@ def reserve_all(nodes, jobs, st):
     A job is reserved the first time of the profile from which an allocation, chosen by the rule on what is free throughout,
     lasts for its estimate. Where a job may be split, the estimate is that of a split one.
     """
+    profile = work_space(nodes, jobs, st)
     for s in range(st.status.shape[0]):
         if st.status[s].phase == RESERVE:
             seq = sequence_of(st, s)
             ranked = _ranked(seq)
             for p in range(nodes.pool.shape[0]):
                 if st.options.sticky_head or p == seq.status.queue:
-                    _plan_pool(nodes, jobs, seq, st.options, p, ranked)
+                    _plan_pool(nodes, jobs, seq, st.options, p, ranked, profile)
             drop_started(jobs, seq, seq.status.queue, ZERO, seq.queue[seq.status.queue].len)
             seq.status.phase = POOL
 
@@ -53,8 +54,8 @@ def _ranked(seq):
 
 
 @inner_allocating
-def _plan_pool(nodes, jobs, seq, options, p, ranked):
-    profile = availability_of(nodes, jobs, seq, options, p, ranked.shape[0])
+def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
+    fill(nodes, jobs, seq, options, p, profile)
     # reservations are made again at every event: once nothing behind could start now, the rest need none
     fewest = _fewest(jobs, seq, p, ranked)
     kind_of = np.full(ranked.shape[0], -1, np.int64)  # GPU types that were planned
@@ -66,7 +67,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked):
             planned = True
             some = ranked[r : r + options.together]
             if some.shape[0] > 1:
-                q = question(jobs, seq, options, some, profile)
+                q = question(jobs, seq, options, some, p, profile)
                 start, kinds = matched(q) if options.allox else search(q)
                 turn = np.argsort(start, kind="mergesort")
                 some[:], kind_of[r : r + some.shape[0]] = some[turn], kinds[turn]
@@ -110,34 +111,32 @@ def asked(nodes, jobs, st, s):
     """The Question that sequence ``s``, which is to RESERVE, asks of PLANNED jobs; of no jobs where it asks none."""
     seq = sequence_of(st, s)
     ranked, p = _ranked(seq), seq.status.queue
-    profile = availability_of(nodes, jobs, seq, st.options, p, ranked.shape[0])
+    profile = work_space(nodes, jobs, st)
+    fill(nodes, jobs, seq, st.options, p, profile)
     r = ZERO
     while r < ranked.shape[0] and urgency(jobs, seq, ranked[r]) > 0:
         r += 1
     if np.all(profile.total[0, :-1] < _fewest(jobs, seq, p, ranked)[r]):
         r = ranked.shape[0]
-    return question(jobs, seq, st.options, ranked[r : r + PLANNED], profile)
+    return question(jobs, seq, st.options, ranked[r : r + PLANNED], p, profile)
 
 
 @inner_allocating
-def question(jobs, seq, options, some, profile):
+def question(jobs, seq, options, some, p, profile):
     """What is to be planned together of some jobs of a sequence, all of one pool."""
-    begin_s, gpus, slots = profile.begin_s, profile.free[:, 0], profile.slots[0]
+    begin_s, begin, slots = profile.begin_s, profile.begin[p], profile.slots[0]
     types, jobs_n = jobs.cut.shape[1], some.shape[0]
-    most = profile.nodes[:types].max()
+    most = np.diff(begin).max()
     at_s, points = np.zeros((types, slots)), np.zeros(types, np.int64)
     free = np.zeros((types, slots, most + 1), np.int64)
     for kind in range(types):
-        mine = profile.node[kind, : profile.nodes[kind]]
+        gpus = profile.free[:, 0, begin[kind] : begin[kind + 1]]
         for x in range(slots):
-            changed = x == 0
-            for m in mine:
-                changed = changed or gpus[x, m] != gpus[x - 1, m]
-            if changed:
+            row, before = profile.row_of[x], profile.row_of[max(x - 1, 0)]
+            if x == 0 or np.any(gpus[row] != gpus[before]):
                 at_s[kind, points[kind]] = begin_s[x] - begin_s[0]
-                for k in range(mine.shape[0]):
-                    free[kind, points[kind], k] = gpus[x, mine[k]]
-                free[kind, points[kind], most] = free[kind, points[kind], :most].sum()
+                free[kind, points[kind], : gpus.shape[1]] = gpus[row]
+                free[kind, points[kind], most] = profile.total[x, kind]
                 points[kind] += 1
     rows = seq.status.first + some
     lasts_s, price_s = np.full((jobs_n, types), np.inf), np.zeros((jobs_n, types))

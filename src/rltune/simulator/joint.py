@@ -42,7 +42,7 @@ def search(q):
     jobs, types = q.lasts_s.shape
     order, length = np.empty((types, jobs), np.int64), np.zeros(types, np.int64)
     cost, kind_of = np.zeros(types), np.empty(jobs, np.int64)
-    start, tried = np.zeros(jobs), np.empty(jobs, np.int64)
+    start, tried = np.zeros(jobs), np.empty(jobs)
     work = _opened(q)
     for k in range(jobs):
         best, more, least = -1, np.inf, 0.0
@@ -55,8 +55,11 @@ def search(q):
         order[best, length[best]] = k
         length[best] += 1
         cost[best], kind_of[k] = least, best
-    for _ in range(SWEEPS):
-        if not _sweep(q, work, order, length, cost, kind_of, start, tried):
+    settled = 0  # jobs in a row that stand where they cost least
+    for turn in range(SWEEPS * jobs):
+        moved = _replace(q, work, order, length, cost, kind_of, start, tried, turn % jobs)
+        settled = 1 if moved else settled + 1
+        if settled == jobs:
             break
     for kind in range(types):
         _cost(q, work, order[kind], length[kind], kind, start)
@@ -88,40 +91,62 @@ def _opened(q):
 
 
 @inner_kernel
-def _sweep(q, work, order, length, cost, kind_of, start, tried):
-    """Take out each job and put it where it costs least; whether one has moved."""
-    moved = False
-    for k in range(kind_of.shape[0]):
-        own, was = kind_of[k], 0
-        while order[own, was] != k:
-            was += 1
-        length[own] -= 1
-        for i in range(was, length[own]):
-            order[own, i] = order[own, i + 1]
-        without = _cost(q, work, order[own], length[own], own, start)
-        best, place, more, least = own, was, cost[own] - without, cost[own]
-        cost[own] = without
-        for kind in range(cost.shape[0]):
-            if q.lasts_s[k, kind] == np.inf:
-                continue
-            for i in range(length[kind]):
-                tried[i] = order[kind, i]
-            for i in range(length[kind], -1, -1):
-                if i < length[kind]:
-                    tried[i + 1] = tried[i]
-                tried[i] = k
-                if kind == own and i == was:
-                    continue
-                c = _cost(q, work, tried, length[kind] + 1, kind, start)
-                if c - cost[kind] < more - GAIN * (abs(more) + 1.0):
-                    best, place, more, least = kind, i, c - cost[kind], c
-        moved = moved or best != own or place != was
-        for i in range(length[best], place, -1):
-            order[best, i] = order[best, i - 1]
-        order[best, place] = k
-        length[best] += 1
-        cost[best], kind_of[k] = least, best
-    return moved
+def _replace(q, work, order, length, cost, kind_of, start, tried, k):
+    """Take out a job and put it where it costs least; whether it has moved."""
+    own, was = kind_of[k], 0
+    while order[own, was] != k:
+        was += 1
+    length[own] -= 1
+    for i in range(was, length[own]):
+        order[own, i] = order[own, i + 1]
+    without = _cost(q, work, order[own], length[own], own, start)
+    best, place, more, least = own, was, cost[own] - without, cost[own]
+    cost[own] = without
+    for kind in range(cost.shape[0]):
+        if q.lasts_s[k, kind] == np.inf:
+            continue
+        _insert(q, work, order[kind], length[kind], k, kind, more + cost[kind], tried)
+        for i in range(length[kind], -1, -1):
+            if (kind != own or i != was) and tried[i] - cost[kind] < more - GAIN * (abs(more) + 1.0):
+                best, place, more, least = kind, i, tried[i] - cost[kind], tried[i]
+    for i in range(length[best], place, -1):
+        order[best, i] = order[best, i - 1]
+    order[best, place] = k
+    length[best] += 1
+    cost[best], kind_of[k] = least, best
+    return best != own or place != was
+
+
+@inner_kernel
+def _insert(q, work, order, length, k, kind, limit, costs):
+    """Write the cost of the jobs of one type with ``k`` at each place of their order, ∞ for one that is above ``limit``."""
+    lasts, price = q.lasts_s[:, kind], q.price_s[:, kind]
+    rest = lasts[k] + price[k]  # that cost at least what it takes to run them
+    for i in range(length):
+        rest += lasts[order[i]] + price[order[i]]
+    points, before = q.points[kind], 0.0
+    for i in range(length + 1):  # the jobs before this place are reserved
+        total, least, n = before, rest, i
+        while n <= length and total + least <= limit + GAIN * abs(limit):
+            job = k if n == i else order[n - 1]
+            start_s, points = _reserve(q, work, points, n, job, kind)
+            total += start_s + lasts[job]
+            least -= lasts[job]
+            n += 1
+        costs[i] = np.inf
+        if n > length:
+            for m in range(length + 1):
+                total += price[k if m == i else order[m - (m > i)]]
+            costs[i] = total
+        while n > i:
+            n -= 1
+            points = _undo(work, points, n, kind)
+        if i < length:
+            start_s, points = _reserve(q, work, points, i, order[i], kind)
+            before += start_s + lasts[order[i]]
+            rest -= lasts[order[i]]
+    for i in range(length - 1, -1, -1):
+        points = _undo(work, points, i, kind)
 
 
 @inner_kernel
