@@ -78,7 +78,7 @@ def test_every_frame_names_the_trace_and_the_kind_of_its_data(project: Any) -> N
     add_recorded(project)
     found = characterised(project)
     for name, frame in vars(found).items():
-        expected = {"Tiny"} if name == "loads" else {"Tiny", "Waited"}
+        expected = {"Tiny"} if name in ("loads", "estimates") else {"Tiny", "Waited"}
         assert set(frame["trace"]) == expected and set(frame["data"]) == {"own"} and set(frame["type"]) == {"GPU"}, name
     waits = dict(zip(found.workloads["trace"], found.workloads["wait_is"]))
     assert waits["Tiny"].startswith("simulated: FIFO + EASY on Small with ") and waits["Waited"] == RECORDED

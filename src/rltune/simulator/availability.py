@@ -157,19 +157,20 @@ def _copy(profile, y, x):
 def take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile):
     """Take the ``n`` chunks in ``place`` of job ``j`` from slot ``i`` on, for ``lasts`` seconds, to before slot ``x``; where
     none begins at its end, one does now."""
-    begin_s, slots, end_s = profile.begin_s, profile.slots[0], profile.begin_s[i] + lasts
+    begin_s, row_of, falls, total = profile.begin_s, profile.row_of, profile.falls, profile.total
+    slots, end_s = profile.slots[0], begin_s[i] + lasts
     if x == slots or begin_s[x] > end_s:
         for y in range(slots, x, -1):
-            begin_s[y], profile.row_of[y], profile.falls[y] = begin_s[y - 1], profile.row_of[y - 1], profile.falls[y - 1]
-            for kind in range(profile.total.shape[1]):
-                profile.total[y, kind] = profile.total[y - 1, kind]
-        begin_s[x], profile.row_of[x], profile.falls[x] = end_s, slots, False
+            begin_s[y], row_of[y], falls[y] = begin_s[y - 1], row_of[y - 1], falls[y - 1]
+            for kind in range(total.shape[1]):
+                total[y, kind] = total[y - 1, kind]
+        begin_s[x], row_of[x], falls[x] = end_s, slots, False
         _copy(profile, x - 1, x)
         profile.slots[0] += 1
     whole = options.rule == EXCLUSIVE
     for c in range(n):
         _add(nodes, jobs, profile, j, whole, seq.place[c].node, seq.place[c].gpus, i, x, MINUS_ONE)
-    profile.falls[i] = True
+    falls[i] = True
 
 
 @inner_kernel
@@ -203,10 +204,8 @@ def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
             continue
         for k in range(here, stop):
             m = profile.node[first + k]
-            have = spare.row[m]
-            change(
-                nodes, spare, m, profile.low[0, k] - have.gpus, profile.low[1, k] - have.cpu, profile.low[2, k] - have.mem
-            )
+            have, least = spare.row[m], profile.low[:, k]
+            change(nodes, spare, m, least[0] - have.gpus, least[1] - have.cpu, least[2] - have.mem)
         n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
         if n > 0:
             _keep(sought[length], row, lasts, begin_s[i], profile.plan[0])

@@ -55,7 +55,7 @@ class Characterisation:
     run_times: pd.DataFrame
     sizes: pd.DataFrame
     estimates: pd.DataFrame
-    """A row per trace × estimate: accuracy on what is not the test part, ``jobs`` there, ``modelled`` (share of them the
+    """A row per trace that is scheduled × estimate: accuracy on what is not the test part, ``jobs`` there, ``modelled`` (share of them the
     model itself made, not its fall-back)."""
 
 
@@ -78,7 +78,7 @@ def characterise(run: Run, tables: Tables, fitted: Fitted) -> Characterisation:
             "loads": _loads(run, mine),
             "run_times": run_times(jobs),
             "sizes": sizes(jobs),
-            "estimates": _estimates(run, name, jobs, meta, mine),
+            "estimates": _estimates(run, name, jobs, meta, mine) if mine else pd.DataFrame(),
         }
         if _has_hours(run.traces[name]):
             found["arrivals"] = arrivals(jobs, meta).assign(busiest=busiest_share(jobs))

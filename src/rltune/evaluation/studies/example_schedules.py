@@ -121,7 +121,7 @@ def simulate_panel(panel: Panel, jobs: Jobs, layout: Layout, backfill: str = BAC
     scheduler = SchedulerConfig(POLICY, backfill, panel.placement)
     first, n = np.array([0]), np.array([len(jobs.gpus)])
     if panel.raised is None:
-        return simulate(jobs, layout, first, n, scheduler, check=True)
+        return simulate(jobs, layout, first, n, scheduler)
     before, after = (np.argsort(order).astype(float) for order in (priorities(jobs), order_of(panel, jobs)))
     last_s = float(jobs.submit_s.max())
 
@@ -130,7 +130,7 @@ def simulate_panel(panel: Panel, jobs: Jobs, layout: Layout, backfill: str = BAC
             queued = state.queued_jobs(s)
             state.score[s, : len(queued)] = (after if state.now[s] >= last_s else before)[queued]
 
-    return simulate(jobs, layout, first, n, scheduler, by_rank, check=True)
+    return simulate(jobs, layout, first, n, scheduler, by_rank)
 
 
 def simulated(backfill: str = BACKFILL) -> pd.DataFrame:
