@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from rltune.files import atomic_write, read_json, write_json
+from rltune.files import atomic_write
 
 
 def names(folder: Path) -> list[str]:
@@ -29,13 +28,3 @@ def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
         temporary.write_text("half")
         raise RuntimeError
     assert path.read_text() == "old" and names(tmp_path) == ["table.csv"]
-
-
-def test_json_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    write_json(path, {"b": 1, "a": [1, 2]})
-    assert path.read_text().endswith("\n") and list(read_json(path)) == ["b", "a"]
-    for wrong in ({"x": float("nan")}, {"x": object()}):
-        with pytest.raises((ValueError, TypeError)):
-            write_json(path, wrong)
-    assert json.loads(path.read_text()) == {"b": 1, "a": [1, 2]} and names(tmp_path) == ["x.json"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from allocations import Allocations
-from free_cases import by_node, capacity, free_cases, free_gpus, indexed, random_free, ways_of
-from workload_cases import cluster, group, random_case, simple
+from free_cases import by_node, free_cases, indexed, random_free, ways_of
+from workload_cases import random_case
 
 from rltune.cluster.candidates import MAX_CANDIDATES
 
@@ -23,28 +23,3 @@ def test_candidates_are_counted_up_to_swapping_identical_nodes() -> None:
                 assert ways_of(jobs, layout, j, index) == expected, (seed, j)
                 seen.add(expected)
     assert len(seen) >= 5
-
-
-def test_candidates_by_hand() -> None:
-    jobs, layout = simple(cluster([group(4, 4)]), (0, 1, 2), (0, 1, 8), (0, 1, 6), (0, 1, 16))
-
-    def ways(j: int, *gpus: int) -> int:
-        return ways_of(jobs, layout, j, free_gpus(layout, *gpus))
-
-    assert ways(0, 4, 4, 4, 4) == 1  # four identical nodes
-    assert ways(0, 4, 3, 2, 1) == 3  # a node of its own kind each, the last too small
-    assert ways(0, 0, 1, 1, 0) == 0
-    assert ways(1, 4, 4, 4, 0) == 1
-    assert ways(1, 4, 3, 3, 3) == 0
-    assert ways(2, 4, 4, 3, 2) == 3  # the rest of two on another whole node, on the three, or on the two
-    assert ways(2, 4, 3, 3, 1) == 1
-    assert ways(2, 4, 1, 1, 1) == 0
-    assert ways(3, 4, 4, 4, 4) == 1
-
-
-def test_two_groups_of_full_nodes_make_every_mixture_a_candidate() -> None:
-    """Two of two nodes with many CPUs and two with few: 2 + 0, 1 + 1, 0 + 2; the rest goes to either."""
-    config = cluster([group(2, 4, cpus=64), group(2, 4, cpus=32)])
-    jobs, layout = simple(config, (0, 1, 8), (0, 1, 9), (0, 1, 16), (0, 1, 13))
-    free = indexed(layout, capacity(layout))
-    assert [ways_of(jobs, layout, j, free) for j in range(4)] == [3, 4, 1, 2]

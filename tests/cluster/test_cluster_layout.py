@@ -77,14 +77,6 @@ def test_a_star_stands_for_all_of_a_part_only(name: str) -> None:
         ClusterConfig.model_validate({"title": "C", "pools": pools})
 
 
-def test_a_vc_belongs_to_one_pool_and_names_differ() -> None:
-    pool = {"name": "a", "groups": [group(1, 1)]}
-    with pytest.raises(ValueError, match="pool names must differ"):
-        ClusterConfig.model_validate({"title": "C", "pools": [pool, pool]})
-    with pytest.raises(ValueError, match="belongs to one pool"):
-        ClusterConfig.model_validate({"title": "C", "pools": [pool, {**pool, "name": "b", "vcs": ["a"]}]})
-
-
 def test_offered_load() -> None:
     """200 + 100 GPU-seconds in 50 s on 4 GPUs."""
     jobs = table([{"submit_s": 0.0, "run_s": 100.0, "gpus": 2}, {"submit_s": 50.0, "run_s": 100.0, "gpus": 1}])

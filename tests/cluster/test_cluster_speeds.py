@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.cluster.speeds import GAVEL, Profile, read_profile, slowdowns
+from rltune.cluster.speeds import GAVEL, Profile, ratios, read_profile, slowdowns
 from rltune.errors import DataError
 
 HEAD = "model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s\n"
@@ -35,7 +35,7 @@ def test_the_profile_that_ships_is_as_published(gavel: Profile) -> None:
 
 def test_a_job_runs_as_long_as_recorded_on_the_type_it_was_recorded_on(gavel: Profile) -> None:
     for on in TYPES:
-        found = slowdowns(jobs(), gavel, TYPES, on, "c")
+        found = slowdowns(jobs(), gavel, TYPES, on)
         assert (found.consolidated[:, TYPES.index(on)] == 1.0).all()
         assert (found.consolidated > 0).all() and (found.spread > 0).all()
 
@@ -43,8 +43,8 @@ def test_a_job_runs_as_long_as_recorded_on_the_type_it_was_recorded_on(gavel: Pr
 @pytest.mark.parametrize("seed", [1, 2])
 def test_models_are_drawn_by_id_alike_among_those_of_the_number_of_gpus(gavel: Profile, seed: int) -> None:
     table = jobs(seed=seed)
-    found = slowdowns(table, gavel, TYPES, "P100", "c")
-    again = slowdowns(table.iloc[::-1], gavel, TYPES, "P100", "c")
+    found = slowdowns(table, gavel, TYPES, "P100")
+    again = slowdowns(table.iloc[::-1], gavel, TYPES, "P100")
     assert (again.model[::-1] == found.model).all() and (again.consolidated[::-1] == found.consolidated).all()
     for low, high, g in ((1, 1, 0), (2, 3, 1), (4, 7, 2), (8, 99, 3)):
         mine = found.model[table["gpus"].between(low, high).to_numpy()]
@@ -56,14 +56,14 @@ def test_models_are_drawn_by_id_alike_among_those_of_the_number_of_gpus(gavel: P
 
 def test_the_slowdowns_of_a_model_by_hand(gavel: Profile) -> None:
     table = jobs(3).assign(gpus=[1, 9, 8], model=["A3C", "LM (batch size 10)", "ResNet-50 (batch size 128)"])
-    found = slowdowns(table, gavel, ("V100", "K80"), "P100", "c")
+    found = slowdowns(table, gavel, ("V100", "K80"), "P100")
     assert found.consolidated[0].tolist() == pytest.approx([5.68135 / 7.17577, 5.68135 / 3.43877])
     assert found.spread[1].tolist() == pytest.approx([127.78891 / 65.52055, 127.78891 / 62.64704])
     assert np.isinf(found.consolidated[2, 1]) and np.isfinite(found.consolidated[2, 0])
 
 
 def test_one_ratio_a_type() -> None:
-    found = slowdowns(jobs(2), {"v100": 2.0, "P100": 1.0}, ("P100", "V100"), "P100", "c")
+    found = slowdowns(jobs(2), ratios({"v100": 2.0, "P100": 1.0}, "c: speeds"), ("P100", "V100"), "P100")
     assert found.consolidated.tolist() == found.spread.tolist() == [[1.0, 0.5]] * 2
 
 
@@ -87,13 +87,13 @@ def test_a_profile_that_says_nonsense_is_refused(rows: str, words: str, tmp_path
 
 def test_what_a_profile_lacks_is_named(gavel: Profile, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="gavel_throughputs.csv: no speed on GPU type A100; found k80, p100, v100"):
-        slowdowns(jobs(2), gavel, ("P100", "A100"), "P100", "c")
+        slowdowns(jobs(2), gavel, ("P100", "A100"), "P100")
     with pytest.raises(DataError, match="c: speeds: no speed on GPU type K80"):
-        slowdowns(jobs(2), {"P100": 1.0}, ("K80",), "P100", "c")
+        slowdowns(jobs(2), ratios({"P100": 1.0}, "c: speeds"), ("K80",), "P100")
     with pytest.raises(DataError, match="no model 'GPT', which the trace names"):
-        slowdowns(jobs(1).assign(model="GPT"), gavel, TYPES, "P100", "c")
+        slowdowns(jobs(1).assign(model="GPT"), gavel, TYPES, "P100")
     with pytest.raises(DataError, match="'A3C' with 8 GPUs: not measured on p100"):
-        slowdowns(jobs(1).assign(model="A3C", gpus=8), gavel, TYPES, "P100", "c")
+        slowdowns(jobs(1).assign(model="A3C", gpus=8), gavel, TYPES, "P100")
     (tmp_path / "own.csv").write_text("model,gpus\na,1\n")
     with pytest.raises(DataError, match=r"own.csv: no column gpu_type, consolidated_steps_per_s"):
         read_profile(tmp_path / "own.csv")

@@ -14,20 +14,12 @@ FILTER = "filter: [{column: a, op: '==', value: {a: 1}}]\n"
 RUNS = [
     # unknown keys
     (RUN + "evaluations: {}\n", "mine.yaml:6: evaluations: unknown key (did you mean 'evaluation'?); allowed here: "),
-    (RUN.replace("policy:", "polcy:"), "mine.yaml:5: experiments[0].polcy: unknown key (did you mean 'policy'?)"),
-    (RUN + "presets:\n  mine:\n    epoch: 3\n", "mine.yaml:8: presets.mine.epoch: unknown key"),
     (RUN + "true: x\n", 'mine.yaml:6: true: found a key that is no text; in quotes it is one: "true"'),
     # missing keys
     (RUN + "evaluation: {also: [{locality: any}]}\n", "evaluation.also[0].placement: missing; it is required"),
     # values of the wrong kind
     (RUN + "train_share: 1.5\n", "mine.yaml:6: train_share: found 1.5, expected less than 1; it is: share"),
-    (RUN + "lookahead:\n", "mine.yaml:6: lookahead: found nothing, expected a valid dictionary"),
     (RUN + "presets: {m: {actor_lr: .inf}}\n", "mine.yaml:6: presets.m.actor_lr: found inf"),
-    (RUN.replace("[fifo]", "fifo"), "mine.yaml:5: experiments[0].policy: found 'fifo', expected a valid list"),
-    (
-        RUN.replace("title: T", "title: 2020-01-01"),
-        "mine.yaml:1: title: found datetime.date(2020, 1, 1), expected a valid",
-    ),
     (RUN + "evaluation: {sequence_jobs: [64, 64]}\n", "mine.yaml:6: evaluation.sequence_jobs: found twice: 64"),
     # words that are not allowed
     (RUN.replace("[fifo]", "[fifo, sfj]"), "mine.yaml:5: experiments[0].policy[1]: found 'sfj' (did you mean 'sjf'?)"),
@@ -35,7 +27,6 @@ RUNS = [
     (RUN + "    metric: [slowdown]\n", "mine.yaml:6: experiments[0].metric[0]: found 'slowdown', expected wait, jct"),
     (RUN + "    estimate: [lognormal-1.0]\n", "experiments[0].estimate[0]: found 'lognormal-1.0'"),
     (RUN + "    preset: [quik]\n", "mine.yaml:6: experiments[0].preset[0]: found 'quik' (did you mean 'quick'?)"),
-    (RUN + "presets: {m: {like: tund}}\n", "mine.yaml:6: presets.m.like: found 'tund' (did you mean 'tuned'?)"),
     (RUN + "results: ../x\n", "mine.yaml:6: results: found '../x', expected results or a folder in it"),
     (RUN + "evaluation: {also: [{placement: algorithm1, locality: any}]}\n", "knows locality strict only; found any"),
     (
@@ -64,10 +55,7 @@ RUNS = [
     ('title: !!python/object/apply:os.system ["true"]\n', "not valid YAML"),
 ]
 OTHERS = [
-    ("cluster", CLUSTER + "balance: 0\n", "mine.yaml:6: balance: found 0, expected greater than 0"),
-    ("cluster", CLUSTER + "gpu_types: ignored\n", "mine.yaml:6: gpu_types: found 'ignored' (did you mean 'ignore'?)"),
     ("trace", TRACE + "time_zone: Mars/Olympus\n", "mine.yaml:6: time_zone: found 'Mars/Olympus'"),
-    ("trace", TRACE + "start: yesterday\n", "mine.yaml:6: start: found 'yesterday', expected a valid date"),
     ("trace", TRACE + "start: 2020-13-45\n", "mine.yaml: not valid YAML: month must be in 1..12"),
     (
         "trace",

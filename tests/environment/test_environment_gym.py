@@ -198,18 +198,3 @@ def test_a_workload_that_never_queues_says_so() -> None:
     jobs, layout = workload(40, seed=1, load=1e-6)
     with pytest.raises(ValueError, match="none of 1000 sequences of 10 jobs has two jobs in a queue"):
         SchedulingEnv(jobs, layout, sequence_jobs=10).reset(seed=0)
-
-
-def test_gymnasiums_own_vectors_work(small: dict) -> None:
-    vector = gymnasium.vector.SyncVectorEnv([lambda: SchedulingEnv(**small) for _ in range(3)])
-    observation, info = vector.reset(seed=[1, 2, 3])
-    assert observation["queue"].shape == (3, 256, 8) and info["action_mask"].shape == (3, 256)
-    ended: dict[int, float] = {}
-    for _ in range(300):
-        queue, places = observation["queue"], observation["action_mask"].sum(axis=1)
-        actions = [int(queue[e, : places[e], AREA].argmin()) if places[e] else 0 for e in range(3)]
-        observation, _, over, _, info = vector.step(np.array(actions))
-        for e in np.flatnonzero(over):
-            ended.setdefault(int(e), float(info["agent"][e]))
-    single = SchedulingEnv(**small)
-    assert ended == {e: play(single, smallest, seed=e + 1)[1]["agent"] for e in range(3)}

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from agent_fakes import CLUSTER, workload
 from environment_oracle import seen_of, shown
-from workload_cases import cluster, compiled, group, random_case
+from workload_cases import compiled, random_case
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES, Column, bounds_of
 from rltune.environment.observation import CRITIC_WIDTH, Observer, width_of
-from rltune.environment.supply import HORIZON_S
 from rltune.simulator.batch import Run, SchedulerConfig, simulate
 from rltune.simulator.state import State
 
@@ -61,27 +60,6 @@ def test_unsampled_features_by_hand() -> None:
     assert large[5] == 0 and large[6] == 0, "4 GPUs need a large node under strict locality"
     assert large[3] == pytest.approx(1 / 2)
     assert seen_by_critic[0, 3] == 1 and seen_by_critic[1, 3] == 0
-
-
-def test_future_availability_looks_one_hour_ahead() -> None:
-    obs, _ = observe(*two_jobs_ask(estimate=100 + HORIZON_S + 1), "unsampled")
-    assert obs[0, 4] == pytest.approx((4 - 1) / 20)
-
-
-def test_columns_switch_when_free_gpus_are_scattered() -> None:
-    """Two nodes of 8 with 3 GPUs free each have fragmentation 1 − 18 / 48; with 5 each, 1 − 50 / 80."""
-    for used, scattered in ((5, True), (3, False)):
-        rows = [{"submit_s": 0.0, "run_s": 900.0, "gpus": used, "requested_s": 600.0}] * 2
-        rows += [{"submit_s": 100.0, "run_s": 50.0, "gpus": 1}, {"submit_s": 100.0, "run_s": 60.0, "gpus": 4}]
-        jobs, layout = compiled(cluster([group(2, 8)]), rows)
-        run = Run(jobs, layout, [0], [4], SchedulerConfig("fifo", placement="spread"), visible=256)
-        while (asking := run.advance()).size and run.state.now[0] < 100:
-            run.state.score[0, : run.state.visible[0]] = np.arange(run.state.visible[0])
-        cff = 1 - 18 / 48 if scattered else 1 - 50 / 80
-        small = Observer(jobs, layout, "engineered9")(run.state, asking).rows[0]
-        assert small[7] == scattered and small[8] == pytest.approx(cff)
-        shown = [2 * math.log10(51) / 8, 0] if scattered else [math.log10(51) / 6, 0]
-        assert small[1:3] == pytest.approx(shown)
 
 
 def test_an_unknown_feature_set_is_refused() -> None:

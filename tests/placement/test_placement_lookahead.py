@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
 import numpy as np
 import pytest
 import swiglpk as glp
@@ -12,7 +10,6 @@ from placement_questions import empty_state, leave_free
 from workload_cases import cluster, compiled, group
 
 from rltune.config import ClusterConfig, LookaheadConfig
-from rltune.placement.counts import Counts
 from rltune.placement.instance import Outcome
 from rltune.placement.lookahead import Lookahead
 from rltune.simulator.batch import SchedulerConfig, simulate
@@ -97,23 +94,3 @@ def test_memory_gives_the_same_answer_wherever_the_nodes_lie() -> None:
     assert answer(cluster([group(4, 4)]), rows, [3, 4, 0, 0], placer) == [(1, 2)]
     assert answer(cluster([group(4, 4)]), rows, [0, 3, 0, 4], placer) == [(3, 2)]
     assert (placer.counts.optimal, placer.counts.cached) == (1, 1)
-
-
-def test_counts_since_another_moment() -> None:
-    before = Counts(asked=3, presolved=1, optimal=2, times_s=array("d", [0.5, 0.25]))
-    now = Counts(asked=10, presolved=4, optimal=4, limit=1, times_s=array("d", [0.5, 0.25, 0.001, 0.002, 0.003]))
-    assert now.since(before) == Counts(
-        asked=7, presolved=3, optimal=2, limit=1, times_s=array("d", [0.001, 0.002, 0.003])
-    )
-    copy = now.copy()
-    now.asked += 1
-    now.times_s.append(1.0)
-    assert (copy.asked, len(copy.times_s)) == (10, 5)
-    assert now.calls == 5
-
-
-def test_latencies_by_hand() -> None:
-    counts = Counts(times_s=array("d", [i / 1000 for i in range(101)]))
-    assert counts.latency_ms() == pytest.approx({"p50": 50, "p95": 95, "p99": 99, "max": 100})
-    assert counts.seconds == pytest.approx(5.05)
-    assert np.isnan(list(Counts().latency_ms().values())).all()

@@ -117,13 +117,6 @@ def test_json_without_line_ends_may_be_longer(tmp_path: Path, monkeypatch: pytes
     inspect_file(tmp_path / "philly" / "cluster_job_log")
 
 
-@pytest.mark.parametrize("name", ["csv", "helios"])
-def test_latin_1_is_read_and_noted(name: str, tmp_path: Path) -> None:
-    result = clean(tmp_path / "b", name, BASES[name].encode("latin-1"))
-    assert result.jobs.equals(clean(tmp_path / "a", name, BASES[name].encode()).jobs)
-    assert result.audit.noted["byte not UTF-8, read as Latin-1"] == 12
-
-
 def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="own.csv: begins with the mark of UTF-16 and is not"):
         clean(tmp_path, "csv", helios().encode("utf-16")[:-1])

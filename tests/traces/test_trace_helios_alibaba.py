@@ -50,19 +50,6 @@ def test_helios(tmp_path: Path) -> None:
         clean_trace("t", trace_config("helios", part="Saturn"), tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("\n".join(HELIOS[:4])[:-70], "truncated: the last row has"),
-        ("\n".join(HELIOS).replace("gpu_num", "gpus", 1), "'gpu_num'.*nearest: .*gpus"),
-        ("\n".join(HELIOS).replace("node_num", "duration", 1), "column 'duration' is in the header more than once"),
-    ],
-)
-def test_helios_damage(text: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"cluster_log.csv.*{message}"):
-        cleaned(tmp_path / "cluster_log.csv", text, "helios")
-
-
 def test_helios_without_optional_columns(tmp_path: Path) -> None:
     text = "job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n"
     jobs = cleaned(tmp_path / "cluster_log.csv", text, "helios").jobs

@@ -111,6 +111,7 @@ def test_archives_are_looked_into(tmp_path: Path) -> None:
     [
         ("empty.csv", b"", "empty"),
         ("header.csv", b"a,b\n", "no rows"),
+        ("noise.bin", bytes(range(128, 256)) * 40, "no rows in it"),
         ("bad.parquet", b"PAR1 nothing", "cannot be read"),
         (".", None, "a folder"),
         ("none", None, "no such file"),

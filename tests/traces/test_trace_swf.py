@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from raw_cases import cleaned, rows, trace_config
+from raw_cases import cleaned, rows
 
 from rltune.errors import ConfigError, DataError
-from rltune.traces.clean import CleanTrace, clean_trace
+from rltune.traces.clean import CleanTrace
 
 HEAD = "; Version: 2.2\n; UnixStartTime: 1027839845\n; TimeZoneString: Europe/Stockholm\n; MaxProcs: 64\n;\n"
 #        job submit wait run alloc cpu used req rtime rmem status user group exe queue part prev think
@@ -112,18 +112,6 @@ def test_lines_that_are_no_jobs(tmp_path: Path) -> None:
     }
     assert result.audit.noted["submit_time not a number"] == 1
     assert result.audit.noted["last line without an end of line: its last field may be cut short"] == 1
-
-
-def test_a_folder_with_one_log(tmp_path: Path) -> None:
-    config = trace_config("swf", time_zone="Europe/Stockholm")
-    (tmp_path / "manifest.json").write_text("{}")
-    with pytest.raises(DataError, match="expected an SWF log .*found manifest.json"):
-        clean_trace("t", config, tmp_path)
-    (tmp_path / "a.swf").write_text(HEAD + GOOD + "\n")
-    assert clean_trace("t", config, tmp_path).audit.rows_kept == 1
-    (tmp_path / "b.swf").write_text(HEAD + GOOD + "\n")
-    with pytest.raises(DataError, match="found 2 files, a.swf, b.swf; expected one"):
-        clean_trace("t", config, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -73,17 +73,6 @@ def test_goes_through_the_cleaning_of_a_real_one(format: str, tmp_path: Path) ->
     assert clean.jobs["status"].nunique() == (1 if format == "alibaba2020" else 3)
 
 
-def test_philly_crosses_the_clock_change(tmp_path: Path) -> None:
-    """Written in Pacific wall clock and read back, no job of the repeated hour gets a wrong run time or wait."""
-    clean = cleaned(tmp_path, "philly", 40_000, seed=2025)
-    drawn = draw_jobs(models.PHILLY, 40_000, generator(models.PHILLY, 2025))
-    assert clean.audit.noted["submitted_time within the hour repeated in autumn"] > 0
-    assert np.isin(clean.jobs["run_s"], drawn["run_s"]).mean() > 0.999
-    # Wall clock cannot tell the second 1:30 from the first: a wait from or to there may be read an hour off, no other.
-    off = clean.jobs.loc[~clean.jobs["wait_s"].isin(drawn["wait_s"]), "wait_s"]
-    assert len(off) < 400 and ((off - 3600).isin(drawn["wait_s"]) | (off + 3600).isin(drawn["wait_s"])).all()
-
-
 @pytest.mark.parametrize("part", PARTS["swf"])
 def test_swf_is_a_log_of_cpu_jobs(part: str, tmp_path: Path) -> None:
     clean = cleaned(tmp_path, "swf", JOBS, part)

@@ -127,10 +127,10 @@ class AgentRanker:
             in_order(self.observer.layout.nodes, self.observer.jobs, state, asking)
         seen = self.observer(state, asking)
         # the critic reads a queue position by position: in the order of submission, whatever the base policy
-        order = np.empty(len(seen.rows), np.int64)
-        by_submission(seen.offsets, seen.jobs, order)
-        rows, prior = seen.rows[order], np.empty(len(order), np.float32)
-        base_logits(seen.offsets, order, self.base_policy_bias, prior)
+        queue = np.repeat(np.arange(len(asking)), seen.length)
+        order = np.lexsort((seen.jobs, queue))
+        rows, rank = seen.rows[order], order - seen.offsets[queue]
+        prior = (-self.base_policy_bias * rank).astype(np.float32)
         logits = self.logits(rows) + prior
         noise = self.rng.gumbel(size=len(logits)).astype(np.float32) if self.rng else np.zeros_like(logits)
         action, log_prob = np.empty(len(asking), np.int64), np.empty(len(asking), np.float32)
@@ -143,27 +143,6 @@ class AgentRanker:
 def ranker_of(policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> Ranker:
     """A trained policy of any learner as a ranker of runs on ``jobs``, greedy."""
     return resolve_name(LEARNERS[policy.agent].ranker).of(policy, jobs, layout)
-
-
-@kernel
-def by_submission(offsets, jobs, order):
-    """Write to ``order`` [rows] the rows of each decision by their job, the earlier submission first."""
-    for a in range(offsets.shape[0] - 1):
-        lo = offsets[a]
-        for row in range(lo, offsets[a + 1]):
-            i = row
-            while i > lo and jobs[order[i - 1]] > jobs[row]:
-                order[i] = order[i - 1]
-                i -= 1
-            order[i] = row
-
-
-@kernel
-def base_logits(offsets, order, base_policy_bias, logits):
-    """Write −base_policy_bias · rank in the base policy's order to ``logits`` [rows], those of the queues' rows ``order``."""
-    for a in range(offsets.shape[0] - 1):
-        for i in range(offsets[a], offsets[a + 1]):
-            logits[i] = -base_policy_bias * (order[i] - offsets[a])
 
 
 @kernel

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rltune.cluster.layout import MILLI, Layout, build_layout
 from rltune.cluster.load import offered_load, within_load
-from rltune.cluster.speeds import Slowdowns, profile_of, read_profile, slowdowns
+from rltune.cluster.speeds import Slowdowns, profile_of, ratios, read_profile, slowdowns
 from rltune.config import ClusterConfig, project_root
 from rltune.errors import DataError
 from rltune.kernels import record
@@ -242,10 +242,11 @@ def _slowdowns(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> Sl
     """By the cluster's ``speeds``; None where it has none."""
     if cluster.speeds is None:
         return None
-    speeds = (
-        cluster.speeds if isinstance(cluster.speeds, dict) else read_profile(profile_of(cluster.speeds, project_root()))
-    )
-    return slowdowns(jobs, speeds, layout.types, cluster.recorded_on, cluster.title)
+    if isinstance(cluster.speeds, dict):
+        profile = ratios(cluster.speeds, f"{cluster.title}: speeds")
+    else:
+        profile = read_profile(profile_of(cluster.speeds, project_root()))
+    return slowdowns(jobs, profile, layout.types, cluster.recorded_on)
 
 
 def _draw_types(jobs: pd.DataFrame, full: np.ndarray, cluster: ClusterConfig, layout: Layout) -> np.ndarray:

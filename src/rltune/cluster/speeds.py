@@ -119,39 +119,31 @@ def read_profile(path: Path) -> Profile:
     return Profile(str(path), models, np.array(gpus, np.int64), types, steps)
 
 
-def slowdowns(
-    jobs: pd.DataFrame, speeds: Profile | Mapping[str, float], types: tuple[str, ...], recorded_on: str, name: str
-) -> Slowdowns:
+def ratios(speeds: Mapping[str, float], where: str) -> Profile:
+    """One speed a type, in any unit, whatever a job trains; ``where`` they stand, for messages."""
+    steps = np.tile(np.array(list(speeds.values()), np.float64)[:, None], (1, 1, 1, 2))
+    return Profile(where, ("",), np.array([1]), tuple(kind.lower() for kind in speeds), steps)
+
+
+def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], recorded_on: str) -> Slowdowns:
     """The slowdowns of jobs on a cluster's ``types``.
 
     Args:
         jobs: job_id, gpus; ``model`` where the trace names models; ``gpu_type``, where it is one with a speed, is the type on
             which a job was recorded.
-        speeds: a profile, or the speed of each type in any unit.
+        profile: the speeds.
+        types: GPU types of the cluster.
         recorded_on: the type on which the other jobs were recorded.
-        name: the cluster's, for messages.
 
     Raises:
         DataError: a type without a speed, or a model that the profile does not have at any number of GPUs.
     """
-    known = speeds.types if isinstance(speeds, Profile) else tuple(t.lower() for t in speeds)
-    if missing := [t for t in (*types, recorded_on) if t.lower() not in known]:
-        where = speeds.path if isinstance(speeds, Profile) else f"{name}: speeds"
-        raise DataError(f"{where}: no speed on GPU type {', '.join(dict.fromkeys(missing))}; found {', '.join(known)}")
-    number = {t: i for i, t in enumerate(known)}
-    at = np.array([number[t.lower()] for t in types])
-    recorded = np.full(len(jobs), number[recorded_on.lower()])
-    if "gpu_type" in jobs:
-        own = jobs["gpu_type"].str.lower().map(number)
-        recorded = own.fillna(number[recorded_on.lower()]).to_numpy(np.int64)
-    if isinstance(speeds, Profile):
-        return _by_model(jobs, speeds, types, recorded)
-    speed = np.array([speeds[t] for t in speeds])
-    both = speed[recorded][:, None] / speed[at]
-    return Slowdowns(both, both, np.full(len(jobs), "", object), speed[at] / speed[at].max())
-
-
-def _by_model(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], recorded: np.ndarray) -> Slowdowns:
+    if missing := [t for t in (*types, recorded_on) if t.lower() not in profile.types]:
+        found = ", ".join(profile.types)
+        raise DataError(f"{profile.path}: no speed on GPU type {', '.join(dict.fromkeys(missing))}; found {found}")
+    own = jobs["gpu_type"] if "gpu_type" in jobs else pd.Series(pd.NA, jobs.index, dtype="str")
+    number = {t: i for i, t in enumerate(profile.types)}
+    recorded = own.str.lower().map(number).fillna(number[recorded_on.lower()]).to_numpy(np.int64)
     at_types = profile.numbers(types)
     size = np.searchsorted(profile.gpus, np.maximum(jobs["gpus"].to_numpy(np.int64), 1), side="right") - 1
     size = np.maximum(size, 0)
@@ -161,7 +153,7 @@ def _by_model(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], reco
         if not able[:, g, r].any():
             raise DataError(f"{profile.path}: no model runs with {profile.gpus[g]} GPUs on {profile.types[r]}")
     model = np.full(len(jobs), -1, np.int64)
-    if "model" in jobs:
+    if "model" in jobs and profile.models != ("",):
         named = jobs["model"].notna().to_numpy()
         number = jobs["model"].map({m: i for i, m in enumerate(profile.models)}).to_numpy(np.float64)
         if (unknown := named & np.isnan(number)).any():

@@ -7,28 +7,15 @@ import pandas as pd
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import ClusterConfig
+from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.traces.columns import empty_columns
 
 JOBS = 4096
 LOAD = 1.5
 """Offered load: GPU-seconds asked for over those there are while jobs arrive. Queues grow inside a sequence."""
 
-CLUSTER = ClusterConfig.model_validate(
-    {
-        "title": "40 GPUs",
-        "gpu_types": "ignore",
-        "pools": [
-            {
-                "name": "all",
-                "groups": [
-                    {"gpu_type": "A", "nodes": 4, "gpus": 2, "cpus": 16, "mem_gb": 64},
-                    {"gpu_type": "A", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 256},
-                ],
-            }
-        ],
-    }
-)
+NODES = [NodeGroup(gpu_type="A", nodes=4, gpus=gpus, cpus=8 * gpus, mem_gb=32 * gpus) for gpus in (2, 8)]
+CLUSTER = ClusterConfig(title="40 GPUs", gpu_types="ignore", pools=[Pool(name="all", groups=NODES)])
 
 
 def example_workload(seed: int = 0) -> tuple[Jobs, Layout]:

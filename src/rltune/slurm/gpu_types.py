@@ -15,7 +15,7 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs, with_speeds
 from rltune.cluster.layout import Layout
-from rltune.cluster.speeds import Profile, Slowdowns, profile_of, read_profile
+from rltune.cluster.speeds import Profile, Slowdowns, profile_of, ratios, read_profile
 from rltune.errors import DataError
 from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.resources import only_type
@@ -24,20 +24,15 @@ from rltune.slurm.values import compress
 FEATURES = re.compile(r"[\w.-]+(\|[\w.-]+)*", re.ASCII)
 """Features of which any will do; Slurm knows other constraints too."""
 
-Speeds = Mapping[str, float] | Profile
 
-
-def read_speeds(speeds: str | Mapping[str, float], types: Collection[str] = ()) -> Speeds:
-    """The speeds that a configuration names, with types in lower case. Raises DataError for a type without a speed."""
-    read: Speeds = (
-        read_profile(profile_of(speeds, Path()))
-        if isinstance(speeds, str)
-        else {kind.lower(): value for kind, value in speeds.items()}
-    )
-    known = read.types if isinstance(read, Profile) else tuple(read)
-    if missing := sorted(kind for kind in types if kind.lower() not in known):
-        where = speeds if isinstance(speeds, str) else "the configuration"
-        raise DataError(f"speeds: {where} has no GPU type {', '.join(missing)}; found {', '.join(known)}")
+def read_speeds(speeds: str | Mapping[str, float], types: Collection[str] = ()) -> Profile:
+    """The speeds that a configuration names. Raises DataError for a type without a speed."""
+    if isinstance(speeds, str):
+        read = read_profile(profile_of(speeds, Path()))
+    else:
+        read = ratios(speeds, "the configuration")
+    if missing := sorted(kind for kind in types if kind.lower() not in read.types):
+        raise DataError(f"speeds: {read.path} has no GPU type {', '.join(missing)}; found {', '.join(read.types)}")
     return read
 
 
@@ -91,44 +86,21 @@ def _allowed(
     return ("|".join(kind for kind in has if kind in allowed), constraint) if allowed else None
 
 
-def slowdowns(jobs: Sequence[SlurmJob], types: Sequence[str], speeds: Speeds) -> Slowdowns:
+def slowdowns(jobs: Sequence[SlurmJob], types: Sequence[str], speeds: Profile) -> Slowdowns:
     """Run time of each job on each type, in arbitrary units. All types are equal if a profile lacks the job's model, or has no
     speed for it at the job's number of GPUs (else at the next smaller measured number)."""
-    known: dict[tuple[str, int], np.ndarray] = {}
-    for job in jobs:
-        if (key := _key(job, speeds)) not in known:
-            known[key] = _times(*key, types, speeds)
-    times = np.array([known[_key(job, speeds)] for job in jobs]).reshape(len(jobs), len(types), 2)
-    names = np.array([_key(job, speeds)[0] for job in jobs], object)
-    return Slowdowns(times[..., 0], times[..., 1], names, _mean_speed(types, speeds))
-
-
-def _key(job: SlurmJob, speeds: Speeds) -> tuple[str, int]:
-    """Model and number of GPUs that a job's speed depends on."""
-    return (job.comment, job.gpus) if isinstance(speeds, Profile) and job.comment in speeds.models else ("", 0)
-
-
-def _times(model: str, gpus: int, types: Sequence[str], speeds: Speeds) -> np.ndarray:
-    """Time per unit of work on each type [T, 2], on as few nodes as possible and spread; ∞ where it does not run."""
-    if not isinstance(speeds, Profile):
-        return np.repeat([[1.0 / speeds[kind.lower()]] for kind in types], 2, axis=1)
-    if model:
-        steps = speeds.at(model, gpus, types)
-        if (steps > 0).any():
-            with np.errstate(divide="ignore"):
-                return 1.0 / steps
-    return np.ones((len(types), 2))
-
-
-def _mean_speed(types: Sequence[str], speeds: Speeds) -> np.ndarray:
-    if isinstance(speeds, Profile):
-        return speeds.mean_speed(types)
-    found = np.array([speeds[kind.lower()] for kind in types])
-    return found / found.max()
+    names = [job.comment if job.comment in speeds.models else "" for job in jobs]
+    steps = np.ones((len(jobs), len(types), 2))
+    for k, (job, name) in enumerate(zip(jobs, names, strict=True)):
+        if name in speeds.models and ((found := speeds.at(name, job.gpus, types)) > 0).any():
+            steps[k] = found
+    with np.errstate(divide="ignore"):
+        times = 1.0 / steps
+    return Slowdowns(times[..., 0], times[..., 1], np.array(names, object), speeds.mean_speed(types))
 
 
 def with_live_speeds(
-    arrays: Jobs, jobs: Sequence[SlurmJob], layout: Layout, at: Mapping[str, int], speeds: Speeds
+    arrays: Jobs, jobs: Sequence[SlurmJob], layout: Layout, at: Mapping[str, int], speeds: Profile
 ) -> Jobs:
     """The jobs with their run time on each type; ``at``: node → its number in the layout.
 

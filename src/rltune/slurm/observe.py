@@ -17,21 +17,14 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.free import CHUNK
 from rltune.cluster.layout import MILLI, Layout, build_layout
+from rltune.cluster.speeds import Profile
 from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
-from rltune.slurm.gpu_types import (
-    Speeds,
-    away_from_others,
-    choosing,
-    read_speeds,
-    type_of,
-    with_live_speeds,
-    with_types,
-)
+from rltune.slurm.gpu_types import away_from_others, choosing, read_speeds, type_of, with_live_speeds, with_types
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
 from rltune.traces.columns import empty_columns
 
@@ -54,7 +47,7 @@ class LiveCluster:
     """[M] In the order of the layout."""
     pool_of: dict[str, str]
     """Partition → pool."""
-    speeds: Speeds | None = None
+    speeds: Profile | None = None
     """How fast jobs run on each type; None: equally fast."""
 
     @property
