@@ -15,7 +15,8 @@ def target(config: str, stage: str, of: str) -> str:
     run = Run.open(config)
     stages = sorted(path.stem for path in Path("notebooks").glob("*.ipynb") if path.stem not in NO_STAGES)
     if stage not in stages:
-        sys.exit(f"STAGE: found {stage!r}; expected one of: {', '.join(stages)}")
+        others = "rules without a notebook run again by make report ARGS='--forcerun RULE'"
+        sys.exit(f"STAGE: found {stage!r}; expected one of: {', '.join(stages)}; {others}")
     traces = list(dict.fromkeys(cell.trace for cell in run.config.cells()))
     names = {
         "train": [cell.name for cell in run.config.cells()],
