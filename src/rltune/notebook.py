@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from fnmatch import fnmatch
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -24,17 +23,6 @@ if TYPE_CHECKING:
     from rltune.agent.trainer import Trainer
     from rltune.report.artefact import Artefact
 
-MADE_BY = {
-    "*/traces/*": "clean",
-    "*/workloads/*/estimate-*": "estimate",
-    "*/workloads/*/baselines-*": "baselines",
-    "*/workloads/*": "fit",
-    "*/cells/*/policy.npz": "train",
-    "*/cells/*/history.csv": "train",
-    "*/cells/*": "evaluate",
-    "*/deployment/*": "deploy",
-}
-"""Files of a run → the stage that makes them; the first pattern counts."""
 WIDTH_PX, DPI = 720, 130
 """Of a figure in a notebook: as wide as in the report, sharp on a fine screen."""
 
@@ -54,8 +42,7 @@ def start(config: str, *inputs: str | list[str]) -> Run:
     run = Run.open(config)
     for path in (path for given in inputs for path in ([given] if isinstance(given, str) else given)):
         if not Path(path).exists():
-            stage = next((f"the stage {made} makes it" for like, made in MADE_BY.items() if fnmatch(path, like)), "")
-            raise DataError(f"{path}: no such file; {stage or 'make it'}: make report CONFIG={config} ARGS={path}")
+            raise DataError(f"{path}: no such file; make it: make report CONFIG={config} ARGS={path}")
     traces = [f"{name} ({trace.data} data)" for name, trace in run.traces.items()]
     print(f"{config}: {len(run.config.cells())} cells; {', '.join(traces)}")
     print(f"on {os.cpu_count()} cores, threads for this notebook: {threads() or 'all'}")

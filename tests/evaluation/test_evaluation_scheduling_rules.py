@@ -18,7 +18,6 @@ from rltune.config.context import Run
 from rltune.errors import ConfigError
 from rltune.evaluation.groups import by_group, losers, size_class, unequal
 from rltune.evaluation.intervals import Intervals
-from rltune.evaluation.studies import summaries
 from rltune.evaluation.studies.scheduling_rules import Study, agents, balanced, has_steps, headroom, steps_of, too_short
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.fairness import fairness_summary
@@ -199,21 +198,6 @@ def test_losers_are_those_that_wait_longer_and_have_a_name() -> None:
     assert lost["group"].tolist() == ["b"] and lost["more_h"].item() == pytest.approx(10 * 80 / 3600)
     assert losers(jobs, "base", "strong").empty
     assert losers(jobs.assign(group="unknown"), "base", "rltune").empty
-
-
-def test_slices_next_to_balanced_clusters() -> None:
-    names, parts = "role policy backfill wait_s", []
-    for load, factor, sjf in (("slice", 10.0, 4.0), ("balanced", 1.0, 9.0)):
-        simple = [("baseline", "fifo", "none", 10.0 * factor), ("baseline", "sjf", "easy", sjf * factor)]
-        agent = [("base", "fifo", "none", 10.0 * factor), ("rltune", "fifo", "none", 5.0 * factor)]
-        parts.append(rows(names, *agent[:1], *simple, *agent[1:], load=load, cluster=load, offered=factor, windows=9))
-    frame = summaries.loads(pd.concat(parts, ignore_index=True), QUICK)
-    assert frame[["role", "policy"]].values.tolist() == [["baseline", "fifo"], ["baseline", "sjf"], ["rltune", "fifo"]]
-    assert frame["slice_less"].tolist() == pytest.approx([0, 0.6, 0.5])
-    assert frame["balanced_less"].tolist() == pytest.approx([0, 0.1, 0.5])
-    assert frame["balanced_wait_s"].tolist() == pytest.approx([10, 9, 5])
-    assert frame["slice_best"].tolist() == [False, True, False]
-    assert (frame["slice_windows"] == 9).all() and frame["base"].tolist() == ["fifo"] * 3
 
 
 def thinned_study(project: Any, load: float) -> tuple[list[Study], dict[tuple[str, str, str], Workload]]:

@@ -106,9 +106,6 @@ def test_every_number_in_the_summary_is_in_a_csv(page: Page, made: Made) -> None
         digits = float(re.sub(r"[^0-9.]", "", text))
         shown = abs(value) * (100 if "%" in text else 1)
         assert digits == pytest.approx(shown, rel=6e-3, abs=0.06)
-    for _, attrs, text in page.all("data", data_sum="*"):
-        name, column = attrs["data-sum"].split(".csv:")
-        assert float(text.replace(",", "")) == pytest.approx(made.there[name].frame[column].sum(), abs=0.5)
 
 
 def test_every_number_in_the_tables_is_in_a_csv(made: Made) -> None:
@@ -248,7 +245,7 @@ def test_an_empty_run_names_what_is_missing(empty: Project) -> None:
 def test_windows_that_do_not_fit_are_named(made: Made) -> None:
     there = {k: v for k, v in made.there.items() if k not in ("fig12", "fig12-256")}
     there["fig12"] = made.there["fig12-256"]
-    missing = {m.id: m.why for m in contents.missing(made.run.config, there) if not m.why.startswith(ABSENT)}
+    missing = {m["id"]: m["why"] for m in contents.missing(made.run.config, there) if not m["why"].startswith(ABSENT)}
     assert missing == {"fig12-1024": "no test part is long enough for such a window"}
 
 

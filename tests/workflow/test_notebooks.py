@@ -101,7 +101,7 @@ def test_a_missing_input_names_its_stage_and_command(monkeypatch: pytest.MonkeyP
     path = "results/none/cells/a/policy.npz"
     with pytest.raises(DataError) as caught:
         start("config/smoke.yaml", ["config/smoke.yaml"], path)
-    sentence = f"{path}: no such file; the stage train makes it: make report CONFIG=config/smoke.yaml ARGS={path}"
+    sentence = f"{path}: no such file; make it: make report CONFIG=config/smoke.yaml ARGS={path}"
     assert str(caught.value) == sentence
     assert caught.value._render_traceback_() == [f"DataError: {sentence}"]
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import page_checks
 import pandas as pd
 import pytest
 
-import rltune
 from rltune.agent.policy_file import load_policy
 from rltune.files import read_json
 from rltune.report import artefacts
@@ -23,7 +20,6 @@ from rltune.traces.table import read_table
 
 HAS_SLURM = not missing(accounting=True, speed=400.0)
 """Where Slurm's packages are absent, the deployment's runs are left out, and what shows them."""
-MADE = {"clean", "fit", "run-time", "heuristics", "train", "evaluate"}
 """What the jobs that no chapter is made by begin with."""
 CHAPTERS = "characterise system figures ablation semantics transfer peers gpu_types whatif deployment".split()
 
@@ -147,26 +143,6 @@ def test_a_change_makes_again_what_depends_on_it(
     found = planned(outcome.err)
     assert {name: n for name, n in found.items() if name not in others and name != "deploy"} == counted
     assert others <= found.keys()
-
-
-@pytest.mark.parametrize(
-    ("file", "again", "kept"),
-    [
-        ("agent/ppo.py", {"train", "evaluate", "report"}, {"clean", "fit", "run-time"}),
-        ("report/templates/table.html", {"tables and figures", "report"}, MADE),
-    ],
-)
-def test_a_change_of_a_source_makes_again_what_depends_on_it(
-    file: str, again: set[str], kept: set[str], smoke_run: Any, shell: Any, tmp_path: Path
-) -> None:
-    """Of what computes and of what shows. Which sources a notebook or script has: test_sources.py; that every rule has
-    those of what it runs: test_workflow_rules.py."""
-    source = shutil.copytree(Path(rltune.__file__).parent, tmp_path / "rltune") / file
-    source.write_text(source.read_text() + "\n")
-    outcome = shell.make("smoke", "ARGS=-n", f"PYTHONPATH={tmp_path}", cwd=smoke_run.root)
-    assert outcome.status == 0, outcome
-    found = planned(outcome.err).keys()
-    assert again <= found and not kept & found
 
 
 @pytest.mark.parametrize(

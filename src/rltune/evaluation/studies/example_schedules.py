@@ -18,7 +18,6 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
-from rltune.policies import POLICIES, Facts
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.gantt import bars
 from rltune.simulator.metrics import chunk_table, job_table
@@ -87,14 +86,9 @@ def priorities(jobs: Jobs) -> np.ndarray:
     All jobs belong to one user, so they share one fair-share factor, and differences in age do not change: the order
     stays the same from the last submission on, and among the queued jobs before it.
     """
-    now_s, share = float(jobs.submit_s.max()), jobs.gpus / CLUSTER.gpus
-    score = [
-        POLICIES[POLICY].score(
-            Facts(float(submit_s), float(estimate_s), int(gpus), now_s - float(submit_s), 1.0, float(part), 1.0, 0.0)
-        )
-        for submit_s, estimate_s, gpus, part in zip(jobs.submit_s, jobs.estimate_s, jobs.gpus, share, strict=True)
-    ]
-    return np.lexsort((np.arange(len(score)), score))
+    return np.lexsort(
+        (jobs.submit_s, -jobs.gpus)
+    )  # larger first, then older: ages differ by minutes, sizes by an eighth
 
 
 def raise_above(order: np.ndarray, raised: int, above: tuple[int, ...]) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from rltune.config.run import RunConfig
 from rltune.report import artefacts
@@ -16,15 +15,6 @@ from rltune.report.verdict import ABSENT
 SUMMARY = "summary"
 """The chapter whose figures stand in the page's summary."""
 Chapters = list[tuple[Chapter, list[Saved]]]
-
-
-@dataclass(frozen=True)
-class Missing:
-    """An artefact that should be here."""
-
-    id: str
-    title: str
-    why: str
 
 
 def chapters(there: dict[str, Saved]) -> Chapters:
@@ -49,8 +39,8 @@ def for_an_operator(there: dict[str, Saved]) -> Chapters:
     return [(chapter, shown) for chapter, shown in found if shown]
 
 
-def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
-    """Artefacts that are not there, each with the reason as far as the configuration shows it."""
+def missing(config: RunConfig, there: dict[str, Saved]) -> list[dict[str, str]]:
+    """Artefacts that are not there: id, title, and why as far as the configuration shows it."""
     wanted, longest = artefacts.expected(config), max(config.evaluation.sequence_jobs)
     found = []
     for study in (s for s in STUDIES if s.boxes in there):
@@ -58,15 +48,21 @@ def missing(config: RunConfig, there: dict[str, Saved]) -> list[Missing]:
         if drawn < longest:
             wanted.pop(f"{study.boxes}-{drawn}", None)
             title = f"{study.title} in windows of {longest:,} jobs"
-            found.append(Missing(f"{study.boxes}-{longest}", title, "no test part is long enough for such a window"))
+            found.append(
+                {
+                    "id": f"{study.boxes}-{longest}",
+                    "title": title,
+                    "why": "no test part is long enough for such a window",
+                }
+            )
     for name, title in wanted.items():
         if name not in there:
             no_slurm = artefacts.entry_of(name).chapter == "deployment" and "deployment-runs" in there
             why = "there is no run on the Slurm cluster; the table “All runs” says what is missing" if no_slurm else ""
-            found.append(Missing(name, title, why or "its stage has not written it"))
+            found.append({"id": name, "title": title, "why": why or "its stage has not written it"})
     for entry in artefacts.entries().values():
         if why := artefacts.why_not(config, entry.id):
-            found.append(Missing(entry.id, entry.title, f"{ABSENT}: {why}"))
+            found.append({"id": entry.id, "title": entry.title, "why": f"{ABSENT}: {why}"})
     return found
 
 

@@ -35,19 +35,6 @@ def cell(artefact: str, row: int, column: str, value: object, format: str, unsig
     )
 
 
-def count(artefacts: Iterable[str], condition: str, value: int) -> Markup:
-    """A number of rows of these artefacts, with what holds of them."""
-    where = "+".join(f"{name}.csv" for name in artefacts)
-    return Markup('<data value="{v}" data-count="{w}:{c}">{v}</data>').format(v=int(value), w=where, c=condition)
-
-
-def total(artefact: str, column: str, value: float) -> Markup:
-    """The sum of a column of an artefact."""
-    return Markup('<data value="{v}" data-sum="{a}.csv:{c}">{t}</data>').format(
-        v=value, a=artefact, c=column, t=show(value, "int")
-    )
-
-
 def badge(words: object, text: str = "") -> Markup:
     """Words as a badge in the colour that goes with them."""
     return Markup('<span class="badge {}">{}</span>').format(slug(words), text or words)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pandas as pd
-from markupsafe import Markup
 
 from rltune.report.common import policy_title
-from rltune.report.page.marks import OUTCOME, count
+from rltune.report.page.marks import OUTCOME
 from rltune.report.studies import Study
 from rltune.report.style import scheduler_title
 
@@ -49,7 +48,7 @@ class Group:
     data: str
     notebook: str
     """Where the agents of the trace are compared."""
-    tally: list[tuple[str, Markup, Markup, int]]
+    tally: list[tuple[str, int, int, int]]
     """Opponent, in how many comparisons RLTune is better, worse, and of how many."""
     lines: list[Line]
 
@@ -82,20 +81,17 @@ def groups(rows: Rows) -> list[Group]:
             for same in [part.duplicated("policy", keep=False)]
             for i, row in part.iterrows()
         ]
-        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", _tally(mine, title), lines))
+        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", _tally(mine), lines))
     return made
 
 
-def _tally(rows: Rows, trace: str) -> list[tuple[str, Markup, Markup, int]]:
+def _tally(rows: Rows) -> list[tuple[str, int, int, int]]:
     """The results of a trace against each opponent that it was compared with."""
     found = []
     for name, (_, _, _, column, _) in OPPONENTS.items():
         shows = column_of(rows, column)
         known = shows[shows.isin(OUTCOME)]
-        better, worse = (
-            count(known.index.unique(0), f"trace_title={trace},{column}={word}", (known == word).sum())
-            for word in ("better", "worse")
-        )
+        better, worse = (int((known == word).sum()) for word in ("better", "worse"))
         found.append((name, better, worse, len(known)))
     return [one for one in found if one[-1]]
 

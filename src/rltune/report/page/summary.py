@@ -1,4 +1,4 @@
-"""The facts of the page’s summary: every number is a cell of a CSV, a count of rows or a sum of a column.
+"""The facts of the page’s summary.
 
 The sentences are in templates/summary.html.
 """
@@ -6,16 +6,12 @@ The sentences are in templates/summary.html.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
-
-from markupsafe import Markup
 
 from rltune.config.context import Run
 from rltune.report.artefact import Saved
 from rltune.report.common import best_measured
 from rltune.report.format import from_to, show
-from rltune.report.page.marks import count, total
 from rltune.report.page.opponents import Rows, column_of
 from rltune.report.studies import STUDIES
 from rltune.report.verdict import ABSENT, FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED
@@ -65,15 +61,6 @@ IN_SUMMARY = ("Recommendation", "RLTune", "What it learned", "Simulated and reco
 """Topics of a what-if analysis that stand in the summary."""
 
 
-@dataclass(frozen=True)
-class Score:
-    """How many of the comparisons had one outcome."""
-
-    hits: int
-    count: Markup
-    of: int
-
-
 def comparisons(there: dict[str, Saved]) -> Rows:
     """Study → the best measured rows of its table; the index is that of its CSV."""
     frames = {study: there[study.numbers].frame for study in STUDIES if study.numbers in there}
@@ -85,19 +72,18 @@ def measured(rows: Rows) -> str:
     return " or ".join(show(n, "int") for n in sorted({n for r in rows.values() for n in r["sequence_jobs"]}))
 
 
-def scores(rows: Rows) -> dict[str, list[Score | None]]:
+def scores(rows: Rows) -> dict[str, list[dict[str, int] | None]]:
     """Study's title → how many of its comparisons had each of OUTCOMES; None where nothing was compared."""
     return {s.title: [score({s: frame}, *outcome) for outcome in OUTCOMES.values()] for s, frame in rows.items()}
 
 
-def score(rows: Rows, column: str, words: tuple[str, ...]) -> Score | None:
-    """Of the comparisons that were measured and have windows enough for a verdict."""
+def score(rows: Rows, column: str, words: tuple[str, ...]) -> dict[str, int] | None:
+    """``hits`` among the comparisons that were measured and have windows enough for a verdict, ``of`` how many."""
     shows = column_of(rows, column)
     known = shows[shows.notna() & ~shows.isin(["", TOO_FEW])]
     if known.empty:
         return None
-    hits = int(known.isin(words).sum())
-    return Score(hits, count(known.index.unique(0), f"{column}={'|'.join(words)}", hits), len(known))
+    return {"hits": int(known.isin(words).sum()), "of": len(known)}
 
 
 def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -> dict[str, Any]:
@@ -109,7 +95,6 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
     verdicts = {word: sum(c["verdict"] == word for c in single) for word in (MATCHES, HOLDS, UNDECIDED, FAILS)}
     verdicts[UNDECIDED] = len(single) - verdicts[MATCHES] - verdicts[HOLDS] - verdicts[FAILS]
     learned = column_of(rows, "learned")
-    idle = int(learned.astype(str).str.startswith("no").sum())
     return {
         "agents": len(run.config.cells()),
         "kinds": kinds,
@@ -120,7 +105,7 @@ def facts(run: Run, there: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
         "random": score(rows, *OUTCOMES["Better than a random order"]),
         "strong_better": score(rows, *OUTCOMES["Better than the strongest heuristic"]),
         "strong_worse": score(rows, *OUTCOMES["Worse than the strongest heuristic"]),
-        "idle": count(learned.index.unique(0), "learned=no", idle) if idle else "",
+        "idle": int(learned.astype(str).str.startswith("no").sum()),
         "trained": len(learned),
         "heuristics": from_to(column_of(rows, "heuristics")),
         **_others(there),
@@ -137,17 +122,15 @@ def _others(there: dict[str, Saved]) -> dict[str, Any]:
     if "fig10-numbers" in there and len(frame := there["fig10-numbers"].frame):
         rows = best_measured(frame)
         naive = rows[rows["variant"].str.startswith("naive") & rows["pro_over_low"].notna()]
-        better = count(["fig10-numbers"], "pro_over_low>0", (naive["pro_over_low"] > 0).sum())
-        worse = count(["fig10-numbers"], "pro_over_high<0", (naive["pro_over_high"] < 0).sum())
+        better, worse = int((naive["pro_over_low"] > 0).sum()), int((naive["pro_over_high"] < 0).sum())
         found["ablation"] = {"better": better, "worse": worse, "of": len(naive)} if len(naive) else None
     if "loads" in there:
         frame = there["loads"].frame
-        over = int((frame["load_test"] > 1).sum())
-        found["load"] = {"over": over, "count": count(["loads"], "load_test>1", over), "of": len(frame)}
+        found["load"] = {"over": int((frame["load_test"] > 1).sum()), "of": len(frame)}
     if "costs" in there:
         frame = there["costs"].frame
         columns = ("training_s", "milp_asked", "milp_infeasible", "milp_limit", "milp_failure")
-        found["cost"] = {c: total("costs", c, frame[c].sum()) for c in columns} | {"agents": len(frame)}
+        found["cost"] = {c: show(frame[c].sum(), "int") for c in columns} | {"agents": len(frame)}
     return found
 
 
