@@ -28,7 +28,9 @@ BLOCK = re.compile(r"```.*?```", re.DOTALL)
 INDENTED = re.compile(r"(?:^ {4}.*\n|^\n(?= {4}))+", re.MULTILINE)
 ONLY_ON_THE_SITE = ("api/index.md",)
 MADE = ("results/", ".venv/", ".cache/")
-IN_WORDS = re.compile(r"config/(traces/|clusters/|slurm/)?(mine|ours|ourcluster|mylog|mycluster|NAME)\.yaml|.*/jsonlines\.py")
+IN_WORDS = re.compile(
+    r"config/(traces/|clusters/|slurm/)?(mine|ours|ourcluster|mylog|mycluster|NAME)\.yaml|.*/jsonlines\.py"
+)
 """Files that a reader makes in an example."""
 TOP = ("benchmarks", "config", "docs", "notebooks", "src", "tests", "workflow")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

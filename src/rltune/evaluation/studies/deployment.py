@@ -9,7 +9,6 @@ Slurm also ``qos`` and ``partition``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -95,30 +94,20 @@ def by_class(jobs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """The same jobs under two schedulers, in the same order."""
+Sides = tuple[pd.DataFrame, pd.DataFrame]
+"""The same jobs under two schedulers: those with a start and an end under both, in the repetitions that both have, by repetition
+and index."""
 
-    ours: pd.DataFrame
-    theirs: pd.DataFrame
-    """Jobs that have a start and an end under both, in the repetitions that both have, by repetition and index."""
-    dropped: int
-    """Submissions of these repetitions that have not."""
 
-    @classmethod
-    def of(cls, jobs: pd.DataFrame, ours: str, theirs: str) -> Pair:
-        """Of two schedulers' jobs."""
-        asked = [jobs[jobs["scheduler"] == name].set_index(JOB) for name in (ours, theirs)]
-        sides = [with_measures(side) for side in asked]
-        common = sides[0].index.intersection(sides[1].index).sort_values()
-        submitted = asked[0].index.union(asked[1].index).get_level_values("repetition")
-        shared = set.intersection(*(set(side.index.get_level_values("repetition")) for side in asked))
-        first, second = (side.loc[common].reset_index() for side in sides)
-        return cls(first, second, int(submitted.isin(shared).sum()) - len(common))
-
-    def runs(self, gpus: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """:func:`per_run` of both, repetition by repetition."""
-        return per_run(self.ours, gpus), per_run(self.theirs, gpus)
+def sides_of(jobs: pd.DataFrame, ours: str, theirs: str) -> tuple[Sides, int]:
+    """Two schedulers' jobs, and how many submissions of the repetitions that both have are not among them."""
+    asked = [jobs[jobs["scheduler"] == name].set_index(JOB) for name in (ours, theirs)]
+    sides = [with_measures(side) for side in asked]
+    common = sides[0].index.intersection(sides[1].index).sort_values()
+    submitted = asked[0].index.union(asked[1].index).get_level_values("repetition")
+    shared = set.intersection(*(set(side.index.get_level_values("repetition")) for side in asked))
+    first, second = (side.loc[common].reset_index() for side in sides)
+    return (first, second), int(submitted.isin(shared).sum()) - len(common)
 
 
 def pairs_of(jobs: pd.DataFrame) -> list[tuple[str, str]]:
@@ -131,21 +120,21 @@ def pairs_of(jobs: pd.DataFrame) -> list[tuple[str, str]]:
     return [pair for pair in pairs if set(pair) <= set(ran)]
 
 
-def paired(jobs: pd.DataFrame) -> Iterator[tuple[dict[str, str], Pair]]:
-    """The pairs of schedulers under which the same jobs ran: names as ours and theirs, and these jobs."""
+def paired(jobs: pd.DataFrame) -> Iterator[tuple[dict[str, str], Sides, int]]:
+    """The pairs of schedulers under which the same jobs ran: names as ours and theirs, and :func:`sides_of` them."""
     for ours, theirs in pairs_of(jobs):
-        pair = Pair.of(jobs, ours, theirs)
-        if len(pair.ours):
-            yield {"ours": ours, "theirs": theirs}, pair
+        sides, dropped = sides_of(jobs, ours, theirs)
+        if len(sides[0]):
+            yield {"ours": ours, "theirs": theirs}, sides, dropped
 
 
 def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
     """:func:`per_run` of the jobs that ran under both schedulers of a pair, one row per pair × side × repetition: ours, theirs,
     ``side`` (ours or theirs) and its columns. Empty if no two schedulers share a repetition."""
     frames = [pd.DataFrame()]
-    for names, pair in paired(jobs):
-        for side, frame in zip(("ours", "theirs"), pair.runs(gpus), strict=True):
-            frames.append(frame.assign(**names, side=side))
+    for names, sides, _ in paired(jobs):
+        for side, mine in zip(("ours", "theirs"), sides, strict=True):
+            frames.append(per_run(mine, gpus).assign(**names, side=side))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -159,8 +148,8 @@ def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals
     what another repetition would change, and neighbouring blocks share a queue. It is for no verdict.
     """
     rows = []
-    for names, pair in paired(jobs):
-        runs = pair.runs(gpus)
+    for names, sides, dropped in paired(jobs):
+        runs = [per_run(side, gpus) for side in sides]
         for measure, column in COLUMN.items():
             x, y = (side[column].to_numpy(float) for side in runs)
             found = intervals.less(x, y)
@@ -174,17 +163,17 @@ def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals
                     "theirs_mean": y.mean(),
                     "windows": len(x),
                     **found._asdict(),
-                    **(_within(pair, column, block_jobs, intervals) if measure in BY_BLOCK else {}),
-                    "dropped": pair.dropped,
+                    **(_within(sides, column, block_jobs, intervals) if measure in BY_BLOCK else {}),
+                    "dropped": dropped,
                 }
             )
     return pd.DataFrame(rows)
 
 
-def _within(pair: Pair, column: str, block_jobs: int, intervals: Intervals) -> dict[str, float]:
+def _within(sides: Sides, column: str, block_jobs: int, intervals: Intervals) -> dict[str, float]:
     """The interval by blocks of submissions within the repetitions."""
-    keys = [pair.ours["repetition"], (pair.ours["index"] // block_jobs).rename("block")]
-    x, y = (side.groupby(keys)[column].sum() for side in (pair.ours, pair.theirs))
+    keys = [sides[0]["repetition"], (sides[0]["index"] // block_jobs).rename("block")]
+    x, y = (side.groupby(keys)[column].sum() for side in sides)
     found = intervals.less(x.to_numpy(float), y.to_numpy(float), list(x.groupby(level="repetition").size()))
     return {"blocks": len(x), "block_low": found.low, "block_high": found.high}
 

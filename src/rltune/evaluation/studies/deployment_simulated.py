@@ -169,8 +169,8 @@ def predicted(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.
     on Slurm), and per rule of the simulator ``gain_<rule>`` for the same jobs and ``agrees_<rule>`` (1 if it has the sign of
     ``gain``, else 0); NaN if theirs is zero."""
     rows = []
-    for names, pair in paired(measured):
-        same, runs = pair.ours.set_index(JOB).index, {"": pair.runs(gpus)}
+    for names, sides, _ in paired(measured):
+        same, runs = sides[0].set_index(JOB).index, {"": [per_run(side, gpus) for side in sides]}
         for rule, frame in simulated.groupby("backfill", sort=False):
             by_job = {name: side.set_index(JOB).loc[same].reset_index() for name, side in frame.groupby("scheduler")}
             runs[f"_{rule}"] = [per_run(by_job[name], gpus) for name in names.values()]

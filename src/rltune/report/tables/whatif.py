@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.max_wait import DEFAULT as MAX_WAIT_H
-from rltune.evaluation.intervals import FEWEST
+from rltune.evaluation.intervals import FEWEST, Intervals
 from rltune.evaluation.recorded import LEAST_RANK, Nearness
-from rltune.evaluation.studies.hours_waited import BOUNDED
+from rltune.evaluation.studies.hours_waited import BOUNDED, CURRENT, totals as sums
 from rltune.policies import TITLES
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
@@ -20,12 +20,7 @@ from rltune.report.templates import fill
 
 HOURS = (("mean", "wait_s", ""), *(("more", "more_s", end) for end in ("", "_low", "_high")))
 TESTED = {f"less_{m}_p": f"less_{m}_holm" for m in ("wait", "gpu", "bsld")}
-WAITS = {
-    "wait_mean_h": pd.Series.mean,
-    "wait_median_h": pd.Series.median,
-    "wait_p95_h": lambda wait: wait.quantile(0.95),
-    "wait_max_h": pd.Series.max,
-}
+WAITS = ("wait_mean_h", "wait_median_h", "wait_p95_h", "wait_max_h")
 GROUP_TITLE = {"user": "users", "size": "GPUs of a job"}
 MULTIFACTOR = {"multifactor": "multifactor as in the paper", "multifactor_size": "Slurm multifactor, equal weights"}
 Facts = Mapping[str, Any]
@@ -144,30 +139,19 @@ def whatif_numbers(
     own = ran.drop_duplicates("scheduler").set_index("scheduler")
     settings = {s: f"{full_title(r['policy'], r['backfill'])}, {r['estimate']}" for s, r in own.iterrows()}
     first_h = totals["wait_h"].iloc[0]
-    untested = totals.assign(**{p: totals[p].where(totals["scheduler"] != BOUNDED) for p in TESTED})
+    known = recorded.dropna(subset="wait_s").assign(scheduler=CURRENT, kind="recorded", seed=0)
+    log = [sums(known, Intervals()).assign(scheduler="recorded", seeds=0)] if len(known) else []
+    every = pd.concat([*log, totals], ignore_index=True)
+    untested = every.assign(**{p: every[p].where(every["scheduler"] != BOUNDED) for p in TESTED})
+    used = {"recorded": recorded_used} | ran.groupby("scheduler")["utilisation"].mean().to_dict()
     frame = with_holm(untested, TESTED).assign(
-        title=totals["scheduler"].map(names(ran)),
-        utilisation=totals["scheduler"].map(ran.groupby("scheduler")["utilisation"].mean()),
-        ran=totals["scheduler"].map(settings),
-        **{name: totals[name.replace("_h", "_s")] / 3600 for name in WAITS},
-        **{f"hours_less{end}": totals[f"less_wait{end}"] * first_h for end in ("", "_low", "_high")},
+        title=every["scheduler"].map({"recorded": "As recorded in the log"} | names(ran)),
+        utilisation=every["scheduler"].map(used),
+        ran=every["scheduler"].map(settings).fillna(""),
+        **{name: every[name.replace("_h", "_s")] / 3600 for name in WAITS},
+        **{f"hours_less{end}": every[f"less_wait{end}"] * first_h for end in ("", "_low", "_high")},
         data=facts["data"],
     )
-    known = recorded[recorded["wait_s"].notna()]
-    if len(known):
-        wait = known["wait_s"]
-        first = {
-            **{"scheduler": "recorded", "kind": "recorded", "title": "As recorded in the log", "seeds": 0, "ran": ""},
-            "jobs": len(known),
-            "windows": known["block"].nunique(),
-            "wait_h": wait.sum() / 3600,
-            "gpu_h": float((wait * known["gpus"]).sum()) / 3600,
-            **dict(zip(WAITS, (of(wait) / 3600 for of in WAITS.values()), strict=True)),
-            "bsld": known["bsld"].mean(),
-            "utilisation": recorded_used,
-            "data": facts["data"],
-        }
-        frame = pd.concat([pd.DataFrame([first]), frame], ignore_index=True)
     return describe(
         "whatif-numbers",
         frame,
