@@ -3,10 +3,9 @@
 from logged import logged
 
 from rltune.cluster.fit import fit
-from rltune.cluster.workload import write_fitted
 from rltune.config.context import Run
 from rltune.files import write_json
-from rltune.traces.table import read_table
+from rltune.traces.table import read_table, write_parquet
 
 
 def main(rule) -> None:
@@ -14,7 +13,7 @@ def main(rule) -> None:
     run = Run.open(rule.params.config)
     jobs, meta = read_table(rule.input.jobs)
     fitted, audit = fit(jobs, run.clusters[cluster], f"{trace} on {cluster}", run.config.train_share)
-    write_fitted(fitted, meta, rule.output.jobs)
+    write_parquet(fitted, meta, rule.output.jobs)
     write_json(rule.output.audit, audit.to_dict())
     print(audit)
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow
-import pyarrow.parquet
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace, project_root
 from rltune.config.context import Run
 from rltune.errors import DataError
-from rltune.files import atomic_write
 from rltune.traces.clean import clean_trace
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import estimate_jobs
 from rltune.traces.estimates.calibrated import calibrated
 from rltune.traces.fetch import obtain
 from rltune.traces.split import Split, split_points
-
-_META = b"rltune"
+from rltune.traces.table import read_parquet
 
 
 @dataclass(frozen=True)
@@ -91,21 +86,12 @@ def add_calibrated(fitted: pd.DataFrame, meta: TraceMeta, estimates: pd.DataFram
     return estimates.assign(job_id=fitted["job_id"].to_numpy(), calibrated_s=corrected.to_numpy())
 
 
-def write_fitted(fitted: pd.DataFrame, meta: TraceMeta, path: Path | str) -> None:
-    """Write fitted jobs with their trace's metadata (parquet), atomically."""
-    table = pyarrow.Table.from_pandas(fitted, preserve_index=False)
-    kept = table.schema.metadata | {_META: json.dumps(asdict(meta), ensure_ascii=False).encode()}
-    with atomic_write(path) as temporary:
-        pyarrow.parquet.write_table(table.replace_schema_metadata(kept), temporary, compression="zstd")
-
-
 def read_fitted(path: Path | str) -> tuple[pd.DataFrame, TraceMeta]:
     """Read fitted jobs and their trace's metadata. Raises DataError where the file is missing or is something else."""
-    table = _read(path, "fit")
-    meta = (table.schema.metadata or {}).get(_META)
-    if meta is None or "pool" not in table.column_names:
+    fitted, meta = read_parquet(path, "fit")
+    if meta is None or "pool" not in fitted:
         raise DataError(f"{path}: not a table of fitted jobs; delete it and run the stage fit again")
-    return table.to_pandas(), TraceMeta(**json.loads(meta))
+    return fitted, meta
 
 
 def load_workload(jobs: Path | str, estimates: Path | str, cluster: ClusterConfig, train_share: float) -> Workload:
@@ -114,19 +100,10 @@ def load_workload(jobs: Path | str, estimates: Path | str, cluster: ClusterConfi
     Raises DataError where one is missing, is something else, or the two are not of the same jobs.
     """
     fitted, meta = read_fitted(jobs)
-    given = _read(estimates, "estimate").to_pandas()
+    given, _ = read_parquet(estimates, "estimate")
     if not np.array_equal(given["job_id"].to_numpy(), fitted["job_id"].to_numpy()):
         raise DataError(f"{estimates}: not of the same jobs as {jobs}; delete it and run the stage estimate again")
     return make_workload(fitted, meta, given, cluster, train_share)
-
-
-def _read(path: Path | str, stage: str) -> pyarrow.Table:
-    try:
-        return pyarrow.parquet.read_table(path)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; the stage {stage} makes it (make report ARGS={path})") from None
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path}: not readable as parquet ({error}); delete it and run the stage {stage}") from None
 
 
 def load_workloads(run: Run, jobs: Iterable[str], estimates: Iterable[str]) -> dict[tuple[str, str, str], Workload]:

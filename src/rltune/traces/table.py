@@ -17,7 +17,6 @@ from rltune.files import atomic_write
 from rltune.traces.columns import DTYPES, NULLABLE, RESOURCES, STATUSES, TraceMeta
 
 _METADATA_KEY = b"rltune"
-_ARROW = {"str": pyarrow.string(), "float64": pyarrow.float64(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
 _GPUS_RULE = "gpus ≥ 1 for gpu jobs and 0 for cpu jobs"
 _FINITE = pa.Check(lambda s: s.abs() < float("inf"), error="a finite number")
 _CHECKS = {
@@ -102,14 +101,8 @@ def _faults(cases: pd.DataFrame) -> list[str]:
 
 
 def write_table(jobs: pd.DataFrame, meta: TraceMeta, path: Path | str) -> None:
-    """Validate and write a job table with its metadata (parquet, zstd), atomically."""
-    validate(jobs, f"the table for {path}")
-    schema = pyarrow.schema([(c, _ARROW[t]) for c, t in DTYPES.items()])
-    table = pyarrow.Table.from_pandas(jobs, schema=schema, preserve_index=False)
-    text = json.dumps(asdict(meta), ensure_ascii=False).encode()
-    table = table.replace_schema_metadata({_METADATA_KEY: text})
-    with atomic_write(path) as temporary:
-        pyarrow.parquet.write_table(table, temporary, compression="zstd")
+    """Validate and write a job table with its metadata, atomically."""
+    write_parquet(validate(jobs, f"the table for {path}"), meta, path)
 
 
 def read_table(path: Path | str) -> tuple[pd.DataFrame, TraceMeta]:
@@ -118,16 +111,29 @@ def read_table(path: Path | str) -> tuple[pd.DataFrame, TraceMeta]:
     Raises:
         DataError: the file is missing, is not parquet, or does not hold a canonical job table.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(f"{path}: no such file; expected a job table (parquet). Run the cleaning stage first.")
+    jobs, meta = read_parquet(path, "clean")
+    if meta is None:
+        raise DataError(f"{path}: parquet, but without the trace's metadata; it was not written by RLTune's cleaning.")
+    return validate(jobs, str(path)), meta
+
+
+def write_parquet(frame: pd.DataFrame, meta: TraceMeta, path: Path | str) -> None:
+    """Write a frame of jobs with their trace's metadata (parquet, zstd), atomically."""
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    text = json.dumps(asdict(meta), ensure_ascii=False).encode()
+    with atomic_write(path) as temporary:
+        kept = table.replace_schema_metadata({**(table.schema.metadata or {}), _METADATA_KEY: text})
+        pyarrow.parquet.write_table(kept, temporary, compression="zstd")
+
+
+def read_parquet(path: Path | str, stage: str) -> tuple[pd.DataFrame, TraceMeta | None]:
+    """A frame that a stage wrote, and the trace's metadata where it has them. Raises DataError where it is missing or not
+    readable."""
     try:
         table = pyarrow.parquet.read_table(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; the stage {stage} makes it (make report ARGS={path})") from None
     except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path}: not readable as parquet ({error}); delete it and clean the trace again.") from None
+        raise DataError(f"{path}: not readable as parquet ({error}); delete it and run the stage {stage}") from None
     text = (table.schema.metadata or {}).get(_METADATA_KEY)
-    if text is None:
-        raise DataError(f"{path}: parquet, but without the trace's metadata; it was not written by RLTune's cleaning.")
-    jobs = table.to_pandas()
-    jobs = jobs.astype({name: dtype for name, dtype in DTYPES.items() if name in jobs})
-    return validate(jobs, str(path)), TraceMeta(**json.loads(text))
+    return table.to_pandas(), TraceMeta(**json.loads(text)) if text else None
