@@ -1,4 +1,4 @@
-"""Make the project's virtual environment from the lock: with uv, or with pip where pip has a package index of its own.
+"""Make the project's virtual environment from the lock: with uv, or with pip where that fails or pip has an index of its own.
 
 Runs on a bare Python (3.11 or later) with nothing installed; called by ``make``.
 """
@@ -69,15 +69,15 @@ def main() -> None:
     if not works(python, "-m", "pip", "--version"):
         venv.create(root, with_pip=True, clear=True)
     pip = (python, "-m", "pip", "--disable-pip-version-check")
-    if has_own_index(*pip):  # Python compiles what it imports; compiling all of it first would take longer
-        install = (*pip, "install", "--quiet", "--no-compile")
-    else:
-        with tempfile.NamedTemporaryFile("w", suffix=".txt") as pin:
-            pin.write(locked("uv", Path(args.lock).read_text(encoding="utf-8")))
-            pin.flush()
-            run(*pip, "install", "--quiet", "--no-compile", "--require-hashes", "-r", pin.name)
-        install = (str(root / "bin" / "uv"), "pip", "install", "--quiet", "--python", python)
-    run(*install, "--require-hashes", "-r", args.lock)
+    # Python compiles what it imports; compiling all of it first would take longer
+    install = (*pip, "install", "--quiet", "--no-compile")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as pin:
+        pin.write(locked("uv", Path(args.lock).read_text(encoding="utf-8")))
+        pin.flush()
+        quick = not has_own_index(*pip) and works(*install, "--require-hashes", "-r", pin.name)
+    uv = (str(root / "bin" / "uv"), "pip", "install", "--quiet", "--python", python)
+    if not (quick and works(*uv, "--require-hashes", "-r", args.lock)):
+        run(*install, "--require-hashes", "-r", args.lock)
     run(*install, "--no-deps", "--no-build-isolation", "-e", ".")
     run(python, "-m", "ipykernel", "install", "--prefix", str(root), "--name", "rltune", "--display-name", "RLTune")
     kernel = root / "share" / "jupyter" / "kernels" / "rltune" / "kernel.json"
