@@ -38,7 +38,7 @@ def works(*command: str) -> bool:
 
 
 def has_own_index(*pip: str) -> bool:
-    """Whether pip is told of another package index than PyPI, which uv would not read."""
+    """Whether pip is configured with another package index than PyPI, which uv would not read."""
     said = subprocess.run((*pip, "config", "list"), capture_output=True, text=True).stdout
     return any(line.split("=")[0].endswith(".index-url") for line in said.splitlines())
 
