@@ -86,9 +86,8 @@ def priorities(jobs: Jobs) -> np.ndarray:
     All jobs belong to one user, so they share one fair-share factor, and differences in age do not change: the order
     stays the same from the last submission on, and among the queued jobs before it.
     """
-    return np.lexsort(
-        (jobs.submit_s, -jobs.gpus)
-    )  # larger first, then older: ages differ by minutes, sizes by an eighth
+    # larger first, then older: ages differ by minutes, sizes by an eighth of the cluster or more
+    return np.lexsort((jobs.submit_s, -jobs.gpus))
 
 
 def raise_above(order: np.ndarray, raised: int, above: tuple[int, ...]) -> np.ndarray:
