@@ -123,7 +123,7 @@ OTHER_PARTITIONS = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8
     ("changes", "parts"),
     [
         ({"--name": "a/b"}, ["name: found 'a/b'"]),
-        ({"log": "nodes.txt"}, ["nodes.txt: this is sinfo's list of nodes", "--nodes", "sacct --allusers"]),
+        ({"log": "nodes.txt"}, ["nodes.txt: no column of submission nor of run time"]),
         ({"log": "config"}, ["config: a folder"]),
         ({"--time-zone": "Berlin"}, ["found 'Berlin'", "did you mean 'Europe/Berlin'?"]),
         ({"--current-policy": "lifo"}, ["--current-policy: found 'lifo'", "fifo, sjf, saf"]),

@@ -1,23 +1,18 @@
-"""Offered load: arrivals thinned, or nodes scaled, to a given value."""
+"""Offered load: arrivals thinned to a given value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from rltune.cluster.fit import fit
 from rltune.cluster.load import gpus_in_use, offered_load, within_load
 from rltune.config import ClusterConfig, load_cluster, load_trace
-from rltune.config.load import read_block
 from rltune.traces.clean import clean_trace
 from rltune.traces.fetch import obtain
-
-Cli = Callable[..., Any]
 
 
 @pytest.fixture
@@ -65,45 +60,6 @@ def test_nothing_is_added_where_the_load_is_lower(jobs: pd.DataFrame, small: Clu
     assert same.equals(plain) and not audit.left_out
     (note,) = [remark for remark in audit.noted if "offered load" in remark]
     assert "not above 1000: none thinned" in note and audit.noted[note] == len(plain)
-
-
-def test_balance_prints_a_cluster_that_reaches_the_load(project: Any, jobs: pd.DataFrame, cli: Cli) -> None:
-    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "0.25")
-    assert outcome.status == 0, outcome
-    path = project.cluster.with_name("scaled.yaml")
-    path.write_text(outcome.out)
-    cluster = read_block(path, ClusterConfig)
-    assert offered_load(fit(jobs, cluster)[0], cluster.gpus) == pytest.approx(0.25, rel=0.1)
-    assert outcome.out.startswith("# offered load of tiny: ")
-    assert len(cluster.pools[0].groups) == 2 and cluster.balance is None
-    assert "warning" not in outcome.out and "dropped" not in outcome.out
-
-
-def test_a_load_that_cannot_be_reached_is_named(project: Any, cli: Cli) -> None:
-    outcome = cli("cluster", "balance", "small", "--trace", "tiny", "--load", "500")
-    assert outcome.status == 0 and "# warning: a load of 500 cannot be reached" in outcome.out
-    title, after = yaml.safe_load(outcome.out)["title"], outcome.out.split(" on small, ")[1].split()[0]
-    assert title.endswith(f"scaled to a load of {after}") and after != "500"
-
-
-def test_a_balance_that_is_dropped_is_named(project: Any, cli: Cli) -> None:
-    (project.cluster.parent / "thin.yaml").write_text(project.cluster.read_text() + "balance: 5\n")
-    outcome = cli("cluster", "balance", "thin", "--trace", "tiny", "--load", "1")
-    assert outcome.status == 0 and "# the balance of thin" in outcome.out
-    assert "balance" not in yaml.safe_load(outcome.out)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (("smal", "--trace", "tiny"), ["'smal'", "'small'"]),
-        (("small", "--trace", "tinny"), ["'tinny'", "'tiny'"]),
-        (("small", "--trace", "tiny", "--load", "0"), ["--load", "found 0", "above 0"]),
-        (("small", "--trace", "tiny", "--load", "0.0001"), ["--load: found 0.0001", "more than 100 times its 20 GPUs"]),
-    ],
-)
-def test_balance_explains_what_is_wrong(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:
-    cli("cluster", "balance", *arguments).explains(*parts)
 
 
 def test_gpus_that_a_log_used_at_once() -> None:

@@ -17,18 +17,6 @@ a2|gpu*|64|512000|gpu:a100:8(S:0-1)|drained*
 v1|small|32|128000|gpu:v100:4|idle
 c1|cpu|128|256000|(null)|idle
 """
-SCONTROL = """\
-NodeName=a1 Arch=x86_64 CoresPerSocket=32
-   CPUAlloc=0 CPUEfctv=62 CPUTot=64 CPULoad=0.19
-   AvailableFeatures=a100
-   Gres=gpu:a100:8(S:0-1)
-   NodeAddr=10.0.0.1 NodeHostName=a1 Version=23.11.4
-   RealMemory=512000 AllocMem=0 FreeMem=500000 Sockets=2 Boards=1
-   State=IDLE+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
-   Partitions=gpu,long
-
-NodeName=c1 CPUTot=128 RealMemory=256000 Partitions=cpu State=IDLE
-"""
 
 
 def written(folder: Path, text: str) -> Path:
@@ -78,14 +66,6 @@ def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
     assert "without GPUs: 1" in text and "list was made: 1;" in text and "gpu, long share nodes" in text
 
 
-@pytest.mark.parametrize("oneliner", [False, True])
-def test_scontrol(oneliner: bool, tmp_path: Path) -> None:
-    text = "\n".join(" ".join(b.split()) for b in SCONTROL.split("\n\n")) + "\n" if oneliner else SCONTROL
-    table = read_nodes(written(tmp_path, text)).table
-    assert list(table["gpus"]) == [8, 0] and list(table["cpus"]) == [62, 128] and list(table["type"]) == ["a100", "gpu"]
-    assert list(table["partitions"]) == [("gpu", "long"), ("cpu",)] and list(table["down"]) == [True, False]
-
-
 def test_csv_with_counts(tmp_path: Path) -> None:
     nodes = read_nodes(
         written(tmp_path, "name,gpus,cpus,mem_gb,type,partition,nodes\na,8,64,512,A100,x,3\nb,4,32,,V100,y;z,2\n")
@@ -123,7 +103,6 @@ def test_a_cluster_of_processors(tmp_path: Path) -> None:
         (SINFO + "x|gpu|many|1|gpu:1|idle\n", ["nodes.txt:7", "'many'"]),
         ("NODELIST|PARTITION|CPUS|MEMORY|GRES\n", ["names no node"]),
         (SINFO + "x|gpu|64|1|gpu:a:b:c|idle\n", ["nodes.txt:7: GRES: found 'gpu:a:b:c', expected", "gpu:p100:4"]),
-        (SCONTROL.replace("gpu:a100:8(S:0-1)", "gpu:a:b:c"), ["nodes.txt: node a1: found 'gpu:a:b:c'"]),
     ],
 )
 def test_what_is_wrong_is_said(text: str, parts: list[str], tmp_path: Path) -> None:

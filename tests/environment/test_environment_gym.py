@@ -47,8 +47,7 @@ def play(env: gymnasium.Env, act: Any, **reset: Any) -> tuple[list[float], dict[
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"features": "raw", "reward": "dense"}, {"features": "rich", "scheduler": SchedulerConfig("wfp3", "easy")}],
+    "options", [{}, {"features": "raw"}, {"features": "rich", "scheduler": SchedulerConfig("wfp3", "easy")}]
 )
 def test_gymnasiums_checker_has_nothing_to_say(small: dict, options: dict) -> None:
     with warnings.catch_warnings():
@@ -91,15 +90,6 @@ def test_the_base_policys_choice_is_action_0_and_worth_nothing(small: dict) -> N
     env = SchedulingEnv(**small, scheduler=SchedulerConfig("wfp3", "easy"))
     rewards, _ = play(env, lambda observation: 0, seed=2)
     assert rewards[-1] == 0
-
-
-@pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
-def test_dense_rewards_add_up_to_the_total_wait(small: dict, backfill: str) -> None:
-    env = SchedulingEnv(**small, scheduler=SchedulerConfig("fifo", backfill), reward="dense")
-    for seed in range(4):
-        rewards, info = play(env, smallest, seed=seed)
-        assert max(rewards) <= 0 and min(rewards[:-1]) < 0
-        assert sum(rewards) == pytest.approx(-info["agent"] * info["n"], rel=1e-9)
 
 
 def test_one_seed_gives_one_trajectory(small: dict) -> None:
@@ -180,7 +170,6 @@ def test_wrong_calls_are_refused(small: dict) -> None:
     ("options", "message"),
     [
         ({"layout": None}, "found jobs alone"),
-        ({"reward": "x"}, "reward: found 'x', expected one of final, dense"),
         ({"metric": "x"}, "metric: found 'x', expected one of wait"),
         ({"render_mode": "human"}, "nothing to render"),
         ({"rows": (5, 601)}, "rows: found 5 … 601, expected a part of 0 … 600"),

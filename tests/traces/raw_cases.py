@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,13 @@ COLUMNS = {name: name for name in ("job_id", "user", "vc")} | {"gpus": "gpu_num"
 COLUMNS |= {"start_s": "start_time", "end_s": "end_time"}
 COLUMNS |= {"status": {"column": "state", "map": {"COMPLETED": "passed"}}}
 HELIOS_HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
+
+
+def write_zip(path: Path, members: dict[str, str]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return path
 
 
 def helios(rows: int = 12) -> str:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
-from raw_cases import BASES, FILES, FUZZ, PAI_JOBS, config, philly, trace_config
+from raw_cases import BASES, FILES, FUZZ, PAI_JOBS, config, philly, trace_config, write_zip
 
 from rltune.errors import DataError
 from rltune.traces import progress
 from rltune.traces.clean import clean_trace
 from rltune.traces.raw import archive as archives
 from rltune.traces.raw.archive import open_member
-from rltune.traces.synthetic.archives import write_gz, write_tar_gz, write_zip
+from rltune.traces.synthetic.archives import write_gz, write_tar_gz
 
 ARCHIVES = {"helios": "data.zip", "philly": "trace-data.tar.gz", "alibaba2020": "pai_task_table.tar.gz"}
 

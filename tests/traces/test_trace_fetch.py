@@ -87,11 +87,10 @@ def test_files_are_read_in_full_once(get: Callable, hashed: list[str]) -> None:
         get(stale)
 
 
-def test_a_generated_file_is_not_taken_for_a_download(get: Callable, made: list) -> None:
-    folder = get(trace_config("helios", synthetic=SMALL))
-    assert (folder / "data.zip").is_file()
-    get()
-    assert (folder / "data.zip").read_bytes() == b"an archive"
+def test_a_generated_file_is_not_taken_for_a_download(get: Callable, made: list, source: Path) -> None:
+    (path,) = get(trace_config("philly", synthetic=SMALL)).glob("*.gz")
+    get(trace_config("philly", downloads=[{"url": source.as_uri(), "file": path.name, "sha256": SHA}]))
+    assert path.read_bytes() == b"an archive"
 
 
 def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, get: Callable, source: Path) -> None:

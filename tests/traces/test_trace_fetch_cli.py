@@ -24,8 +24,7 @@ citation: Nobody, Nowhere
 NEAR = """\
 title: Near
 data: synthetic
-format: helios
-part: Venus
+format: philly
 synthetic: {seed: 1, jobs: 50}
 citation: Nobody, Nowhere
 """
@@ -59,7 +58,7 @@ def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: An
     assert outcome.status == 0 and not outcome.err
     found = cells(outcome.out)
     assert found["far"] == ["Far", "own", "helios", "unknown", "to download", "CC0"]
-    assert found["near"] == ["Near", "synthetic", "helios", "unknown", "made when needed", "-"]
+    assert found["near"] == ["Near", "synthetic", "philly", "unknown", "made when needed", "-"]
     assert found["tiny"][-2:] == ["there", "-"] and found["tiny"][3].endswith("kB")
     assert "cite for far, near: Nobody, Nowhere" in outcome.out
     raw = project.root / ".cache" / "traces" / "raw"

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from raw_cases import write_zip
 
 from rltune.config import load_trace, project_root
 from rltune.config.trace import FORMATS, TraceConfig
 from rltune.traces.columns import COLUMNS
 from rltune.traces.fields import fields
 from rltune.traces.sniff import first_records
-from rltune.traces.synthetic.archives import write_tar_gz, write_zip
+from rltune.traces.synthetic.archives import write_tar_gz
 
 REFERENCE = project_root() / "docs" / "reference" / "traces.md"
 JOBS = [{"jobid": f"application_{n}", "submitted_time": "2017-10-01 00:00:00", "attempts": []} for n in range(5)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from raw_cases import HELIOS_HEADER as HEADER, cleaned, rows, trace_config
+from raw_cases import HELIOS_HEADER as HEADER, cleaned, rows, trace_config, write_zip
 
 from rltune.errors import DataError
 from rltune.traces.clean import clean_trace
 from rltune.traces.raw import csv_text
 from rltune.traces.readers import alibaba2020
-from rltune.traces.synthetic.archives import write_tar_gz, write_zip
+from rltune.traces.synthetic.archives import write_tar_gz
 
 HELIOS = [
     HEADER,

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 from hypothesis import given, strategies as st
-from raw_cases import BASES, FILES, PAI_JOBS, trace_config
+from raw_cases import BASES, FILES, PAI_JOBS, trace_config, write_zip
 
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.inspect import inspect_file, suggested
 from rltune.traces.readers.sacct import FORMAT
-from rltune.traces.synthetic.archives import write_gz, write_tar_gz, write_zip
+from rltune.traces.synthetic.archives import write_gz, write_tar_gz
 from rltune.traces.table import write_table
 
 CSV = (
@@ -161,30 +161,6 @@ ROWS = [
     for i, state in enumerate(["COMPLETED", "CANCELLED by 1007", "OUT_OF_MEMORY"], 1)
 ]
 SACCT = "\n".join([HEADER, *ROWS]) + "\n"
-SQUEUE = "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n                12       gpu     wrap      ann  R       0:10      1 n1\n"
-PADDED = "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode \n------------ ---------- ---------- ---------- ---------- ---------- -------- \n12                 wrap        gpu                     8  COMPLETED      0:0 \n"
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (SQUEUE, ["squeue", "wait or run now"]),
-        ("PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\ngpu* up infinite 2 mix n[1-2]\n", ["sinfo", "--nodes"]),
-        ("NodeName=n1 Arch=x86_64 CoresPerSocket=16\n   CPUAlloc=8 CPUTot=64\n", ["scontrol show nodes", "--nodes"]),
-        ("JobId=12 JobName=wrap\n   UserId=ann(1000)\n", ["scontrol show job"]),
-        (PADDED, ["table for the eye", "--parsable2"]),
-        ("\n".join(ROWS), ["without its header line", f"put the line {HEADER} before it"]),
-        ("12|ann|2024-01-03T00:00:00|COMPLETED|8\n", ["without its header line", "--noheader"]),
-    ],
-)
-def test_a_text_of_slurm_that_is_no_log_is_named(text: str, parts: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "jobs.txt"
-    path.write_text(text)
-    for look in (suggested, inspect_file):
-        with pytest.raises(DataError) as found:
-            look(path)
-        for part in ["jobs.txt: this is", "sacct --allusers --allocations --duplicates --parsable2", *parts]:
-            assert part in str(found.value), found.value
 
 
 @pytest.mark.parametrize("sign", [";", "\t", ","])

@@ -1,4 +1,4 @@
-"""The command line: traces, clusters, single simulations, the live controller; the workflow is Snakemake's."""
+"""The command line: traces, single simulations, the live controller; the workflow is Snakemake's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from rltune import COMPILED, __version__, sources_digest
-from rltune.cli.cluster import cluster_app
 from rltune.cli.config import config_app
 from rltune.cli.init import init
 from rltune.cli.simulate import simulate
@@ -30,7 +29,6 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 app.command()(init)
 app.command()(simulate)
 app.add_typer(trace_app, name="trace")
-app.add_typer(cluster_app, name="cluster")
 app.add_typer(config_app, name="config")
 app.add_typer(slurm_app, name="slurm")
 

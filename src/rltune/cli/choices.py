@@ -47,15 +47,6 @@ def check_words(plugins: bool = False, **given: str | None) -> None:
         raise ConfigError("\n".join(wrong))
 
 
-def check_factors(**given: float | None) -> None:
-    """See that factors on run times are 1 to 100, as in a run's `simulation`. Raises ConfigError where one is not."""
-    for option, value in given.items():
-        if value is not None and not 1 <= value <= 100:
-            raise ConfigError(
-                f"--{option.replace('_', '-')}: found {value:g}, expected a factor of 1 to 100: 1.2 is a fifth longer"
-            )
-
-
 def check_named(trace: str, cluster: str | None = None, estimate: str | None = None) -> None:
     """See that there is a trace, a cluster and an estimate of these names, and that their files are right."""
     root = project_root()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rltune.cli.choices import ConfigOption, check_factors, check_goes_together, check_named, check_outputs, check_words
+from rltune.cli.choices import ConfigOption, check_goes_together, check_named, check_outputs, check_words
 from rltune.cli.steps import VerboseOption, make_verbose, step
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, PLANNED_TYPES, POLICIES, TYPES
 from rltune.config.context import Run
@@ -62,7 +62,6 @@ def simulate(
     check_outputs((".svg", ".png"), gantt=gantt)
     check_goes_together(replay, warm_up, windows, part, begin, jobs)
     slowdowns = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
-    check_factors(**slowdowns)
     run = Run.open(config)
     rules = {"policy": policy, "backfill": backfill, "placement": placement, "locality": locality, "types": types}
     rules |= {"overrun": overrun}

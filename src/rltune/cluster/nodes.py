@@ -3,7 +3,6 @@
 Read are, known by their first lines:
 
 - ``sinfo --Node --format="%N|%P|%c|%m|%G|%T"``: a row a node and partition, ``|`` or blanks between fields, a header;
-- ``scontrol show nodes`` (with ``--oneliner`` or without): ``NodeName=… CPUTot=… RealMemory=… Gres=… Partitions=…``;
 - a CSV with a header: name, gpus, and where known cpus, mem_gb, type, partition; a column ``nodes`` counts alike ones.
 
 Partitions that share nodes are one pool: in Slurm they compete for the same nodes, and a pool has nodes of its own.
@@ -25,10 +24,7 @@ from rltune.errors import DataError
 from rltune.traces.gres import gpus as gres_of
 
 SINFO = 'sinfo --Node --format="%N|%P|%c|%m|%G|%T" > nodes.txt'
-SCONTROL = "scontrol show nodes > nodes.txt"
-EXPECTED = (
-    f"the output of {SINFO!r} or {SCONTROL!r}, or a CSV with the columns name, gpus, cpus, mem_gb, type, partition"
-)
+EXPECTED = f"the output of {SINFO!r}, or a CSV with the columns name, gpus, cpus, mem_gb, type, partition"
 GB_PER_MIB = 1048576e-9
 CSV_NAMES = {
     "name": ("name", "node", "nodename", "nodelist", "hostname", "host", "machineid", "sn", "machine"),
@@ -74,9 +70,7 @@ def read_nodes(path: Path | str) -> NodeList:
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise DataError(f"{path}: the file is empty; expected {EXPECTED}")
-    if re.search(r"^NodeName=\S+", text, re.MULTILINE):
-        table, source = _scontrol(text, path), "scontrol show nodes"
-    elif set(re.split(r"[|\s]+", lines[0].strip().upper())) & {"NODELIST"}:
+    if set(re.split(r"[|\s]+", lines[0].strip().upper())) & {"NODELIST"}:
         table, source = _sinfo(lines, path), "sinfo"
     else:
         table, source = _csv(text, path), "CSV"
@@ -105,29 +99,6 @@ def _row(name: str, gres: str, cpus: float, mib: float, partitions: tuple[str, .
         "partitions": partitions,
         "down": any(word in state.lower() for word in DOWN),
     }
-
-
-def _scontrol(text: str, path: Path) -> pd.DataFrame:
-    rows = []
-    for block in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE):
-        found = dict(re.findall(r"(?:^|\s)(NodeName|CPUTot|CPUEfctv|RealMemory|Gres|Partitions|State)=(\S*)", block))
-        if "NodeName" in found:
-            partitions = tuple(p for p in found.get("Partitions", "").split(",") if p)
-            cpus = found.get("CPUEfctv") or found.get("CPUTot") or "nan"
-            try:
-                rows.append(
-                    _row(
-                        found["NodeName"],
-                        found.get("Gres", ""),
-                        float(cpus),
-                        float(found.get("RealMemory", "nan")),
-                        partitions,
-                        found.get("State", ""),
-                    )
-                )
-            except ValueError as error:
-                raise DataError(f"{path}: node {found['NodeName']}: {error}") from None
-    return pd.DataFrame(rows)
 
 
 def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:

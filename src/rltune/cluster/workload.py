@@ -125,14 +125,16 @@ def load_workloads(run: Run, jobs: Iterable[str], estimates: Iterable[str]) -> d
     return found
 
 
-def build_workload(run: Run, trace: str, cluster: str, estimate: str, calibrate: bool = False) -> Workload:
+def build_workload(
+    run: Run, trace: str, cluster: str, estimate: str, calibrate: bool = False, **changes: object
+) -> Workload:
     """A workload made now and in memory: raw files obtained, cleaned, fitted, with estimates.
 
     For single simulations and benchmarks; the workflow keeps what each step makes. ``trace`` and ``cluster`` are names
-    of files in config/, those of the run or others.
+    of files in config/, those of the run or others. ``changes``: fields of the cluster.
     """
     root = project_root()
-    settings, nodes = load_trace(trace, root), load_cluster(cluster, root)
+    settings, nodes = load_trace(trace, root), load_cluster(cluster, root).model_copy(update=changes)
     cleaned = clean_trace(trace, settings, obtain(trace, settings, root / CACHE, root))
     fitted, audit = fit(cleaned.jobs, nodes, f"{trace} on {cluster}", run.config.train_share)
     seed = run.config.evaluation.seed

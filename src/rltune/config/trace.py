@@ -20,7 +20,7 @@ FORMATS = tuple(sorted(p.stem for p in (Path(__file__).parents[1] / "traces" / "
 """Layouts of raw files: one file each in rltune.traces.readers."""
 Format = Literal[FORMATS]  # type: ignore[valid-type]
 GpuShare = Literal["round_up", "leave_out"]
-GENERATED = ("philly", "helios", "alibaba2020", "swf", "sacct")
+GENERATED = ("philly", "alibaba2020", "swf", "sacct")
 """Formats whose raw files `synthetic` can make."""
 PARTS: dict[str, tuple[str, ...] | None] = {
     "helios": ("Earth", "Saturn", "Uranus", "Venus", "all"),

@@ -23,7 +23,6 @@ from rltune.simulator.state import MAX_VISIBLE
 
 TRIES = 1000
 """Windows drawn at most until one has something to decide."""
-REWARDS = ("final", "dense")
 
 
 class SchedulingEnv(gymnasium.Env):
@@ -80,11 +79,9 @@ class SchedulingEnv(gymnasium.Env):
 
     ## Rewards
 
-    - ``reward="final"`` (default): 0, and at the end (base − agent) / max(|base|, |agent|, ε), where both are the
-      mean of the metric over the sequence's jobs, the base policy's on the same jobs under the same scheduler. It lies
-      in [−1, 1] and is 0 for an agent that does what the base policy does.
-    - ``reward="dense"``: minus the job-seconds waited since the last decision (the first time: since the sequence
-      began), in s. Over an episode it adds up to minus the total wait of the sequence's jobs.
+    0, and at the end (base − agent) / max(|base|, |agent|, ε), where both are the mean of the metric over the sequence's
+    jobs, the base policy's on the same jobs under the same scheduler. It lies in [−1, 1] and is 0 for an agent that does
+    what the base policy does.
 
     ## Starting state
 
@@ -107,7 +104,7 @@ class SchedulingEnv(gymnasium.Env):
     base policy, backfill, placement and the other rules, default FIFO without backfill; with placement ``lookahead`` it
     takes a ``placer``. ``features``: a feature set (rltune.environment.features). ``visible``: jobs seen of a queue.
     ``sequence_jobs``: jobs a sequence. ``rows``: rows of the workload that sequences are drawn from (start, stop),
-    default all. ``reward`` as above; ``metric`` of it, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, over
+    default all. ``metric`` of the reward, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, over
     the submission span, of which more is better, 0.001. ``check``: assert the simulator's invariants at every event time.
 
     ``reset`` takes the options ``first`` (row of the first job) and ``n`` (jobs), one or both, which need not lie in
@@ -131,7 +128,6 @@ class SchedulingEnv(gymnasium.Env):
         visible: int = MAX_VISIBLE,
         sequence_jobs: int = 256,
         rows: tuple[int, int] | None = None,
-        reward: str = "final",
         metric: str = "wait",
         placer: Placer | None = None,
         check: bool = False,
@@ -141,8 +137,6 @@ class SchedulingEnv(gymnasium.Env):
             raise ValueError(f"found {'layout' if jobs is None else 'jobs'} alone, expected both or neither")
         if jobs is None or layout is None:
             jobs, layout = example_workload()
-        if reward not in REWARDS:
-            raise ValueError(f"reward: found {reward!r}, expected one of {', '.join(REWARDS)}")
         if metric not in METRIC_COLUMN:
             raise ValueError(f"metric: found {metric!r}, expected one of {', '.join(METRIC_COLUMN)}")
         if render_mode is not None:
@@ -156,10 +150,9 @@ class SchedulingEnv(gymnasium.Env):
         self._many = VectorEnvironment(
             jobs, layout, scheduler or SchedulerConfig("fifo"), features, visible, placer, check
         )
-        self._rows, self._length, self._dense, self._metric = (start, stop), sequence_jobs, reward == "dense", metric
+        self._rows, self._length, self._metric = (start, stop), sequence_jobs, metric
         self._features = features
         self._seen: Observation | None = None
-        self._waited = 0.0
         low, high = (np.tile(bound, (visible, 1)) for bound in bounds_of(features))
         self.observation_space = spaces.Dict(
             {"queue": spaces.Box(low, high, dtype=np.float32), "action_mask": spaces.MultiBinary(visible)}
@@ -188,7 +181,6 @@ class SchedulingEnv(gymnasium.Env):
                 raise ValueError(f"sequence of {n} jobs from job {first}: never two jobs in a queue, nothing to decide")
         else:
             raise ValueError(f"none of {TRIES} sequences of {n} jobs has two jobs in a queue; give a higher load")
-        self._waited = 0.0
         return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
@@ -198,14 +190,10 @@ class SchedulingEnv(gymnasium.Env):
         self._seen = self._many.pick([int(action)])
         done, value = self._many.done, 0.0
         observation, info = self._observation(), self._info()
-        if self._dense:
-            waited = self._wait()
-            value, self._waited = self._waited - waited, waited
         if done:
             agent, base = info["agent"], info["base"] = self._means()
-            if not self._dense:
-                gap = reward(np.float64(base), np.float64(agent), REWARD_FLOOR[self._metric])
-                value = METRIC_SIGN[self._metric] * float(gap)
+            gap = reward(np.float64(base), np.float64(agent), REWARD_FLOOR[self._metric])
+            value = METRIC_SIGN[self._metric] * float(gap)
         return observation, value, done, False, info
 
     def action_masks(self) -> np.ndarray:
@@ -225,14 +213,6 @@ class SchedulingEnv(gymnasium.Env):
         """About the last observation, which :meth:`_observation` has made."""
         mask, state = self.action_space.mask.copy(), self._many.state
         return {"action_mask": mask, "now_s": float(state.now[0]), "first": int(state.first[0]), "n": int(state.n[0])}
-
-    def _wait(self) -> float:
-        """Job-seconds waited so far in the sequence."""
-        state = self._many.state
-        n, first = int(state.n[0]), int(state.first[0])
-        submit, start = self._many.jobs.row["submit_s"][first : first + n], state.start[0, :n]
-        until = np.where(np.isnan(start), np.maximum(state.now[0], submit), start)
-        return float((until - submit).sum())
 
     def _means(self) -> tuple[float, float]:
         """The metric of the sequence that has ended: the agent's mean, the base policy's."""

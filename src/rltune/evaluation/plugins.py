@@ -6,14 +6,13 @@ import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rltune.config import project_root
 from rltune.config.cells import POLICIES
 from rltune.config.context import Run
-from rltune.errors import ConfigError, RLTuneError
+from rltune.errors import ConfigError
 from rltune.placement.placers import OWN as PLACEMENTS
 from rltune.policies import OWN
 
@@ -71,23 +70,6 @@ def load_plugin(path: Path) -> list[str]:
             "(queue, now) that returns a score a job (or @rltune.placement.placers.placement before a class of placers)"
         )
     return made
-
-
-@contextmanager
-def explaining(plugins: Iterable[str]) -> Iterator[None]:
-    """Turn an error in one of a run's plugin files while a simulation runs into a ConfigError with file and line."""
-    paths = _files(plugins)
-    try:
-        yield
-    except RLTuneError:
-        raise
-    except Exception as error:
-        where = _where(error, paths)
-        if where:
-            raise ConfigError(f"plugins: {where}: {_what(error)}") from None
-        if paths and isinstance(error, ValueError) and any(f"policy {name!r}" in str(error) for name in OWN):
-            raise ConfigError(f"plugins: {', '.join(map(str, paths))}: {error}") from None
-        raise
 
 
 def _where(error: BaseException, paths: Sequence[Path]) -> str:

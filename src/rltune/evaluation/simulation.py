@@ -13,7 +13,6 @@ import pandas as pd
 from rltune.cluster.workload import Workload
 from rltune.config import RunConfig
 from rltune.errors import ConfigError
-from rltune.evaluation.plugins import explaining
 from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import SchedulerConfig, simulate
@@ -192,7 +191,8 @@ def make_scheduler(config: RunConfig, **names: str | float | None) -> SchedulerC
     try:
         return SchedulerConfig(**{**config.simulation.model_dump(), **given})
     except ValueError as error:
-        raise ConfigError(f"--{error}") from None
+        name, found = str(error).split(":", 1)
+        raise ConfigError(f"--{name.replace('_', '-')}:{found}") from None
 
 
 def run(
@@ -219,7 +219,7 @@ def run(
     placer = placer_of(scheduler.placement, config.lookahead)
     what = f"simulating {int(n.sum()):,} jobs under {scheduler.policy}, backfill {scheduler.backfill}"
     began = time.perf_counter()
-    with explaining(config.plugins), stage(what):
+    with stage(what):
         state = simulate(workload.jobs, workload.layout, first, n, scheduler, placer=placer)
     seconds = max(time.perf_counter() - began, 1e-9)
     counts = placer.counts if placer else None

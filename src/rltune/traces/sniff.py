@@ -15,12 +15,10 @@ from typing import IO, Any
 import pandas as pd
 import pyarrow.parquet
 
-from rltune.errors import DataError
 from rltune.traces.raw.archive import decompressed, guarded, is_archive, open_member
 from rltune.traces.raw.csv_text import delimiter_of
 from rltune.traces.raw.encoding import Utf8
 from rltune.traces.readers import alibaba2020, alibaba2023, authors, helios, rows, sacct, swf
-from rltune.traces.slurm_texts import mistaken
 
 MAX_ROWS = 200_000
 """Rows looked at; enough for quantiles, and a 7 GB file answers in seconds."""
@@ -156,8 +154,6 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
         table = pd.read_csv(file, **_LENIENT, sep=r"\s+", comment=";", names=swf.COLUMNS)
         zone = swf.header(lines).get("TimeZoneString")
         return _found("SWF (Standard Workload Format)", table, "swf", {"time_zone": zone} if zone else {})
-    if mistake := mistaken(lines):
-        raise DataError(f"{path}: this is {mistake}")
     if between := sacct.delimiter(line):
         name, quotes = "Slurm sacct --parsable2", csv.QUOTE_NONE
         if between != "|":

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rltune.traces.synthetic import write_alibaba, write_helios, write_philly, write_sacct, write_swf
+from rltune.traces.synthetic import write_alibaba, write_philly, write_sacct, write_swf
 
 GENERATOR_VERSION = 4
 """Raised with every change to what a seed gives; archives of another version are made again."""
 
-WRITERS: dict[str, Any] = {"philly": write_philly, "helios": write_helios, "alibaba2020": write_alibaba}
-WRITERS |= {"swf": write_swf, "sacct": write_sacct}
+WRITERS: dict[str, Any] = {"philly": write_philly, "alibaba2020": write_alibaba, "swf": write_swf, "sacct": write_sacct}
 
 
 def generate(format: str, folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:

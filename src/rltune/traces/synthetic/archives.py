@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -32,16 +31,6 @@ def write_tar_gz(path: Path, members: dict[str, str]) -> Path:
             entry.size, entry.mtime, entry.mode = len(content), 0, 0o644
             archive.addfile(entry, io.BytesIO(content))
     return write_gz(path, plain.getvalue())
-
-
-def write_zip(path: Path, members: dict[str, str]) -> Path:
-    """Write ``members`` (name → text) as a zip, in the order given; returns its path."""
-    with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-        for name, text in members.items():
-            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
-            archive.writestr(entry, text, compresslevel=_LEVEL)
-    return path
 
 
 def wall_clock(unix_s: np.ndarray | pd.Series, time_zone: str, between: str = " ") -> np.ndarray:

@@ -56,8 +56,6 @@ class Model:
     """… and the burst's."""
     vcs: dict[str, float] = field(default_factory=dict)
     """Virtual cluster → weight; empty where the trace has none."""
-    vc_gpus: dict[str, int] = field(default_factory=dict)
-    """GPUs of each virtual cluster where jobs must fit into theirs."""
 
 
 def generator(model: Model, seed: int) -> np.random.Generator:
@@ -83,7 +81,7 @@ def draw_jobs(model: Model, jobs: int, rng: np.random.Generator) -> pd.DataFrame
         {
             "submit_unix_s": start + np.floor(_submissions(model, burst, rng)).astype(np.int64),
             "user": user,
-            "vc": _virtual_clusters(model, user, gpus, rng),
+            "vc": _virtual_clusters(model, user, rng),
             "gpus": gpus,
             "run_s": _run_times(model, burst, user, gpus, rng),
             "wait_s": _waits(model, jobs, rng),
@@ -157,15 +155,12 @@ def _waits(model: Model, jobs: int, rng: np.random.Generator) -> np.ndarray:
     return np.rint(np.minimum(wait, LONGEST_WAIT_S)).astype(np.int64)
 
 
-def _virtual_clusters(model: Model, user: np.ndarray, gpus: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Each user has a home; one job in ten goes elsewhere, and a job that does not fit goes to the largest."""
+def _virtual_clusters(model: Model, user: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Each user has a home; one job in ten goes elsewhere."""
     if not model.vcs:
         return np.full(len(user), "", dtype=object)
     names, weight = np.array(list(model.vcs), dtype=object), np.array(list(model.vcs.values()))
     weight = weight / weight.sum()
     home = rng.choice(len(names), model.users, p=weight)
     choice = np.where(rng.uniform(size=len(user)) < 0.1, rng.choice(len(names), len(user), p=weight), home[user])
-    if model.vc_gpus:
-        room = np.array([model.vc_gpus[name] for name in names])
-        choice = np.where(gpus > room[choice], room.argmax(), choice)
     return names[choice]

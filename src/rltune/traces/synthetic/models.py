@@ -1,6 +1,6 @@
 """The parameters of each synthetic trace: rounded from what is published of the trace, or our choice.
 
-Published: Jeon et al., USENIX ATC 2019 (Philly); Hu et al., SC 2021 (Helios); Weng et al., NSDI 2022 (PAI); the RLTune
+Published: Jeon et al., USENIX ATC 2019 (Philly); Weng et al., NSDI 2022 (PAI); the RLTune
 paper's Tables 2 and 4; the headers of the logs in the Parallel Workloads Archive. Medians, shares of GPU counts and
 arrival rates are those of published rows, rounded; sigmas are chosen so that mean run times come out near the rows'.
 """
@@ -10,14 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rltune.traces.synthetic.model import DAY_S, Model
-
-VENUS_NODES = dict(
-    zip(
-        "vcEwI vcWoR vcHvQ vcvGl vc8Gr vcKeu vcKrE vcYVn vchbv vcLTP vchA3 vcJsw vcefl vcvlY vcgkz".split(),
-        (9, 5, 8, 20, 6, 12, 4, 11, 4, 8, 3, 32, 10, 2, 1),
-    )
-)
-"""Nodes of 8 GPUs in each Venus virtual cluster, September 2020 (Helios' cluster_gpu_number.csv)."""
 
 PHILLY = Model(
     salt=2017,
@@ -35,22 +27,6 @@ PHILLY = Model(
     burst_exponent=1.1,
     gap_s=10.0,
     vcs={f"vc{k:02d}": 1 / k for k in range(1, 15)},
-)
-HELIOS = Model(
-    salt=2020,
-    start="2020-07-01 00:00:00",
-    time_zone="Asia/Shanghai",
-    users=64,  # Helios has 277 in four clusters (paper, Table 4)
-    jobs_per_hour=26.5,
-    gpus={1: 0.512, 2: 0.049, 4: 0.08, 8: 0.254, 16: 0.051, 24: 0.01, 32: 0.03, 64: 0.009, 128: 0.005},
-    run_s={1: (215, 2.8), 256: (300, 3.1)},
-    longest_s=50 * DAY_S,  # paper, Table 4
-    wait=(0.75, 1253.3, 1.8),  # the mean: Venus' GPU jobs in the published cluster summary
-    daily=0.6,
-    weekend=0.75,
-    same_gpus=0.9,
-    vcs={vc: float(nodes) for vc, nodes in VENUS_NODES.items()},
-    vc_gpus={vc: 8 * nodes for vc, nodes in VENUS_NODES.items()},
 )
 PAI = Model(
     salt=2022,
@@ -126,8 +102,7 @@ SDSC_SP2 = replace(
     longest_s=64_800,  # 18 hours, the usual limit of such a centre's queues
     wait=(0.3, 10_403.6, 1.5),
 )
-EXAMPLE = replace(
-    HELIOS,
+EXAMPLE = Model(
     salt=2024,
     start="2024-01-08 00:00:00",
     time_zone="Europe/Berlin",
@@ -136,8 +111,10 @@ EXAMPLE = replace(
     gpus={1: 0.52, 2: 0.05, 4: 0.08, 8: 0.262, 16: 0.052, 24: 0.01, 32: 0.024},
     run_s={1: (215, 2.8), 256: (420, 3.1)},
     longest_s=7 * DAY_S,
-    vcs={},
-    vc_gpus={},
+    wait=(0.75, 1253.3, 1.8),
+    daily=0.6,
+    weekend=0.75,
+    same_gpus=0.9,
 )
 """A made-up Slurm cluster of 16 nodes of 8 GPUs: what a report on an operator's log looks like."""
 FINETUNING = Model(
