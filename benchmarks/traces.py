@@ -1,7 +1,7 @@
 """How fast raw trace files become job tables: reading and cleaning, in a new process each, imports aside.
 
 Philly's CSV file, as config/traces/philly-csv.yaml reads it, and HPC2N's log are real where RLTUNE_REAL_TRACES (default
-../shared/traces) has them. The native Philly log and the Helios log, and HPC2N's where it is not there, are made up by
+../shared/traces) has them. The native Philly log, and HPC2N's where it is not there, are made up by
 rltune.traces.synthetic in a folder that is removed. Best of several runs. The last line is one JSON object; times in
 seconds, peak memory of a process in MB (10⁶ bytes). `--read NAME PATH` cleans one file and prints its figures, `--make
 NAME FOLDER` makes one up: what each new process does.
@@ -22,12 +22,11 @@ from rltune.config import TraceConfig, load_trace, project_root
 from rltune.traces.clean import clean_trace
 from rltune.traces.synthetic import generate
 
-MADE_UP = {"philly_json": 117_325, "helios_csv": 1_750_000, "swf": 202_871}
-"""Jobs of Philly's official log, of the largest of Helios, rounded up, and of HPC2N-2002-2.2-cln.swf."""
+MADE_UP = {"philly_json": 117_325, "swf": 202_871}
+"""Jobs of Philly's official log, and of HPC2N-2002-2.2-cln.swf."""
 COMMON = {"title": "Benchmark", "data": "own", "path": "x"}
 TRACES = {
     "philly_json": {"format": "philly", "time_zone": "America/Los_Angeles"},
-    "helios_csv": {"format": "helios", "part": "Venus", "time_zone": "Asia/Shanghai"},
     "swf": {"format": "swf", "time_zone": "Europe/Stockholm"},
 }
 
@@ -40,7 +39,6 @@ def main() -> None:
         for name, path, repeats in (
             ("philly_csv", real / "philly" / "philly_jobs.csv.gz", 5),
             ("philly_json", None, 2),
-            ("helios_csv", None, 2),
             ("swf", real / "cpu" / "HPC2N-2002-2.2-cln.swf.gz", 3),
         ):
             data = "real rows"

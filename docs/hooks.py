@@ -125,5 +125,5 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **kwargs: Any) -> str:
-    markdown = re.sub(r"<!-- generated: ([a-z ]+) -->", lambda match: GENERATED[match[1]](), markdown)
+    markdown = re.sub(r"<!-- generated: (.+?) -->", lambda match: GENERATED[match[1]](), markdown)
     return re.sub(r"\]\((?:\.\./)+(?=(?:workflow|config|src)/)([^)]*)\)", "]", markdown)

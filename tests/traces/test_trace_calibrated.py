@@ -41,7 +41,6 @@ def test_a_posterior_known_in_closed_form() -> None:
     assert set(made["source"][late]) == {RECALIBRATED}, "there is nothing else to learn"
     off = np.abs(np.log(made["calibrated_s"] / posterior))[late]
     assert off.median() < 0.03 and off.quantile(0.95) < 0.15
-    assert made["spread"][late].mean() == pytest.approx(np.sqrt(1 / (1 / VARIANCE + 1)), rel=0.03)
     assert rms(made["calibrated_s"], jobs, late) < 0.86 and rms(given, jobs, late) > 0.97
 
 
@@ -51,7 +50,7 @@ def test_exact_estimates_are_calibrated() -> None:
     given = estimate_jobs(jobs, META, "exact", 0)["estimate_s"]
     made = calibrated(jobs, META, given.to_numpy())
     assert made["calibrated_s"].tolist() == given.tolist()
-    assert set(made["source"]) == {GIVEN, TOO_LITTLE_KNOWN} and (made["spread"][made["source"] == GIVEN] == 0).all()
+    assert set(made["source"]) == {GIVEN, TOO_LITTLE_KNOWN}
 
 
 def test_what_jobs_like_it_ran_is_learned() -> None:
@@ -65,8 +64,6 @@ def test_what_jobs_like_it_ran_is_learned() -> None:
         accuracy(np.asarray(e)[late], jobs["run_s"].to_numpy()[late]) for e in (made["calibrated_s"], given)
     )
     assert near["spearman"] > uncalibrated["spearman"]
-    error = np.log(made["calibrated_s"] / jobs["run_s"])
-    assert (error / made["spread"])[late].std() == pytest.approx(1, abs=0.1)
 
 
 def test_estimates_that_become_right_are_calibrated_again() -> None:

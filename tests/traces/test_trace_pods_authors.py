@@ -41,8 +41,7 @@ def test_known_answers(tmp_path: Path) -> None:
     assert (result.jobs["resource"] == "gpu").all() and not result.jobs["sla"].any()
     assert result.meta.t0 == "1970-01-01T00:01:40.000+00:00"
     assert result.audit.left_out == {
-        "last seen running, its end not known (phase Running)": 1,
-        "still running at the end of the trace (phase Running)": 1,
+        "last seen running, its end not known (phase Running)": 2,
         "never scheduled (phase Pending)": 1,
         "CPU pod (num_gpu 0)": 1,
         "run time zero": 1,
@@ -55,14 +54,6 @@ def test_known_answers(tmp_path: Path) -> None:
         "status unknown": 1,
         "share of a GPU rounded up to whole GPUs": 2,
     }
-
-
-def test_pods_running_can_count_until_their_deletion(tmp_path: Path) -> None:
-    result = clean(tmp_path / "a.csv", PODS, pods_running="until_deletion")
-    assert rows(result, "run_s status")[3] == ["p3", 160, "killed"] and len(result.jobs) == 5
-    assert result.audit.left_out["still running at the end of the trace (phase Running)"] == 1
-    with pytest.raises(ValidationError, match="`pods_running` goes with format `alibaba2023`"):
-        trace_config("swf", pods_running="until_deletion")
 
 
 def test_variants_in_a_folder(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from logged import logged
 from rltune.cluster.workload import load_workload
 from rltune.config.context import Run
 from rltune.evaluation.evaluate import evaluate_baselines
-from rltune.evaluation.plugins import explaining, load_plugins
+from rltune.evaluation.plugins import load_plugins
 from rltune.files import write_text
 
 
@@ -14,8 +14,7 @@ def main(rule) -> None:
     config = run.config
     load_plugins(run)
     workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[of.cluster], config.train_share)
-    with explaining(config.plugins):
-        frame = evaluate_baselines(workload, config, config.localities(of.trace, of.cluster, of.estimate))
+    frame = evaluate_baselines(workload, config, config.localities(of.trace, of.cluster, of.estimate))
     write_text(rule.output.baselines, frame.to_csv(index=False))
     print(f"{len(frame)} rows: a heuristic × window each")
 

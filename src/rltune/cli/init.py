@@ -54,7 +54,7 @@ evaluation:
 
 def init(
     log: Annotated[Path | None, typer.Argument(help="Job log: sacct text, CSV with a header, SWF, …; .gz too.")] = None,
-    nodes: Annotated[Path | None, typer.Option(help="Nodes: sinfo or scontrol output, or a CSV.")] = None,
+    nodes: Annotated[Path | None, typer.Option(help="Nodes: sinfo output, or a CSV.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the files to write, such as ourcluster.")] = None,
     time_zone: Annotated[str | None, typer.Option(help="Zone of the log's wall clock, such as Europe/Berlin.")] = None,
     current_policy: Annotated[

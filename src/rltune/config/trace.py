@@ -273,9 +273,6 @@ class TraceConfig(Block):
     example, the default, or finetuning)."""
     gpu_share: GpuShare = "round_up"
     """How fractions of a GPU become whole GPUs: the job's total is rounded up, or the job is left out."""
-    pods_running: Literal["leave_out", "until_deletion"] = "leave_out"
-    """Format `alibaba2023`: pods last seen running are left out, or count as having run until their deletion (and been
-    killed), except those deleted at the very end of the trace."""
     columns: Columns | None = None
     """Format `csv`: column of the job table → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []
@@ -306,12 +303,8 @@ class TraceConfig(Block):
             raise ValueError("format `swf` needs `part` (HPC2N or SDSC-SP2) with `synthetic`, and only with it")
         if self.format == "sacct" and self.synthetic is None and self.part is not None:
             raise ValueError("format `sacct` has `part` (example or finetuning) with `synthetic` only")
-        bound = {"part": tuple(PARTS), "pods_running": ("alibaba2023",)}
-        for key, formats in bound.items():
-            if self.format not in formats and getattr(self, key) != type(self).model_fields[key].default:
-                raise ValueError(
-                    f"`{key}` goes with format {', '.join(f'`{f}`' for f in formats)}; found `{self.format}`"
-                )
+        if self.part is not None and self.format not in PARTS:
+            raise ValueError(f"`part` goes with format {', '.join(f'`{f}`' for f in PARTS)}; found `{self.format}`")
         allowed = PARTS.get(self.format)
         if self.part is not None and allowed and self.part not in allowed:
             raise ValueError(f"`part`: found {self.part!r}; format `{self.format}` has {' or '.join(allowed)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -191,8 +192,8 @@ def make_scheduler(config: RunConfig, **names: str | float | None) -> SchedulerC
     try:
         return SchedulerConfig(**{**config.simulation.model_dump(), **given})
     except ValueError as error:
-        name, found = str(error).split(":", 1)
-        raise ConfigError(f"--{name.replace('_', '-')}:{found}") from None
+        option, *rest = re.split(r"(?=[: ])", str(error), maxsplit=1)
+        raise ConfigError(f"--{option.replace('_', '-')}{''.join(rest)}") from None
 
 
 def run(

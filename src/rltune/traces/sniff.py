@@ -202,7 +202,7 @@ def _headerless(line: str, file: IO[bytes]) -> Found | None:
 
 
 def _with_header(line: str, file: IO[bytes], path: Path) -> Found:
-    table = pd.read_csv(file, **_LENIENT, sep=delimiter_of(line), skipinitialspace=True)
+    table = pd.read_csv(file, **_LENIENT, sep=delimiter_of(line))
     names = [str(c).strip() for c in table.columns]
     for mark, title, format_name in _HEADERS:
         if mark <= set(names):

@@ -23,7 +23,7 @@ import pandas as pd
 
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import MIN_ESTIMATE_S
-from rltune.traces.estimates.calibration_models import PARAMETERS, binned, censoring_weights, inputs, recalibration
+from rltune.traces.estimates.calibration_models import PARAMETERS, censoring_weights, inputs, recalibration
 from rltune.traces.estimates.history import end_s
 from rltune.traces.estimates.kinds.history_lightgbm import fit_and_predict, training_points
 
@@ -31,8 +31,6 @@ GIVEN, RECALIBRATED, HISTORY = "given", "recalibrated", "history"
 TOO_LITTLE_KNOWN = "too little known: given"
 EVALUATED = 500
 """Jobs that must have ended since their prediction before a candidate is evaluated. Our choice."""
-UNKNOWN_SPREAD = 1.0
-"""Spread while nothing has ended: a factor of e. Our choice."""
 
 
 def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.DataFrame:
@@ -45,8 +43,7 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
 
     Returns:
         ``calibrated_s``: the run time to rank and to plan by, s, at least 1 (the exponential of the expected logarithm);
-        ``spread``: standard deviation of the run time's logarithm around it; ``source``: which candidate it is, or
-        TOO_LITTLE_KNOWN.
+        ``source``: which candidate it is, or TOO_LITTLE_KNOWN.
     """
     given = np.log(given_s)
     submit, ended = jobs["submit_s"].to_numpy(np.float64), end_s(jobs)
@@ -56,7 +53,7 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
     points = training_points(submit, ended)
     seen = inputs(jobs, meta, given) if points else None
     candidates = {name: given.copy() for name in (GIVEN, RECALIBRATED, HISTORY)}
-    log_calibrated, spread = given.copy(), np.full(len(jobs), UNKNOWN_SPREAD)
+    log_calibrated = given.copy()
     source = np.full(len(jobs), TOO_LITTLE_KNOWN, dtype=object)
     for begin, stop in points:
         new, past = slice(begin, stop), np.flatnonzero(ended[:begin] <= submit[begin])
@@ -71,7 +68,7 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
             best = min(error, key=lambda name: np.average(error[name], weights=by))  # the first of equals
             source[new] = best
         if np.array_equal(given[past], log_run[past]):  # nothing to correct
-            source[new], spread[new] = GIVEN, 0.0
+            source[new] = GIVEN
             continue
         curve = recalibration(given[past], log_run[past], weight)
         candidates[RECALIBRATED][new] = expected = curve(given[new])
@@ -79,8 +76,6 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
         trees = fit_and_predict(seen.iloc[past], rest, seen.iloc[new], PARAMETERS, weight)
         candidates[HISTORY][new] = expected + trees
         log_calibrated[new] = candidates[best][new]
-        mean = np.average(error[best], weights=by)
-        spread[new] = np.sqrt(binned(candidates[best][evaluated], error[best], by, mean)(log_calibrated[new]))
     as_given = np.isin(source, (GIVEN, TOO_LITTLE_KNOWN))
     calibrated_s = np.maximum(np.where(as_given, given_s, np.exp(log_calibrated)), MIN_ESTIMATE_S)
-    return pd.DataFrame({"calibrated_s": calibrated_s, "spread": spread, "source": pd.Series(source, dtype="str")})
+    return pd.DataFrame({"calibrated_s": calibrated_s, "source": pd.Series(source, dtype="str")})

@@ -54,16 +54,16 @@ def censoring_weights(elapsed_s: np.ndarray, run_s: np.ndarray) -> np.ndarray:
     return np.minimum(len(elapsed) / np.maximum(long_ago, 1), HEAVIEST)
 
 
-def binned(x: np.ndarray, y: np.ndarray, weight: np.ndarray, towards: float = 0.0) -> Curve:
+def binned(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Curve:
     """A curve through the weighted means of y in quantile bins of x, straight between their centres and level outside.
 
-    Each mean is drawn towards ``towards`` as if by SHRINK more points there.
+    Each mean is drawn towards 0 as if by SHRINK more points there.
     """
     cuts = np.unique(np.quantile(x, np.arange(1, BINS) / BINS))
     own = np.searchsorted(cuts, x)
-    total, sum_x, sum_y = (np.bincount(own, weight * v, len(cuts) + 1) for v in (np.ones(len(x)), x, y - towards))
+    total, sum_x, sum_y = (np.bincount(own, weight * v, len(cuts) + 1) for v in (np.ones(len(x)), x, y))
     some = total > 0
-    centre, mean = sum_x[some] / total[some], towards + sum_y[some] / (total[some] + SHRINK)
+    centre, mean = sum_x[some] / total[some], sum_y[some] / (total[some] + SHRINK)
     return lambda new: np.interp(new, centre, mean)
 
 

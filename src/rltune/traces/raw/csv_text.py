@@ -67,7 +67,7 @@ def csv_blocks(
     Raises:
         DataError: empty file, not a CSV, a column missing or named twice, or a last row cut off.
     """
-    text = Utf8(stream, where, quoted)
+    text = Utf8(stream, where)
     lines, has_header = io.BufferedReader(text, BLOCK), names is None
     if names is None:
         delimiter, names, columns = _header(lines, where, needed or {})

@@ -25,18 +25,13 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 NOT_UTF_8 = "byte not UTF-8, read as Latin-1"
 LONGEST = 1 << 24
 """Characters without the end of a line or of a JSON entry; no row of a trace comes near it."""
-_BLANKS = re.compile(r'(?<![^,;|\t\n]) +(?=")')
 
 
 class Utf8(io.RawIOBase):
-    """A binary stream read as UTF-8, whatever mark it begins with; bytes that are not UTF-8 are read as Latin-1.
+    """A binary stream read as UTF-8, whatever mark it begins with; bytes that are not UTF-8 are read as Latin-1."""
 
-    With ``quoted``, blanks between a delimiter and a quote are left out.
-    """
-
-    def __init__(self, stream: IO[bytes], where: str, quoted: bool = False) -> None:
+    def __init__(self, stream: IO[bytes], where: str) -> None:
         self._where, self._left, self._ended = where, b"", False
-        self._quoted, self._held = quoted, ""
         self._open = 0
         """Characters since the last end of a line or entry."""
         self._last = "\n"
@@ -74,11 +69,6 @@ class Utf8(io.RawIOBase):
             if self._open > LONGEST:
                 most = f"{LONGEST / (1 << 20):g} MiB"
                 raise DataError(f"{self._where}: over {most} without the end of a line or a JSON entry; is it a trace?")
-            if self._quoted:  # what ends in a delimiter and blanks is held back until it is known what follows
-                text = self._held + text
-                text = _BLANKS.sub("", text) if ' "' in text else text
-                known = len(text) if self._ended else max(len(text.rstrip(" ")) - 1, 0)
-                text, self._held = text[:known], text[known:]
             self._left = text.encode("utf-8", "replace")
         block, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
         buffer[: len(block)] = block

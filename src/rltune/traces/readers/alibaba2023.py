@@ -9,10 +9,8 @@ scheduled_time (s, from a start of the trace's own). A folder with several varia
 - ``gpus``: ``num_gpu``, of which each pod has ``gpu_milli`` thousandths (under 1,000 only where num_gpu is 1); a
   share becomes whole GPUs by ``gpu_share`` (default: rounded up), and is counted.
 - ``gpu_type`` is ``gpu_spec``, whose ``A|B`` alternatives it keeps. ``cpus`` = cpu_milli / 1000, ``mem_gb`` from MiB.
-- Phase: Succeeded passed, Failed failed. Pending pods were never scheduled: left out. Running pods, the majority, were
-  last seen running, so how they ended is not known: left out too, unless ``pods_running: until_deletion``, which takes
-  their deletion for the end of their run (status killed). Pods deleted at the very end of the trace (the latest
-  deletion) are left out in either case, as the trace's end ended them.
+- Phase: Succeeded passed, Failed failed. Pending pods were never scheduled: left out. Running pods, the majority, are
+  left out: how they ended is not known.
 - Pods without a GPU are left out, as in the other GPU traces.
 - ``qos`` (LS, BE, Burstable, Guaranteed) ranks pods against each other on one node; it is no agreement that takes a
   pod out of the scheduler's hands, so ``sla`` stays false.
@@ -34,7 +32,7 @@ from rltune.traces.raw.frame import LEFT_OUT, numbers, raw_frame, reasons, whole
 COLUMNS = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 ).split(",")
-STATUS = {"Succeeded": "passed", "Failed": "failed", "Running": "killed"}
+STATUS = {"Succeeded": "passed", "Failed": "failed"}
 
 
 def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
@@ -53,10 +51,6 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     deleted, scheduled = amount["deletion_time"], amount["scheduled_time"]
     gpus, shared = whole_gpus(amount["num_gpu"] * amount["gpu_milli"] / 1000, trace.gpu_share, audit)
     phase = text["pod_phase"].str.strip()
-    running = (phase == "Running").to_numpy()
-    at_end = running & (deleted == np.max(deleted, initial=-np.inf, where=np.isfinite(deleted)))
-    taken = running & ~at_end & (trace.pods_running == "until_deletion")
-    audit.note("last seen running, taken as run until its deletion", taken.sum())
     columns = {
         "job_id": text["name"],
         "submit_unix_s": amount["creation_time"],
@@ -70,8 +64,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "unusable": reasons(
             len(pods),
             ("never scheduled (phase Pending)", (phase == "Pending").to_numpy() | np.isnan(scheduled)),
-            ("still running at the end of the trace (phase Running)", at_end),
-            ("last seen running, its end not known (phase Running)", running & ~taken),
+            ("last seen running, its end not known (phase Running)", (phase == "Running").to_numpy()),
             ("CPU pod (num_gpu 0)", amount["num_gpu"] == 0),
             (LEFT_OUT, shared),
         ),
