@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from parts.heldout import TRACES, Task, add_options, loaded, pooled, prepare, run, work
+from parts.heldout import TRACES, Task, add_options, agent, loaded, pooled, prepare, run, work
 
 from rltune.agent.scheduler_choice import difference
 from rltune.simulator.batch import SchedulerConfig
@@ -79,7 +79,7 @@ def of(name: str) -> dict[str, Any]:
 
 def measured(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """An agent's waits [windows], s, next to those of SAF + EASY; facts of its training."""
-    frame, log = work(("agent", task))
+    frame, log = work((agent, task))
     base = run(loaded(task), 256, SchedulerConfig("saf", "easy"))
     return pd.DataFrame({"ours": frame["wait_s"].to_numpy(), "base": base["wait_s"].to_numpy()}), log
 

@@ -1,15 +1,14 @@
-"""Rules that choose a job's GPU type, on clusters of three types with measured speeds, on held-out real rows.
+"""Which GPU type a job gets, on clusters of three types with measured speeds: rules and agents on held-out real rows.
 
-The last tenth of each trace, in disjoint windows of 256 jobs, each from an idle cluster; estimates lognormal(1). Rules
-(rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free, fastest only}, earliest completion, AlloX, that with a
-price of GPU time, and order and type planned together. *Ours* is the last, with the order, price and estimates (given or calibrated)
-that are best on the validation windows; no agent takes part. It is compared with the best rule without a price, in hindsight; with the
-earliest completion with a price, its order, price and estimates chosen on the validation windows too; and with the best orders of fastest
-free and of any free, in hindsight. Next to it, *exact*: planned together with true run times, the best in hindsight: what better
-estimates could gain. The search that plans is measured by the integer program on the first trace's questions, and by its time.
-
-PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces). Negative differences are
-better. The last line is one JSON object.
+Disjoint windows of 256 jobs from the tenth of the rows behind an origin, each from an idle cluster; estimates
+lognormal(1), given or calibrated. Rules (rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free,
+fastest only}, AlloX, earliest completion, that with a price of GPU time, and order and type planned together. *Ours* is the last,
+with the order, price and estimates that are best on the validation windows, before the origin. It is compared with the best
+rule without a price and the best of fastest free and of any free, in hindsight, and with the earliest completion with a price, its
+order, price and estimates chosen as ours are. Then ours without each of its parts, with wrong speeds and with
+exact run times; agents, which choose a scheduler before they learn an order; and SETTINGS: earlier origins, a
+load of 0.9, other models. PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces).
+Negative differences are better. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -18,117 +17,301 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from parts.heldout import (
+    SHIPPED,
+    TRACES,
+    Task,
+    add_options,
+    against,
+    loaded,
+    logged,
+    pooled,
+    prepare,
+    trained,
+    windows_of,
+    work,
+)
 
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.ppo import PPO
 from rltune.agent.rollout import ranker_of
-from rltune.cluster.workload import Workload, build_workload
-from rltune.config import Preset
-from rltune.config.context import Run
+from rltune.agent.scheduler_choice import POLICIES
+from rltune.cluster.fit import with_unknown_speeds, with_wrong_speeds
+from rltune.cluster.speeds import GAVEL
+from rltune.cluster.workload import Workload
+from rltune.config import LookaheadConfig, Preset
 from rltune.environment.observation import width_of
-from rltune.evaluation.intervals import improved
-from rltune.evaluation.studies.gpu_types import RULE, contender, rules, run_rule
+from rltune.evaluation.contenders import Contender
+from rltune.evaluation.intervals import FEWEST
+from rltune.evaluation.studies.gpu_types import RULE, rules, run_rule
+from rltune.files import write_json
 from rltune.placement.joint import measure
 from rltune.simulator.batch import Run as BatchRun, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.config import SchedulerConfig
 from rltune.traces.split import disjoint_windows, spread
 
-TRACES = {
-    "philly": ("philly-rows", "philly-192-mixed"),
-    "venus": ("venus-rows", "venus-160-mixed"),
-    "pai": ("pai-csv", "pai-140-mixed"),
-}
-LENGTH, RESAMPLES, CONFIDENCE = 256, 10_000, 0.95
+LENGTH = 256
 QUEUED = 60
 """Jobs in the queue, at least, of the decisions that are timed."""
+MODELS = {"vision": ("ResNet", "CycleGAN"), "language": ("LM", "Transformer")}
+"""Settings in which all jobs train models of one kind → beginnings of their names."""
+FIRST = "recorded"
+SETTINGS: dict[str, dict[str, Any]] = {
+    FIRST: {},
+    "origin-0.8": {"origin": 0.8},
+    "origin-0.7": {"origin": 0.7},
+    "load-0.9": {"nodes": (("balance", 0.9),)},
+    **{name: {"nodes": (("speeds", name),)} for name in MODELS},
+}
+"""Name → fields of the task that differ; jobs as they came, windows after 90 %, all models that were measured."""
+ORIGINS = (FIRST, "origin-0.8", "origin-0.7")
+"""Settings that are compared together as well."""
+ESTIMATES = ("given", "calibrated")
+KEYS = [*RULE, "information"]
+"""Columns that name a rule, and what it knows of run times and speeds."""
+SIDES = {
+    "best_rule": "excess_s",
+    "priced": "excess_s",
+    "wait": "wait_s",
+    "fastest_free": "jct_s",
+    "any_free": "jct_s",
+    "exact": "excess_s",
+}
+"""What ours is compared with → by what: the mean completion beyond the run time on the fastest type, the wait, the completion."""
 
 
 def main() -> None:
-    """Simulate and print."""
+    """Simulate, train, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
-    parser.add_argument("--windows", type=int, default=48, help="windows of each part, at most")
+    parser.add_argument("--settings", nargs="*", choices=list(SETTINGS), default=[], help=f"besides {FIRST}")
+    parser.add_argument(
+        "--seeds",
+        nargs="*",
+        type=int,
+        default=[],
+        help=f"of agents trained in the setting {FIRST}, on the traces that ship",
+    )
+    parser.add_argument(
+        "--write", metavar="FILE", help="write the JSON object to a file too: the documents read theirs"
+    )
+    add_options(parser)
     args = parser.parse_args()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
-    began, figures, run = time.perf_counter(), {}, Run.open("config/csv.yaml")
-    for name in args.traces:
-        workload = build_workload(run, *TRACES[name], "lognormal-1", calibrate=True)
-        if not figures:
-            figures |= search_quality(workload, run)
-        figures |= compare(name, workload, run, args.windows)
-    print(json.dumps({**figures, "seconds": round(time.perf_counter() - began)}))
+    began, figures = time.perf_counter(), {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, models in MODELS.items():
+            table = pd.read_csv(GAVEL)
+            table[table["model"].str.startswith(models)].to_csv(Path(folder) / f"{name}.csv", index=False)
+        same = {"folder": folder, "keep": args.keep, "cluster": "-mixed", "metric": "jct", "label": "RLTune"}
+        first = {trace: Task(trace, 0.9, 0, "tuned", **same) for trace in args.traces}
+        tasks = {
+            (t, name): setting_of(first[t], name)
+            for t in args.traces
+            for name in dict.fromkeys([FIRST, *args.settings])
+        }
+        seeds = [replace(first[t], seed=seed) for t in args.traces if t in SHIPPED for seed in args.seeds]
+        with pooled(args.processes) as pool:
+            for task in first.values():
+                pool.apply(prepare, (task,))
+            figures |= pool.apply(search_quality, (first[args.traces[0]],))  # timed: nothing runs beside it
+            ruled = pool.imap(work, [(ruled_by_all, t) for t in tasks.values()], chunksize=1)
+            agents = pool.imap(work, [(agents_on, t) for t in seeds], chunksize=1)
+            found = {}
+            for (trace, name), (frame, facts) in zip(tasks, ruled):
+                found[trace, name] = frame
+                figures.setdefault(trace, {})[name] = facts | compared(f"{trace}, {name}", frame)
+            for task, (frame, log) in zip(seeds, agents):
+                print("  " + ", ".join(f"{k} {v}" for k, v in log.items()), flush=True)
+                figures.setdefault("agents", []).append(log)
+                found[task.trace, "agents"] = pd.concat([found.get((task.trace, "agents")), frame])
+            for trace in args.traces:
+                sides = [sides_of(found[trace, name]) for name in ORIGINS if (trace, name) in found]
+                if len(sides) == len(ORIGINS):
+                    every = {side: pd.concat([part[side] for part in sides]) for side in sides[0]}
+                    figures[trace]["three origins"] = {
+                        "windows": len(every["ours"]),
+                        "against": against_rivals(every["ours"], every),
+                    }
+                if (trace, "agents") in found:
+                    figures[trace]["agents"] = compare_agents(found[trace, "agents"], sides_of(found[trace, FIRST]))
+    for trace in args.traces:
+        for name, (middle, low, high) in figures[trace][FIRST]["against"].items():
+            figures |= {f"{trace}_vs_{name}": middle, f"{trace}_vs_{name}_lo": low, f"{trace}_vs_{name}_hi": high}
+    figures["seconds"] = round(time.perf_counter() - began)
+    print(json.dumps(figures))
+    if args.write:
+        write_json(args.write, figures)
 
 
-def compare(name: str, given: Workload, run: Run, most: int) -> dict[str, float | None]:
-    """Print a trace's table; its figures."""
-    calibrated = given.calibrated
+def setting_of(task: Task, name: str) -> Task:
+    """The task in one of SETTINGS."""
+    changed = SETTINGS[name]
+    nodes = tuple((k, f"{task.folder}/{v}.csv" if k == "speeds" else v) for k, v in changed.get("nodes", ()))
+    return replace(task, origin=changed.get("origin", task.origin), nodes=nodes)
+
+
+def contender(scheduler: SchedulerConfig, policy: TrainedPolicy | None = None) -> Contender:
+    """What gpu_types.run_rule runs."""
+    return Contender(scheduler, policy, lookahead=LookaheadConfig())
+
+
+def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row a rule × its information × window, those of the validation windows too; how many windows, and a lower bound."""
+    given = loaded(task)
+    calibrated, exact = given.calibrated, given.with_estimates(given.jobs.run_s)
     assert calibrated is not None
-    by_estimates = {
-        "given": given,
-        "calibrated": replace(given, jobs=calibrated),
-        "exact": replace(given, jobs=given.with_estimates(given.jobs.run_s)),
+    by_information = {
+        name: replace(given, jobs=jobs) for name, jobs in (("given", given.jobs), ("calibrated", calibrated))
     }
-    known, first = (
-        spread(disjoint_windows(*part, LENGTH), most) for part in (given.split.validation, given.split.test)
+
+    def table(name: str, work: Workload, tried: list[SchedulerConfig], before: bool) -> pd.DataFrame:
+        starts = windows_of(given, LENGTH, validation=before)
+        frames = [run_rule(work, contender(rule), starts, LENGTH) for rule in tried]
+        for frame in frames:
+            frame["first_job"] = starts
+        return pd.concat(frames).assign(information=name, before=before)
+
+    priced = rules(POLICIES, priced=True)
+    known = pd.concat([table(name, work, priced, True) for name, work in by_information.items()])
+    best = known.groupby(KEYS)["excess_s"].mean()
+    ours = best[best.index.get_level_values("types") == "joint"].idxmin()
+    own = SchedulerConfig(**dict(zip(RULE[2:], ours[2:])))
+    every = [*rules(POLICIES, priced=False), *priced]
+    frames = [known, *(table(name, work, every, False) for name, work in by_information.items())]
+    frames.append(table("exact", replace(given, jobs=exact), [r for r in priced if r.types == "joint"], False))
+    with_ours = by_information[ours[-1]]
+    for name, jobs in (
+        ("speeds off by 20 %", with_wrong_speeds(with_ours.jobs, 0.2, np.random.default_rng(1))),
+        ("speeds off by 50 %", with_wrong_speeds(with_ours.jobs, 0.5, np.random.default_rng(1))),
+        ("no speeds", with_unknown_speeds(with_ours.jobs)),
+    ):
+        rule = replace(own, gpu_price=0.0) if name == "no speeds" else own  # the price is one of faster types
+        frames.append(table(name, replace(given, jobs=jobs), [rule], False))
+    bounds = [lower_bound(given.jobs, given.layout, int(f), LENGTH).jct_s for f in windows_of(given, LENGTH)]
+    facts = {"windows": len(bounds), "bound_jct_s": round(float(np.mean(bounds)))}
+    return pd.concat(frames).assign(trace=task.trace, origin=task.origin), facts
+
+
+def chosen(frame: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
+    """Ours and its rivals: their KEYS."""
+    before, means = (
+        part.groupby(KEYS)["excess_s"].mean() for part in (frame[frame["before"]], frame[~frame["before"]])
     )
-
-    def table(starts: np.ndarray, estimates: list[str], priced: tuple[bool, ...]) -> pd.DataFrame:
-        return pd.concat(
-            run_rule(by_estimates[kind], contender(run.config, rule), starts, LENGTH).assign(estimates=kind)
-            for kind in estimates
-            for charge in priced
-            for rule in rules(run.config.evaluation.baseline_policies, charge)
-        )
-
-    before = table(known, ["given", "calibrated"], (True,))
-    best = before.groupby([*RULE, "estimates"])["excess_s"].mean()
-    together = best.index.get_level_values("types") == "joint"
-    began = time.process_time()
-    tested = table(first, ["given"], (False, True))
-    seconds = time.process_time() - began
-    tested = pd.concat([tested, table(first, ["calibrated", "exact"], (True,))])
-    means = tested.groupby([*RULE, "estimates"])["excess_s"].mean()
-    ours = best[together].idxmin()
-    priced = best[~together].idxmin()
-    unplanned = means.index.get_level_values("types") != "joint"
-    free = means[unplanned & (means.index.get_level_values("gpu_price") == 0)]
-    rivals = {"best_rule": free.idxmin(), "priced": priced} | {
-        f"{types}_free" if types == "any" else types: free.xs(types, level="types", drop_level=False).idxmin()
-        for types in ("fastest_free", "any")
+    joint = before.index.get_level_values("types") == "joint"
+    level = means.index.get_level_values
+    plain = means[(level("types") != "joint") & level("information").isin(ESTIMATES) & (level("gpu_price") == 0)]
+    return {
+        "ours": before[joint].idxmin(),
+        "best_rule": plain.idxmin(),
+        "priced": before[~joint].idxmin(),
+        "wait": plain.idxmin(),
+        **{
+            f"{types}_free" if types == "any" else types: plain.xs(types, level="types", drop_level=False).idxmin()
+            for types in ("fastest_free", "any")
+        },
+        "exact": means[level("information") == "exact"].idxmin(),
     }
-    exact = means[~unplanned].xs("exact", level="estimates", drop_level=False).idxmin()
-    print(f"\n{name}, {len(first)} windows of {LENGTH} jobs; ours: {ours}; best with exact run times: {exact}")
-    shown = tested.groupby([*RULE, "estimates"], sort=False)[["jct_s", "excess_s", "wait_s", "bsld"]].mean()
-    print(shown.round(1).to_string())
-    bound = np.mean([lower_bound(given.jobs, given.layout, int(f), LENGTH).jct_s for f in first])
-    rate = len(first) * LENGTH * tested.query("estimates == 'given'")[RULE].drop_duplicates().shape[0] / seconds
-    figures: dict[str, float | None] = {
-        f"{name}_windows": len(first),
-        f"{name}_bound_jct_s": round(bound),
-        f"{name}_jobs_per_s": round(rate),
+
+
+def sides_of(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Rows of ours and of its rivals, on the windows shown."""
+    by_rule = dict(list(frame[~frame["before"]].groupby(KEYS, sort=False)))
+    return {name: by_rule[rule] for name, rule in chosen(frame).items()}
+
+
+def against_rivals(mine: pd.DataFrame, sides: dict[str, pd.DataFrame]) -> dict[str, list[float | None]]:
+    """Rows of one scheduler against each of SIDES."""
+    return {name: differs(mine, sides[name], by) for name, by in SIDES.items()}
+
+
+def compared(title: str, frame: pd.DataFrame) -> dict[str, Any]:
+    """Print a setting's table; means of ours and its rivals, and ours against each of them and without each of its parts."""
+    rules, sides = chosen(frame), sides_of(frame)
+    tested = frame[~frame["before"]]
+    columns = ["jct_s", "excess_s", "wait_s", "bsld"]
+    print(f"\n{title}, {len(sides['ours'])} windows of {LENGTH} jobs; {rules}")
+    print(tested.groupby(KEYS, sort=False)[columns].mean().round(1).to_string())
+    pairs = against_rivals(sides["ours"], sides)
+    *of, price, information = rules["ours"]
+    without = {
+        "without a price": (*of, 0.0, information),
+        "jobs planned one by one": (*of[:-1], "least", price, information),
+        **{name: (*of, price, name) for name in tested["information"].unique() if "speeds off" in name},
+        "no speeds": (*of, 0.0, "no speeds"),
     }
-    by_rule = {rule: part.sort_values("window") for rule, part in tested.groupby([*RULE, "estimates"])}
-    pairs = {f"vs_{rival}": (ours, rule) for rival, rule in rivals.items()} | {"exact_vs_ours": (exact, ours)}
-    for pair, (mine, theirs) in pairs.items():
-        column = "jct_s" if pair in ("vs_fastest_free", "vs_any_free") else "excess_s"
-        sides = (by_rule[rule][column].to_numpy() for rule in (mine, theirs))
-        found = improved(*sides, RESAMPLES, CONFIDENCE, seed=1)
-        for end, value in zip(("", "_lo", "_hi"), (-found.gain, -found.high, -found.low)):
-            figures[f"{name}_{pair}{end}"] = round(value + 0.0, 4) if value == value else None
-    print({key: value for key, value in figures.items() if "_vs_" in key and not key.endswith(("_lo", "_hi"))})
-    return figures
+    by_rule = dict(list(tested.groupby(KEYS, sort=False)))
+    parts = {name: differs(by_rule[rule], sides["ours"], "excess_s") for name, rule in without.items()}
+    same = tested[(tested[["types", "gpu_price", "information"]] == [of[-1], price, information]).all(axis=1)]
+    print({name: value for name, (value, *_) in pairs.items()})
+    return {
+        "rules": {name: {key: str(value) for key, value in zip(KEYS[2:], rule[2:])} for name, rule in rules.items()},
+        "mean": {name: side[columns].mean().round(2).to_dict() for name, side in sides.items()},
+        "against": pairs,
+        "without": parts,
+        "orders": same.groupby("policy")["excess_s"].mean().round(1).to_dict(),
+    }
 
 
-def search_quality(workload: Workload, run: Run) -> dict[str, float]:
+def differs(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> list[float | None]:
+    """Relative difference and its interval, None where there are too few windows for one."""
+    mine = ours if "seed" in ours else ours.assign(seed=0)
+    middle, *ends = (round(value + 0.0, 4) if value == value else None for value in against(mine, theirs, column))
+    return [middle, *ends] if len(mine[["origin", "first_job"]].drop_duplicates()) >= FEWEST else [middle, None, None]
+
+
+def agents_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row a window of an agent, of its scheduler without its network, and of its network where jobs are planned one by one."""
+    load = loaded(task)
+    policy, training, seconds = trained(task, load)
+    own = training.own.config
+    work = replace(load, jobs=load.calibrated) if training.own.uses_calibrated else load
+    starts, frames = windows_of(load, LENGTH), []
+    alone = replace(own, types="least") if own.types == "joint" else own
+    singly = replace(policy, facts={**policy.facts, "scheduler": {**policy.facts["scheduler"], "types": alone.types}})
+    for name, scheduler, learned in (
+        ("RLTune", own, policy),
+        ("without its network", own, None),
+        ("without the program", alone, singly),
+        ("without either", alone, None),
+    ):
+        frame = run_rule(work, contender(scheduler, learned), starts, LENGTH)
+        assert set(frame["types"]) == {scheduler.types}
+        frames.append(frame.assign(agent=name, first_job=starts))
+    frame = pd.concat(frames).assign(trace=task.trace, origin=task.origin, seed=task.seed)
+    return frame, logged(task, policy.facts, seconds)
+
+
+def compare_agents(agents: pd.DataFrame, sides: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    """Agents over their seeds, with and without their parts, against the rules, and RLTune against its parts."""
+    by_agent = dict(list(agents.groupby("agent", sort=False)))
+    found: dict[str, Any] = {}
+    for name, mine in by_agent.items():
+        pairs = against_rivals(mine, sides) | {"ours": differs(mine, sides["ours"], "excess_s")}
+        pairs |= {
+            f"its {other}": differs(mine, part, "excess_s")
+            for other, part in by_agent.items()
+            if name == "RLTune" != other
+        }
+        seeds = mine.groupby("seed")["excess_s"].mean().round(1).to_dict()
+        found[name] = {"mean": mine[["jct_s", "excess_s", "wait_s"]].mean().round(2).to_dict(), "against": pairs}
+        print(f"{name}: excess by seed {seeds}, {pairs}")
+    return found
+
+
+def search_quality(task: Task) -> dict[str, float | None]:
     """How good and how fast the search is from the validation windows on, and how many decisions a second a network ranks."""
-    scheduler = contender(run.config, SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)).scheduler
+    workload = loaded(task)
+    scheduler = SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)
     first = spread(disjoint_windows(*workload.split.validation, LENGTH), 8)
     measured = measure(workload.jobs, workload.layout, first, LENGTH, scheduler, most=200)
     policy = TrainedPolicy(PPO(Preset(), np.random.default_rng(1), width_of("rich")).weights(), {"features": "rich"})
@@ -155,7 +338,7 @@ def search_quality(workload: Workload, run: Run) -> dict[str, float]:
         f"decisions_of_{QUEUED}_queued": float(len(long)),
         "rollout_decisions_per_s": float(rate),
     }
-    return {name: round(value, 4) for name, value in figures.items()}
+    return {name: round(value, 4) if value == value else None for name, value in figures.items()}
 
 
 class Timed(BatchRun):

@@ -70,7 +70,12 @@ def main() -> None:
     began = time.perf_counter()
     simulation = {"sticky_head": True} if args.sticky_head else {}
     changes = {"epochs": args.epochs} if args.epochs else {}
-    same = {"metric": args.metric, "lengths": tuple(args.lengths), "balanced": args.balanced, "keep": args.keep}
+    same = {
+        "metric": args.metric,
+        "lengths": tuple(args.lengths),
+        "cluster": "-balanced" if args.balanced else "",
+        "keep": args.keep,
+    }
     if args.contention:
         simulation |= {"multi_node_slowdown": 1.2, "interference_slowdown": 1.25}
         changes |= {"tunes": "scheduler"}

@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import pickle
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -93,7 +94,10 @@ class Task:
     folder: str
     metric: str = "wait"
     lengths: tuple[int, ...] = (256,)
-    balanced: bool = False
+    cluster: str = ""
+    """Behind the cluster's name: -balanced, -mixed."""
+    nodes: tuple[tuple[str, Any], ...] = ()
+    """Fields of the cluster that are changed."""
     localities: tuple[str, ...] = ("strict",)
     simulation: tuple[tuple[str, float], ...] = ()
     keep: str = ""
@@ -112,15 +116,17 @@ class Task:
 def workload_of(task: Task) -> tuple[str, str]:
     """Names of the trace and the cluster."""
     trace, cluster = TRACES[task.trace]
-    return trace, f"{cluster}-balanced" if task.balanced else cluster
+    return trace, cluster + task.cluster
 
 
 def loaded(task: Task) -> Workload:
     """The workload, split at the task's origin."""
     trace, cluster = workload_of(task)
-    path = Path(task.folder) / f"{trace}__{cluster}.pickle"
+    changed = "".join(f"__{name}-{Path(value).stem if isinstance(value, str) else value}" for name, value in task.nodes)
+    path = Path(task.folder) / f"{trace}__{cluster}{changed}.pickle"
     if not path.is_file():
-        made = build_workload(Run.open("config/csv.yaml"), trace, cluster, "lognormal-1", calibrate=True)
+        run = Run.open("config/csv.yaml")
+        made = build_workload(run, trace, cluster, "lognormal-1", calibrate=True, **dict(task.nodes))
         with atomic_write(path) as temporary:
             temporary.write_bytes(pickle.dumps(made))
     load: Workload = pickle.loads(path.read_bytes())
@@ -155,8 +161,8 @@ def run(
     return sequence_table(jobs, state, load.layout.gpus).assign(length=length)
 
 
-def heuristics(task: Task) -> pd.DataFrame:
-    """A row a base policy × backfill rule × locality × window; those of PICKED once more under that name."""
+def heuristics(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row a base policy × backfill rule × locality × window; those of PICKED once more under that name. No facts."""
     load, frames, before = loaded(task), [], []
     open_to_all = [(locality, "best_fit") for locality in task.localities]
     if len(task.localities) > 1:
@@ -181,7 +187,7 @@ def heuristics(task: Task) -> pd.DataFrame:
         tested[(tested["length"] == length) & (tested["scheduler"] == rule)].assign(scheduler=PICKED + metric)
         for length, metric, rule in best
     ]
-    return pd.concat([tested, *picked]).assign(trace=task.trace, origin=task.origin)
+    return pd.concat([tested, *picked]).assign(trace=task.trace, origin=task.origin), {}
 
 
 def is_candidate(scheduler: str) -> bool:
@@ -189,10 +195,10 @@ def is_candidate(scheduler: str) -> bool:
     return scheduler.split()[0].split("+")[1] in BACKFILLS and ISOLATING not in scheduler
 
 
-def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row a window of one agent, of the scheduler it chose without what it learned; facts of its training."""
+def trained(task: Task, load: Workload) -> tuple[TrainedPolicy, TrainingTask, float]:
+    """(The task's agent, its training, seconds that it took)."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
-    load, variant = loaded(task), VARIANTS[task.learner]
+    variant = VARIANTS[task.learner]
     preset = BUILT_IN[variant.preset].model_copy(update=dict((*variant.changes, *task.changes)))
     preset = type(preset).model_validate(preset.model_dump())
     cell = Cell(
@@ -211,17 +217,13 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     from rltune.agent.trainer import fit  # TensorFlow
 
     training = TrainingTask(cell, preset, load, simulation=SimulationConfig(**dict(task.simulation)))
-    policy = fit(make_trainer(training, threads=1))
-    seconds, facts, frames = time.perf_counter() - began, policy.facts, []
-    scheduler, calibrated = training.own.config, training.own.uses_calibrated
-    for length in task.lengths:
-        frames.append(run(load, length, scheduler, calibrated, policy).assign(scheduler=task.name))
-        if task.name == "RLTune":
-            frames.append(run(load, length, scheduler, calibrated).assign(scheduler=ALONE))
-            easy = replace(scheduler, backfill="easy")  # nodes reserved for the first job alone
-            frames.append(run(load, length, easy, calibrated, policy).assign(scheduler="RLTune, EASY only"))
+    return fit(make_trainer(training, threads=1)), training, time.perf_counter() - began
+
+
+def logged(task: Task, facts: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """What is printed and written of a training."""
     some = {k: facts.get(k) for k in ("scheduler", "best_epoch", "learned", "validation_metric", "validation_start")}
-    log = {
+    return {
         "trace": task.trace,
         "origin": task.origin,
         "seed": task.seed,
@@ -230,7 +232,21 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
         **some,
         "seconds": round(seconds, 1),
     }
-    return pd.concat(frames).assign(trace=task.trace, origin=task.origin, seed=task.seed, metric=task.metric), log
+
+
+def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row a window of one agent, of the scheduler it chose without what it learned; facts of its training."""
+    load, frames = loaded(task), []
+    policy, training, seconds = trained(task, load)
+    scheduler, calibrated = training.own.config, training.own.uses_calibrated
+    for length in task.lengths:
+        frames.append(run(load, length, scheduler, calibrated, policy).assign(scheduler=task.name))
+        if task.name == "RLTune":
+            frames.append(run(load, length, scheduler, calibrated).assign(scheduler=ALONE))
+            easy = replace(scheduler, backfill="easy")  # nodes reserved for the first job alone
+            frames.append(run(load, length, easy, calibrated, policy).assign(scheduler="RLTune, EASY only"))
+    frame = pd.concat(frames).assign(trace=task.trace, origin=task.origin, seed=task.seed, metric=task.metric)
+    return frame, logged(task, policy.facts, seconds)
 
 
 def prepare(task: Task) -> None:
@@ -238,21 +254,27 @@ def prepare(task: Task) -> None:
     run(loaded(task), task.lengths[0], SchedulerConfig("saf", "easy"))
 
 
-def kept_at(kind: str, task: Task) -> Path | None:
+Work = Callable[[Task], tuple[pd.DataFrame, dict[str, Any]]]
+"""A piece of work, done in a process of its own: (windows, facts) of a task."""
+
+
+def kept_at(make: Work, task: Task) -> Path | None:
     """Where the result of a piece of work is kept; None: nowhere."""
-    of = asdict(task if kind == "agent" else replace(task, seed=0, learner="", metric="", changes=(), label=""))
-    text = json.dumps([kind, of | {"folder": "", "keep": ""}, sources_digest("traces", "config", *COMPILED)])
-    return Path(task.keep) / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet" if task.keep else None
+    of = asdict(task) | {"keep": ""}
+    text = json.dumps([make.__name__, of, sources_digest("traces", "config", "evaluation", *COMPILED)])
+    text = text.replace(task.folder, "")  # which is another in every run
+    name = f"{make.__name__}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet"
+    return Path(task.keep) / name if task.keep else None
 
 
-def work(job: tuple[str, Task]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """(Windows, facts) of one piece of work, in a process of its own; found where it was done and kept before."""
-    kind, task = job
-    path = kept_at(kind, task)
+def work(job: tuple[Work, Task]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """What a piece of work makes; found where it was done and kept before."""
+    make, task = job
+    path = kept_at(make, task)
     if path is not None and path.is_file():
         frame = pd.read_parquet(path)
         return frame, json.loads(frame.attrs["facts"])
-    frame, facts = agent(task) if kind == "agent" else (heuristics(task), {})
+    frame, facts = make(task)
     if path is not None:
         frame.attrs["facts"] = json.dumps(facts)
         with atomic_write(path) as temporary:
@@ -267,7 +289,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--keep",
         default="",
         metavar="FOLDER",
-        help="where results are kept and found again; another state of the sources makes others",
+        help="where results are kept and found again; another state of src makes others",
     )
 
 
@@ -278,18 +300,19 @@ def pooled(processes: int) -> Any:
 
 def play(tasks: list[Task], processes: int) -> tuple[pd.DataFrame, pd.DataFrame, list[dict[str, Any]]]:
     """(Windows of the base policies, of the agents, facts of the agents) of all tasks."""
-    once = list({(t.trace, t.origin): t for t in tasks}.values())
+    same = {"seed": 0, "learner": "", "metric": "", "changes": (), "label": ""}  # nothing to a base policy
+    once = [(heuristics, t) for t in dict.fromkeys(replace(t, **same) for t in tasks)]
     with pooled(processes) as pool:
-        work_of = [*(("heuristics", t) for t in once), *(("agent", t) for t in tasks)]
+        work_of = [*once, *((agent, t) for t in tasks)]
         for trace, task in {t.trace: t for t in tasks}.items():
-            places = [kept_at(kind, t) for kind, t in work_of if t.trace == trace]
+            places = [kept_at(make, t) for make, t in work_of if t.trace == trace]
             if not all(place is not None and place.is_file() for place in places):
                 pool.apply(prepare, (task,))
-        ruled = pool.imap(work, [("heuristics", t) for t in once], chunksize=1)
-        trained = pool.imap(work, [("agent", t) for t in tasks], chunksize=1)
+        ruled = pool.imap(work, once, chunksize=1)
+        found = pool.imap(work, work_of[len(once) :], chunksize=1)
         rules_frame = pd.concat([frame for frame, _ in ruled])
         agents, logs = [], []
-        for frame, log in trained:
+        for frame, log in found:
             agents.append(frame)
             logs.append(log)
             print("  " + ", ".join(f"{k} {v}" for k, v in log.items()), flush=True)
