@@ -102,9 +102,8 @@ def project(root: Path, run: str = RUN) -> Project:
     write_text(root / "config" / "default.yaml", run)
     for name in ("paper_results.yaml", "deviations.yaml"):
         shutil.copy(SOURCE / "config" / name, root / "config")
-    for name, format in (("philly", "philly"), ("venus", "helios"), ("pai", "alibaba2020")):
-        part = "part: Venus\n" if format == "helios" else ""
-        text = TRACE.format(title=seen.TRACES[name][0], format=format, part=part)
+    for name, format in (("philly", "philly"), ("venus", "philly"), ("pai", "alibaba2020")):
+        text = TRACE.format(title=seen.TRACES[name][0], format=format)
         write_text(root / "config" / "traces" / f"{name}.yaml", text)
     for name in ("philly-192", "philly-192-balanced", "venus-160", "pai-140"):
         write_text(root / "config" / "clusters" / f"{name}.yaml", CLUSTER.format(name=name))

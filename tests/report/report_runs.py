@@ -15,7 +15,7 @@ pools: [{{name: all, groups: [{{gpu_type: P100, nodes: 4, gpus: 8, cpus: 64, mem
 TRACE = """title: {title}
 data: synthetic
 format: {format}
-{part}synthetic: {{seed: 7, jobs: 100}}
+synthetic: {{seed: 7, jobs: 100}}
 """
 RUN = """title: RLTune, a test run
 description: Generated numbers, to look at the page with.
