@@ -39,29 +39,22 @@ from parts.heldout import (
     windows_of,
     work,
 )
+from parts.search import search_quality
 
 from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.ppo import PPO
-from rltune.agent.rollout import ranker_of
 from rltune.agent.scheduler_choice import POLICIES
 from rltune.cluster.fit import with_unknown_speeds, with_wrong_speeds
 from rltune.cluster.speeds import GAVEL
 from rltune.cluster.workload import Workload
-from rltune.config import LookaheadConfig, Preset
-from rltune.environment.observation import width_of
+from rltune.config import LookaheadConfig
 from rltune.evaluation.contenders import Contender
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.studies.gpu_types import RULE, rules, run_rule
 from rltune.files import write_json
-from rltune.placement.joint import measure
-from rltune.simulator.batch import Run as BatchRun, simulate
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.config import SchedulerConfig
-from rltune.traces.split import disjoint_windows, spread
 
 LENGTH = 256
-QUEUED = 60
-"""Jobs in the queue, at least, of the decisions that are timed."""
 MODELS = {"vision": ("ResNet", "CycleGAN"), "language": ("LM", "Transformer")}
 """Settings in which all jobs train models of one kind → beginnings of their names."""
 FIRST = "recorded"
@@ -78,15 +71,16 @@ ORIGINS = (FIRST, "origin-0.8", "origin-0.7")
 ESTIMATES = ("given", "calibrated")
 KEYS = [*RULE, "information"]
 """Columns that name a rule, and what it knows of run times and speeds."""
-SIDES = {
-    "best_rule": "excess_s",
-    "priced": "excess_s",
-    "wait": "wait_s",
-    "fastest_free": "jct_s",
-    "any_free": "jct_s",
-    "exact": "excess_s",
+COMPARED = {
+    "best_rule": ("best_rule", "excess_s"),
+    "wait": ("best_rule", "wait_s"),
+    "priced": ("priced", "excess_s"),
+    "fastest_free": ("fastest_free", "jct_s"),
+    "any_free": ("any_free", "jct_s"),
+    "exact": ("exact", "excess_s"),
 }
-"""What ours is compared with → by what: the mean completion beyond the run time on the fastest type, the wait, the completion."""
+"""Name of a comparison → which rival, and by what: the mean completion beyond the run time on the fastest type, the wait, the
+completion."""
 
 
 def main() -> None:
@@ -214,7 +208,6 @@ def chosen(frame: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
         "ours": before[joint].idxmin(),
         "best_rule": plain.idxmin(),
         "priced": before[~joint].idxmin(),
-        "wait": plain.idxmin(),
         **{
             f"{types}_free" if types == "any" else types: plain.xs(types, level="types", drop_level=False).idxmin()
             for types in ("fastest_free", "any")
@@ -230,8 +223,8 @@ def sides_of(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def against_rivals(mine: pd.DataFrame, sides: dict[str, pd.DataFrame]) -> dict[str, list[float | None]]:
-    """Rows of one scheduler against each of SIDES."""
-    return {name: differs(mine, sides[name], by) for name, by in SIDES.items()}
+    """Rows of one scheduler in each of COMPARED."""
+    return {name: differs(mine, sides[rival], by) for name, (rival, by) in COMPARED.items()}
 
 
 def compared(title: str, frame: pd.DataFrame) -> dict[str, Any]:
@@ -306,53 +299,6 @@ def compare_agents(agents: pd.DataFrame, sides: dict[str, pd.DataFrame]) -> dict
         found[name] = {"mean": mine[["jct_s", "excess_s", "wait_s"]].mean().round(2).to_dict(), "against": pairs}
         print(f"{name}: excess by seed {seeds}, {pairs}")
     return found
-
-
-def search_quality(task: Task) -> dict[str, float | None]:
-    """How good and how fast the search is from the validation windows on, and how many decisions a second a network ranks."""
-    workload = loaded(task)
-    scheduler = SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)
-    first = spread(disjoint_windows(*workload.split.validation, LENGTH), 8)
-    measured = measure(workload.jobs, workload.layout, first, LENGTH, scheduler, most=200)
-    policy = TrainedPolicy(PPO(Preset(), np.random.default_rng(1), width_of("rich")).weights(), {"features": "rich"})
-    ranker = ranker_of(policy, workload.jobs, workload.layout)
-    n = np.full(len(first), LENGTH)
-    simulate(workload.jobs, workload.layout, first[:1], n[:1], scheduler, ranker)  # compiled
-    began = time.perf_counter()
-    state = simulate(workload.jobs, workload.layout, first, n, scheduler, ranker)
-    rate = state.status["decisions"].sum() / (time.perf_counter() - began)
-    each = []
-    for begin in first[: len(first) // 2]:
-        timed = Timed(workload.jobs, workload.layout, [begin], [4 * LENGTH], scheduler)
-        timed.advance()
-        each += timed.each
-    long = [ms for ms, queued in each if queued >= QUEUED] or [float("nan")]
-    figures = {
-        "search_questions": float(len(measured)),
-        "search_gap_p50": measured["gap"].median(),
-        "search_gap_p95": measured["gap"].quantile(0.95),
-        "search_p50_ms": measured["search_ms"].median(),
-        "cvxpy_p50_ms": measured["program_ms"].median(),
-        "program_p50_ms": float(np.median(long)),
-        "program_p95_ms": float(np.percentile(long, 95)),
-        f"decisions_of_{QUEUED}_queued": float(len(long)),
-        "rollout_decisions_per_s": float(rate),
-    }
-    return {name: round(value, 4) if value == value else None for name, value in figures.items()}
-
-
-class Timed(BatchRun):
-    """One sequence; keeps (ms, jobs queued) of each of its decisions."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.each: list[tuple[float, int]] = []
-
-    def reserve(self) -> None:
-        """As always, timed."""
-        queued, began = int(self.state.queue["len"].sum()), time.perf_counter()
-        super().reserve()
-        self.each.append((1000 * (time.perf_counter() - began), queued))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from measured import MEASURED, table
+from measured import MEASURED
+from measured.read import table
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 

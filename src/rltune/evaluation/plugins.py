@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rltune.config import project_root
@@ -24,7 +23,7 @@ def load_plugins(run: Run) -> dict[str, Path]:
     baseline that is then neither built in nor one of these.
     """
     found: dict[str, Path] = {}
-    for path in _files(run.config.plugins):
+    for path in (project_root() / Path(name).expanduser() for name in run.config.plugins):
         for name in load_plugin(path):
             if name in found:
                 raise ConfigError(f"{path}: policy {name!r} is registered by {found[name]} too; rename one of them")
@@ -35,10 +34,6 @@ def load_plugins(run: Run) -> dict[str, Path]:
             f"{run.path}: evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {', '.join(allowed)}"
         )
     return found
-
-
-def _files(plugins: Iterable[str]) -> list[Path]:
-    return [project_root() / Path(name).expanduser() for name in plugins]
 
 
 def load_plugin(path: Path) -> list[str]:
@@ -60,7 +55,7 @@ def load_plugin(path: Path) -> list[str]:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"plugins: {_where(error, [path]) or path}: {_what(error)}") from None
+        raise ConfigError(f"plugins: {_where(error, path)}: {_what(error)}") from None
     finally:
         sys.dont_write_bytecode = kept
     made = [key for key, score in OWN.items() if before.get(key) is not score]
@@ -72,17 +67,12 @@ def load_plugin(path: Path) -> list[str]:
     return made
 
 
-def _where(error: BaseException, paths: Sequence[Path]) -> str:
-    """``file:line`` of the deepest place in one of these files that the error came through; "" for none."""
-    files = {str(path): path for path in paths}
-    if isinstance(error, SyntaxError) and error.filename in files:
-        return f"{error.filename}:{error.lineno}"
-    lines = [
-        f"{frame.filename}:{frame.lineno}"
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename in files
-    ]
-    return lines[-1] if lines else ""
+def _where(error: BaseException, path: Path) -> str:
+    """``file:line`` of the deepest place in the file that the error came through; the file alone for none."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f"{path}:{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"{path}:{lines[-1]}" if lines else str(path)
 
 
 def _what(error: BaseException) -> str:

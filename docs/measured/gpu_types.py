@@ -1,0 +1,103 @@
+"""Which GPU type a job gets: what benchmarks/hetero.py has written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from measured.read import measured, percent, table
+
+TYPES = {
+    "any_free": "any type that is free, best in hindsight",
+    "fastest_free": "fastest type that is free, best in hindsight",
+    "best_rule": "best of all rules without a price, in hindsight",
+    "priced": "earliest completion with a price, chosen before",
+    "ours": "**planned together, chosen before**",
+    "exact": "planned together with true run times, best in hindsight",
+}
+"""Rules in the output of benchmarks/hetero.py → what they are."""
+GAINS = {
+    "best_rule": "excess, against the best of all rules without a price",
+    "wait": "wait, against the same rule",
+    "priced": "excess, against earliest completion with a price",
+    "fastest_free": "completion, against the fastest type that is free",
+    "any_free": "completion, against any type that is free",
+    "exact": "excess, against true run times",
+    "ours": "excess, against planned together without an agent",
+    "its without its network": "excess, against RLTune without its network",
+    "its without the program": "excess, against RLTune where each job in turn gets a type",
+    "its without either": "excess, against RLTune without both",
+}
+"""What is compared in the output of benchmarks/hetero.py → by what, and with what."""
+SETTINGS = {
+    "recorded": "as above",
+    "origin-0.8": "after 80 % of the rows",
+    "origin-0.7": "after 70 %",
+    "three origins": "these three together",
+    "load-0.9": "load 0.9",
+    "vision": "vision models",
+    "language": "language models",
+}
+"""Settings in the output of benchmarks/hetero.py → what they are."""
+
+
+def type_columns() -> dict[str, dict[str, Any]]:
+    """What benchmarks/hetero.py has written, by trace."""
+    found = measured("types")
+    return {title: found[name] for name, title in (("philly", "Philly"), ("venus", "Venus"), ("pai", "PAI"))}
+
+
+def type_rules() -> str:
+    """Rules for the GPU type: mean completion, excess and wait, and ours against the others."""
+    traces = {name: found["recorded"] for name, found in type_columns().items()}
+    shown = "{jct_s:,.0f} / {excess_s:,.0f} / {wait_s:,.0f}"
+    rows = [(title, *(shown.format(**found["mean"][key]) for found in traces.values())) for key, title in TYPES.items()]
+    rows.append(("no schedule completes sooner than", *(f"{found['bound_jct_s']:,}" for found in traces.values())))
+    rows.append(("**planned together**, %:", *("" for _ in traces)))
+    rows += type_gains([found["against"] for found in traces.values()])
+    heads = (f"{name}, {found['windows']} windows" for name, found in traces.items())
+    return table(" | ".join(["completion / excess / wait, s", *heads]), rows)
+
+
+def type_gains(against: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """A row for each of GAINS that was compared."""
+    return [(title, *(percent(a[key]) for a in against)) for key, title in GAINS.items() if key in against[0]]
+
+
+def type_settings() -> str:
+    """Ours against the best rule without a price, the priced rule and any type, under other origins, loads and models."""
+    traces = list(type_columns().values())
+    rows = []
+    for name, title in SETTINGS.items():
+        windows = " / ".join(str(trace[name]["windows"]) for trace in traces)
+        for i, key in enumerate(("best_rule", "priced", "any_free")):
+            cells = (percent(trace[name]["against"][key]) for trace in traces)
+            rows.append((f"{title}; {windows} windows" if i == 0 else "", GAINS[key], *cells))
+    return table(" | ".join(["%", "", *type_columns()]), rows)
+
+
+def type_parts() -> str:
+    """How much more excess there is without a part of ours."""
+    found = [trace["recorded"]["without"] for trace in type_columns().values()]
+    rows = [(name, *(percent(part[name]) for part in found)) for name in found[0]]
+    orders = [trace["recorded"]["orders"].values() for trace in type_columns().values()]
+    apart = " / ".join(f"{100 * (max(some) / min(some) - 1):.0f} %" for some in orders)
+    said = f"Planned together, the worst of the eight orders has {apart} ({' / '.join(type_columns())}) more excess than the best, in hindsight."
+    return f"{table(' | '.join(['more excess without it, %', *type_columns()]), rows)}\n\n{said}"
+
+
+def type_agents() -> str:
+    """Trained agents against rules and against what they are without their parts."""
+    found = {name: trace["agents"]["RLTune"]["against"] for name, trace in type_columns().items() if "agents" in trace}
+    return table(" | ".join(["RLTune, %", *found]), type_gains(list(found.values())))
+
+
+def type_search() -> str:
+    """How good and how fast the search is."""
+    found = measured("types")
+    return (
+        f"On {found['search_questions']:,.0f} questions of the simulator its plan costs {100 * found['search_gap_p50']:.2g} % "
+        f"more than the program's at the median and {100 * found['search_gap_p95']:.2g} % at 95 %. A decision with at least "
+        f"60 queued jobs takes {found['program_p50_ms']:.2g} ms at the median and {found['program_p95_ms']:.2g} ms at 95 %; the "
+        f"program in CVXPY {found['cvxpy_p50_ms']:,.0f} ms a question. With a network that orders the queue, "
+        f"{found['rollout_decisions_per_s']:,.0f} decisions a second are simulated."
+    )
