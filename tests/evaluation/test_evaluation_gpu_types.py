@@ -16,7 +16,7 @@ from rltune.cluster.layout import build_layout
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, SimulationConfig
 from rltune.evaluation.contenders import Contender, by_window, contender_of, heuristics
-from rltune.evaluation.evaluate import test_windows as windows_to_test
+from rltune.evaluation.evaluate import evaluate, test_windows as windows_to_test
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import gpu_types
 from rltune.evaluation.studies.gpu_types import (
@@ -113,6 +113,15 @@ def test_a_summary_adds_up(found: pd.DataFrame) -> None:
     assert reference["excess_s"].item() == unpriced["excess_s"].min()
     others = rows[~rows["reference"]]
     assert others["less"].to_numpy() == pytest.approx(1 - others["excess_s"] / reference["excess_s"].item())
+
+
+def test_an_agent_is_not_judged_under_placements_that_ignore_speeds(work: Workload) -> None:
+    also = [{"placement": "algorithm1"}, {"placement": "lookahead"}, {"placement": "best_fit", "locality": "any"}]
+    chose = {"policy": "sjf", "backfill": "conservative", "types": "joint", "uses_calibrated": False}
+    planner = replace(SMALLEST, facts=SMALLEST.facts | {"scheduler": chose})
+    found = evaluate(CELL, planner, work, run_config(sequence_jobs=[40], max_windows=3, also=also)).windows
+    other = found[found["role"].isin(["rltune_also", "base_also"])]
+    assert set(zip(other["placement"], other["locality"], strict=True)) == {("best_fit", "any")}
 
 
 def test_wrong_speeds_cost_a_rule_that_plans_by_them(work: Workload, found: pd.DataFrame) -> None:

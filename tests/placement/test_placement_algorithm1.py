@@ -6,39 +6,63 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, strategies as st
+from hypothesis.extra.numpy import arrays
 from workload_cases import random_case
 
-from rltune.placement.algorithm1 import Algorithm1, NodeStatus, algorithm1
+from rltune.placement.algorithm1 import Algorithm1, choose, countable, solve
 from rltune.placement.instance import Outcome
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import chunk_table
 
+NODE = np.dtype([("gpus", int), ("cpu", int), ("mem", int)])
+GPUS = 4
+
+
+def most(*nodes: tuple[int, int, int]) -> np.ndarray:
+    """GPUs that nodes of (free GPUs, CPUs, memory) can count, one CPU and one GB a GPU."""
+    return countable(np.array(list(nodes), NODE), 1, 1, GPUS)
+
+
+def ways(*gpus: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    return tuple(map(np.array, gpus))
+
 
 def test_both_ways_score_the_same_where_cpus_are_plenty() -> None:
-    """Two nodes of four: spread on the idle one or pack on the busy one, eight GPUs less two are countable either allocation."""
-    status = {0: NodeStatus(4, 64, 256), 1: NodeStatus(2, 64, 256)}
-    free = algorithm1({0: 2}, {1: 2}, status, 4, 1, 1)
-    assert free[0] is Outcome.OPTIMAL
-    assert free[2] == 6  # 2 of the allocation that is taken, and 4 other entries; the other allocation's 2 are 0
-    for way1, way2 in (({0: 1}, {1: 1}), ({0: 3}, {1: 3})):
-        one = algorithm1(way1, {}, status, 4, 1, 1)[2]
-        two = algorithm1({}, way2, status, 4, 1, 1)[2]
-        assert one == two == 8
+    """Two nodes of four: spread on the idle one or pack on the busy one, eight GPUs less two are countable either way."""
+    plenty = most((4, 64, 256), (2, 64, 256))
+    # 2 of the way that is taken, and 4 other entries; the other way's 2 are 0
+    assert choose(*ways((2, 0), (0, 2)), plenty, GPUS) == (Outcome.OPTIMAL, 2, 6)
+    for taken in (1, 3):
+        one = choose(*ways((taken, 0), (0, 0)), plenty, GPUS)
+        two = choose(*ways((0, 0), (0, taken)), plenty, GPUS)
+        assert one[2] == two[2] == 8
 
 
 def test_cpus_that_bind_tell_them_apart_without_looking_at_later_jobs() -> None:
     """Node 1's CPUs suffice for one GPU: packing there leaves nothing else countable on it, spreading leaves three of
     node 0 and one of node 1 less the one that must stay 0."""
-    status = {0: NodeStatus(4, 4, 256), 1: NodeStatus(4, 1, 256)}
-    outcome, allocation, value = algorithm1({0: 1}, {1: 1}, status, 4, 1, 1)
     # x = 0: node 0 all four, node 1 one of the entries 2–4: 5; x = 1: node 0 entries 2–4, node 1 its first: 4
-    assert (outcome, allocation, value) == (Outcome.OPTIMAL, 1, 5)
+    assert choose(*ways((1, 0), (0, 1)), most((4, 4, 256), (4, 1, 256)), GPUS) == (Outcome.OPTIMAL, 1, 5)
 
 
 def test_ways_that_share_a_node_have_no_solution_and_the_job_is_packed() -> None:
-    status = {0: NodeStatus(4, 64, 256), 1: NodeStatus(4, 64, 256)}
-    outcome, allocation, value = algorithm1({0: 1, 1: 1}, {0: 2}, status, 4, 1, 1)
-    assert (outcome, allocation) == (Outcome.INFEASIBLE, 2) and math.isnan(value)
+    outcome, selected, value = choose(*ways((1, 1), (2, 0)), most((4, 64, 256), (4, 64, 256)), GPUS)
+    assert (outcome, selected) == (Outcome.INFEASIBLE, 2) and math.isnan(value)
+
+
+def test_cpus_and_memory_bind_where_a_gpu_is_free() -> None:
+    np.testing.assert_array_equal(most((4, 3, 2), (4, 0, 9), (0, 0, 0), (1, 9, 9)), [2, 0, GPUS, GPUS])
+
+
+@given(*[arrays(int, 3, elements=st.integers(0, GPUS))] * 3)
+def test_the_closed_form_is_what_a_solver_finds(way1: np.ndarray, way2: np.ndarray, limit: np.ndarray) -> None:
+    assume(way1.any() or way2.any())
+    ours, solver = choose(way1, way2, limit, GPUS), solve(way1, way2, limit, GPUS)
+    assert ours[0] is solver[0]
+    np.testing.assert_equal(ours[2], solver[2])
+    sums = [choose(*pair, limit, GPUS)[2] for pair in ((way1, way2), (way2, way1))]
+    assert sums[0] == sums[1] or all(map(math.isnan, sums))  # which of the two comes first says nothing of the sum
 
 
 @pytest.mark.parametrize("policy", ["fifo", "saf"])

@@ -75,7 +75,7 @@ class EvaluationConfig(Block):
     """… under each of these, with best_fit; where GPU types differ in speed, under conservative too."""
     also: Annotated[list[OtherPlacement], EachOnce] = []
     """Other placements and localities under which each agent and its base policy are also evaluated, on the same
-    windows."""
+    windows; where GPU types differ in speed, not placements that ignore it."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""
     confidence: ClassVar[float] = 0.95

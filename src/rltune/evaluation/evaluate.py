@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy
+from rltune.cluster.types import differ
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
 from rltune.config.run import EvaluationConfig
@@ -19,6 +20,7 @@ from rltune.placement.counts import Counts
 from rltune.placement.lookahead import Lookahead
 from rltune.placement.placers import placer_of
 from rltune.simulator.bound import lower_bound
+from rltune.simulator.config import ASKED
 from rltune.simulator.metrics import job_table
 from rltune.traces.split import Split, disjoint_windows, spread
 
@@ -55,8 +57,9 @@ def evaluate(
     Roles: ``rltune`` the greedy agent, under the scheduler configuration it chose; ``base`` its base policy with the
     cell's backfill, placement and locality; ``base_best_fit`` the base with best_fit, where that differs; ``random`` an
     order drawn at random at every decision, with best_fit: what reordering gains without any learning; ``rltune_also``
-    and ``base_also`` both under the other placements and localities of ``evaluation.also``. All see the same windows,
-    the same run-time estimates (the agent calibrated ones, if it chose to), and the rules of ``simulation``.
+    and ``base_also`` both under the other placements and localities of ``evaluation.also``, but not under placements
+    that ignore speeds where GPU types differ in speed. All see the same windows, the same run-time estimates (the agent
+    calibrated ones, if it chose to), and the rules of ``simulation``.
     """
     base = contender_of(config, cell)
     agent = replace(base, policy=policy)
@@ -71,7 +74,8 @@ def evaluate(
         runs.append(("base_best_fit", replace(base, scheduler=simple)))
     for other in config.evaluation.also:
         names = {"placement": other.placement, "locality": other.locality}
-        if replace(base.scheduler, **names) != base.scheduler:
+        ignores_speeds = other.placement in ASKED and differ(workload.jobs)
+        if replace(base.scheduler, **names) != base.scheduler and not ignores_speeds:
             facts = policy.facts
             if "scheduler" in facts:
                 facts = facts | {"scheduler": facts["scheduler"] | names}

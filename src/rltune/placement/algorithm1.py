@@ -7,16 +7,17 @@ free; the occupied GPUs are maximised, over the whole cluster and not for the jo
 What that objective can tell apart: both ways hold as many GPUs, and every other entry of CJO is free to be 1, so it is
 the same for either way unless CPUs or memory bind somewhere; then the way wins that leaves more GPUs *countable*, which
 says nothing about later jobs. Where both ways use a node, CJO = 1 − x and CJO = x contradict each other and there is no
-solution. It is here to be compared with, and costs what building a CVXPY problem costs: for evaluation only.
+solution.
+
+Once x is given, nodes have nothing to do with each other, so both sums are known in closed form. :func:`choose` compares
+them; :func:`solve` is the program for a solver, to read and to check against.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, field
 
-import cvxpy as cp
 import numpy as np
 
 from rltune.cluster.fit import Jobs
@@ -27,55 +28,60 @@ from rltune.placement.counts import Counts
 from rltune.placement.instance import Outcome
 from rltune.simulator.state import State, sequence_of
 
-Allocation = dict[int, int]
-"""GPUs on each node."""
+PACK = 2
+"""The way of a tie, and where there is no solution."""
 
 
-@dataclass(frozen=True)
-class NodeStatus:
-    """What a node has free: GPUs, CPU cores, memory in GB."""
+def solve(way1: np.ndarray, way2: np.ndarray, most: np.ndarray, gpus_per_node: int) -> tuple[Outcome, int, float]:
+    """Solve the listing with CVXPY and GLPK_MI; (outcome, selected way: 1 or 2, objective or NaN).
 
-    gpus: int
-    cpus: float
-    mem_gb: float
-
-
-def algorithm1(
-    way1: Allocation,
-    way2: Allocation,
-    cluster_status: dict[int, NodeStatus],
-    gpus_per_node: int,
-    cpu_per_gpu: float,
-    mem_per_gpu: float,
-) -> tuple[Outcome, int, float]:
-    """Solve the listing with GLPK_MI; (outcome, selected way: 1 or 2, objective).
-
-    ``cpu_per_gpu`` in cores, ``mem_per_gpu`` in GB. Without a solution way 2, pack, is selected, the objective is NaN.
+    ``way1``, ``way2`` [nodes]: GPUs that each takes of a node. ``most`` [nodes]: GPUs that a node's free CPUs and memory
+    suffice for (:func:`countable`).
     """
-    valid_nodes = {node: i for i, node in enumerate(cluster_status)}
+    import cvxpy as cp  # takes seconds to load
+
     x = cp.Variable(boolean=True)
-    cjo = cp.Variable((len(cluster_status), gpus_per_node), boolean=True)
-    constraints = []
-    for way, value in ((way1, 1 - x), (way2, x)):
-        for node, gpus in way.items():
-            if node in valid_nodes:
-                constraints += [cjo[valid_nodes[node], g] == value for g in range(gpus)]
-    for i, free in enumerate(cluster_status.values()):
-        # The listing repeats the node's rows once a free GPU; its row CJO[i][g] ≤ available GPUs binds nothing. Its rows
-        # Σ CJO[i] · need ≤ available are divided by the need and rounded down: the same for binaries, and without the
-        # fractions that GLPK would otherwise enumerate for minutes.
-        if min(free.gpus, gpus_per_node) > 0:
-            for have, need in ((free.cpus, cpu_per_gpu), (free.mem_gb, mem_per_gpu)):
-                if need > 0:
-                    constraints.append(cp.sum(cjo[i]) <= math.floor(have / need + 1e-9))
+    cjo = cp.Variable((len(most), gpus_per_node), boolean=True)
+    constraints = [cp.sum(cjo, axis=1) <= most]
+    for way, taken in ((way1, 1 - x), (way2, x)):
+        node, gpu = np.nonzero(np.arange(gpus_per_node) < way[:, None])
+        if len(node):
+            constraints.append(cjo[node, gpu] == taken)
     problem = cp.Problem(cp.Maximize(cp.sum(cjo)), constraints)
-    try:
-        problem.solve(solver=cp.GLPK_MI)
-    except cp.error.SolverError:
-        return Outcome.FAILURE, 2, float("nan")
+    problem.solve(solver=cp.GLPK_MI)
     if problem.status != cp.OPTIMAL:
-        return Outcome.INFEASIBLE, 2, float("nan")
+        return Outcome.INFEASIBLE, PACK, float("nan")
     return Outcome.OPTIMAL, 1 if x.value < 0.5 else 2, float(problem.value)
+
+
+def choose(way1: np.ndarray, way2: np.ndarray, most: np.ndarray, gpus_per_node: int) -> tuple[Outcome, int, float]:
+    """The same without a solver; of two ways with the same sum, PACK, where a solver's choice is arbitrary.
+
+    A node can count ``most`` GPUs, but none of those that the other way would take; the way taken must be among them.
+    """
+    sums = {
+        selected: np.minimum(most, gpus_per_node - other).sum()
+        for selected, way, other in ((PACK, way2, way1), (1, way1, way2))
+        if (way <= most).all() and not np.minimum(way, other).any()
+    }
+    if not sums:
+        return Outcome.INFEASIBLE, PACK, float("nan")
+    selected = max(sums, key=lambda way: sums[way])
+    return Outcome.OPTIMAL, selected, float(sums[selected])
+
+
+def countable(free: np.ndarray, cpu_per_gpu: float, mem_per_gpu: float, gpus_per_node: int) -> np.ndarray:
+    """GPUs [nodes] that CPUs and memory of a node suffice for; all of them where no GPU is free, as in the listing.
+
+    ``free``: with fields gpus, cpu, mem, in the units of ``cpu_per_gpu`` and ``mem_per_gpu``. The listing's rows
+    Σ CJO[i] · need ≤ available are divided by the need and rounded down: the same for binaries. Its row
+    CJO[i][g] ≤ available GPUs binds nothing.
+    """
+    most = np.full(len(free), gpus_per_node)
+    for have, need in ((free["cpu"], cpu_per_gpu), (free["mem"], mem_per_gpu)):
+        if need > 0:
+            most = np.minimum(most, have // need)
+    return np.where(free["gpus"] > 0, most, gpus_per_node)
 
 
 @dataclass
@@ -93,24 +99,25 @@ class Algorithm1:
         """Write the chosen job's nodes for each sequence in ``asking``."""
         for s in asking:
             self.counts.asked += 1
-            way1 = _allocate(layout, jobs, state, s, SPREAD)
-            way2 = _allocate(layout, jobs, state, s, BEST_FIT)
-            if way1 == way2:
+            spread, packed = (_allocate(layout, jobs, state, s, rule) for rule in (SPREAD, BEST_FIT))
+            if np.array_equal(spread, packed):
                 self.counts.presolved += 1
                 continue
             began = time.perf_counter()
-            outcome, selected, _ = algorithm1(way1, way2, *_status(jobs, layout, state, s, way2))
+            outcome, selected, _ = _ask(layout, jobs, state, s, spread, packed)
             self.counts.times_s.append(time.perf_counter() - began)
             setattr(self.counts, outcome.value, getattr(self.counts, outcome.value) + 1)
             if selected == 1:
                 _allocate(layout, jobs, state, s, SPREAD)
 
 
-def _allocate(layout: Layout, jobs: Jobs, state: State, s: int, rule: int) -> Allocation:
-    """Where a rule puts the chosen job; left in the sequence's ``place``."""
+def _allocate(layout: Layout, jobs: Jobs, state: State, s: int, rule: int) -> np.ndarray:
+    """Where a rule puts the chosen job: GPUs on each node [nodes]; left in the sequence's ``place``."""
     n = int(_find(layout.nodes, jobs, state, s, rule))
     state.status["place_len"][s] = n
-    return {int(m): int(g) for m, g in state.place[s, :n].tolist()}
+    gpus = np.zeros(len(layout.nodes.row), int)
+    gpus[state.place["node"][s, :n]] = state.place["gpus"][s, :n]
+    return gpus
 
 
 @allocating
@@ -119,17 +126,19 @@ def _find(nodes, jobs, st, s, rule):
     return find(nodes, jobs, seq.free, seq.status.first + seq.status.chosen, rule, ZERO, seq.place)
 
 
-def _status(
-    jobs: Jobs, layout: Layout, state: State, s: int, way: Allocation
-) -> tuple[dict[int, NodeStatus], int, float, float]:
-    """(cluster_status, gpus_per_node, cpu_per_gpu, mem_per_gpu) of the chosen job's pool; what the trace does not say
-    a GPU takes is the share of the node that packing would use."""
+def _ask(
+    layout: Layout, jobs: Jobs, state: State, s: int, spread: np.ndarray, packed: np.ndarray
+) -> tuple[Outcome, int, float]:
+    """Algorithm 1's answer for the chosen job, on the nodes of its pool.
+
+    What the trace does not say a GPU takes is the share of the node that packing would use first.
+    """
     j = int(state.first[s] + state.status["chosen"][s])
-    here = layout.nodes.pool[jobs.pool[j]]
-    nodes = range(int(here["start"]), int(here["stop"]))
-    free, node, row = state.free.row[s], layout.nodes.row, jobs.row[j]
-    status = {m: NodeStatus(int(free["gpus"][m]), free["cpu"][m] / 1000, free["mem"][m] / 1000) for m in nodes}
-    packed = node[next(iter(way))]
-    cpu = row["cpu_milli"] if row["cpu_milli"] >= 0 else packed["share_cpu"]
-    mem = row["mem_mb"] if row["mem_mb"] >= 0 else packed["share_mem"]
-    return status, int(node["gpus"][here["start"] : here["stop"]].max()), cpu / 1000, mem / 1000
+    row, pool = jobs.row[j], layout.nodes.pool[jobs.pool[j]]
+    here = slice(int(pool["start"]), int(pool["stop"]))
+    first = layout.nodes.row[state.place["node"][s, 0]]  # packing was the last to be tried
+    cpu = row["cpu_milli"] if row["cpu_milli"] >= 0 else first["share_cpu"]
+    mem = row["mem_mb"] if row["mem_mb"] >= 0 else first["share_mem"]
+    gpus_per_node = int(layout.nodes.row["gpus"][here].max())
+    most = countable(state.free.row[s][here], cpu, mem, gpus_per_node)
+    return choose(spread[here], packed[here], most, gpus_per_node)

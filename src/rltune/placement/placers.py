@@ -12,6 +12,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import RULES
 from rltune.config import LookaheadConfig
+from rltune.placement.algorithm1 import Algorithm1
 from rltune.placement.counts import CountingPlacer
 from rltune.placement.lookahead import Lookahead
 from rltune.simulator.config import ALWAYS, ASKED
@@ -56,8 +57,6 @@ def placer_of(placement: str, lookahead: LookaheadConfig, sample: int = 0) -> Co
     if placement == "lookahead":
         return Lookahead(lookahead, sample=sample)
     if placement == "algorithm1":
-        from rltune.placement.algorithm1 import Algorithm1  # CVXPY takes seconds to load
-
         return Algorithm1()
     return OWN[placement]() if placement in OWN else None
 
