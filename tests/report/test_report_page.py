@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from report_fakes import Made, Project
+from report_runs import PAPER
 
 from rltune import sources
 from rltune.config.context import Run
@@ -288,3 +289,19 @@ def test_benchmarks_of_an_earlier_configuration_are_not_counted_and_unreadable_o
     found = provenance.stages(folder, empty.run).set_index("stage")["seconds"]
     assert sorted(found.index) == sorted([*mine, "empty", "running"])
     assert (found[mine] == 1.0).all() and found[["empty", "running"]].isna().all()
+
+
+def test_of_each_item_of_the_paper_the_page_says_how_much_it_has(made: Made) -> None:
+    found = {one.item.where: one for one in contents.coverage(PAPER, made.there)}
+    for name in ("abstract", "section7", "table7"):
+        printed = [key for key, entry in PAPER.artefacts[name].entries.items() if entry.unit == "fraction"]
+        absent = made.there["claims"].frame.query("key.str.startswith(@name + ': ') and verdict == @ABSENT")
+        one = found[PAPER.artefacts[name].where]
+        assert one.wanted == len(printed) and sorted(one.missing) == sorted(absent["claim"])
+    waits = made.there["fig12-numbers"].frame.query("backfill == 'none' and paper_trace == 'Philly'")
+    assert found["Figure 12"].wanted == 12
+    missing = [what for what in found["Figure 12"].missing if what.startswith("Philly")]
+    assert len(missing) == 4 - waits["policy"].isin(["fifo", "sjf", "f1", "wfp3"]).groupby(waits["policy"]).any().sum()
+    assert [a.id for a in found["Section 7"].ours] == [a.id for a in found["Abstract"].ours] == ["claims"]
+    has_it = "algorithm1" in set(made.there["placements"].frame["placement"])
+    assert [a.id for a in found["Algorithm 1"].ours] == ["placements"] * has_it

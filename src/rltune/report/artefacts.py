@@ -256,7 +256,7 @@ def _has_balanced(config: RunConfig) -> bool:
 
 CONDITIONS: dict[str, tuple[Callable[[RunConfig], object], str]] = {
     "ablation": (_has_ablation, f"no setting of the run has both {PRO['features']} and {NAIVE['features']} features"),
-    "placements": (_has_placements, ""),
+    "placements": (_has_placements, "`evaluation.also` names no other placement"),
     "looked_ahead": (
         lambda c: any(x.placement == "lookahead" for x in c.cells()),
         "no agent of the run has the placement lookahead",

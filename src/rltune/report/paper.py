@@ -46,6 +46,8 @@ class PaperArtefact(Block):
     """What it shows."""
     where: str
     """How the paper calls it."""
+    base_policies: dict[str, list[str]] = {}
+    """Trace → base policies of the agents that a figure shows, whether or not their numbers are printed."""
     entries: dict[str, PaperEntry] = Field(min_length=1)
     """Dotted key → printed figure."""
 

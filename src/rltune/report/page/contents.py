@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 from rltune.config.run import RunConfig
+from rltune.evaluation.compare import where
 from rltune.report import artefacts
 from rltune.report.artefact import Artefact, Saved
 from rltune.report.artefacts import Chapter
+from rltune.report.common import policy_title
 from rltune.report.paper import PaperArtefact, PaperPicture, PaperResults
 from rltune.report.studies import STUDIES
 from rltune.report.verdict import ABSENT
@@ -76,17 +79,56 @@ def shared_notes(there: dict[str, Saved]) -> list[str]:
     return [note for note, n in Counter(notes).most_common() if n >= 3]
 
 
-def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[tuple[PaperArtefact | PaperPicture, list[Artefact]]]:
+KINDS = ("Abstract", "Table", "Figure", "Algorithm", "Section")
+"""How the paper calls its artefacts, in the order of the page."""
+
+
+class Covered(NamedTuple):
+    """An artefact of the paper, and what the page has of it."""
+
+    item: PaperArtefact | PaperPicture
+    ours: list[Artefact]
+    wanted: int
+    """Its agents (trace and base policy), or else the improvements that it prints; 0: neither."""
+    missing: list[str]
+    """Those of them without a counterpart here."""
+
+
+def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[Covered]:
     """Every artefact of the paper, tables first, in its order, with ours."""
     ours: dict[str, list[Artefact]] = {}
-    for saved in there.values():
-        where = "Abstract" if saved.artefact.id == "claims" else saved.artefact.paper_ref
-        ours.setdefault(where, []).append(saved.artefact)
-    theirs = {**paper.artefacts, **paper.without_figures}.values()
-    return [(item, ours.get(item.where, [])) for item in sorted(theirs, key=lambda item: _order(item.where))]
+    for name, saved in there.items():
+        places = ["Abstract", "Section 7"] if name == "claims" else [saved.artefact.paper_ref]
+        if name == "placements" and "algorithm1" in set(saved.frame["placement"]):
+            places = ["Algorithm 1"]
+        for place in places:
+            ours.setdefault(place, []).append(saved.artefact)
+    found = []
+    for name, item in {**paper.artefacts, **paper.without_figures}.items():
+        here = _here(name, item, there)
+        missing = [what for what, has in here.items() if not has]
+        found.append(Covered(item, ours.get(item.where, []), len(here), missing))
+    return sorted(found, key=lambda one: _order(one.item.where))
+
+
+def _here(name: str, item: PaperArtefact | PaperPicture, there: dict[str, Saved]) -> dict[str, bool]:
+    """What an artefact of the paper compares → whether the page has a counterpart."""
+    if isinstance(item, PaperArtefact) and item.base_policies:
+        numbers = next(study.numbers for study in STUDIES if study.paper == name)
+        mine = set()
+        if numbers in there:
+            plain = where(there[numbers].frame, backfill="none")
+            mine = set(zip(plain["paper_trace"], plain["policy"], strict=True))
+        pairs = [(trace, policy) for trace, policies in item.base_policies.items() for policy in policies]
+        return {f"{trace} {policy_title(policy)}": (trace, policy) in mine for trace, policy in pairs}
+    if "claims" not in there:
+        return {}
+    claims = there["claims"].frame
+    rows = claims[claims["key"].str.startswith(f"{name}: ")]
+    return (rows["verdict"] != ABSENT).groupby(rows["claim"]).any().to_dict()
 
 
 def _order(where: str) -> tuple[int, int, str]:
-    kind = next((i for i, word in enumerate(("Abstract", "Table", "Figure", "Section")) if where.startswith(word)), 9)
+    kind = next((i for i, word in enumerate(KINDS) if where.startswith(word)), len(KINDS))
     digits = "".join(c for c in where.split(" and ")[0] if c.isdigit())
     return kind, int(digits or 0), where
