@@ -15,7 +15,7 @@ from rltune.agent.task import RANDOM_ORDERS
 from rltune.cluster.workload import Workload
 from rltune.config import LookaheadConfig
 from rltune.errors import DataError
-from rltune.evaluation.contenders import RAN, Contender, by_window, run, windows_of
+from rltune.evaluation.contenders import RAN, Contender, by_window, run, simulate_windows
 from rltune.simulator.config import SchedulerConfig
 
 # the logit is minus the job size: smallest area first
@@ -41,7 +41,7 @@ def work() -> Workload:
 
 
 def waits(work: Workload, of: Contender) -> list[float]:
-    return windows_of(work, of, FIRST, LENGTH)[0]["wait_s"].tolist()
+    return simulate_windows(work, of, FIRST, LENGTH)[0]["wait_s"].tolist()
 
 
 def test_a_row_per_contender_and_window_and_an_agent_that_ranks_like_a_policy_waits_like_it(work: Workload) -> None:
@@ -81,7 +81,7 @@ def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work: Workloa
 
 def test_a_random_order_is_the_mean_of_several_and_depends_on_the_seed_alone(work: Workload) -> None:
     one, again, other = (
-        windows_of(work, replace(contender(), random=seed), FIRST, LENGTH)[0].drop(columns="seconds")
+        simulate_windows(work, replace(contender(), random=seed), FIRST, LENGTH)[0].drop(columns="seconds")
         for seed in (1, 1, 2)
     )
     pd.testing.assert_frame_equal(one, again)

@@ -17,7 +17,7 @@ from rltune.config import Cell
 from rltune.config.context import Run
 from rltune.errors import ConfigError
 from rltune.evaluation.compare import where
-from rltune.evaluation.contenders import contender_of, windows_of
+from rltune.evaluation.contenders import contender_of, simulate_windows
 from rltune.evaluation.studies.transfer import (
     KEPT,
     SIGMAS,
@@ -79,7 +79,7 @@ def simulated(run: Run, workloads: Workloads, policy: str, cluster: str = "small
     """Waits of a policy on the test windows of 32 jobs."""
     work = workloads["tiny", cluster, "lognormal-1"]
     length, first = shortest_windows(work.split, [32])
-    return windows_of(work, contender_of(run.config, run.config.cells()[0], policy=policy), first, length)[0][
+    return simulate_windows(work, contender_of(run.config, run.config.cells()[0], policy=policy), first, length)[0][
         "wait_s"
     ].tolist()
 

@@ -18,7 +18,7 @@ from rltune.traces.fetch import given_file
 
 
 def given(trace, path):
-    """A file of the user's, inside the project by its path from there: a project that is renamed or moved makes nothing again."""
+    """A file of the user's or of the package, inside the project by its path from there: a project that is renamed or moved makes nothing again."""
     file, root = given_file(trace, path, project_root()), project_root()
     return str(file.relative_to(root) if file.is_relative_to(root) else file)
 
@@ -27,7 +27,7 @@ CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "
 
 try:
     run = Run.open(CONFIG)
-    OWN_FILES = {name: given(name, trace.path) for name, trace in run.traces.items() if trace.path}
+    LOCAL_FILES = {name: given(name, trace.path) for name, trace in run.traces.items() if trace.path}
 except RLTuneError as error:
     raise WorkflowError(str(error)) from None
 

@@ -1,10 +1,10 @@
-# Raw archives → job tables → workloads: the jobs that a cluster can hold, and what schedulers are given of their run times.
+# Raw archives, which `clean` downloads or finds (rltune.traces.fetch) → job tables → workloads: the jobs that a cluster can hold, and what schedulers are given of their run times.
 
 
 rule clean:
     input:
         "config/traces/{trace}.yaml",
-        lambda w: OWN_FILES.get(w.trace, []),
+        lambda w: LOCAL_FILES.get(w.trace, []),
         notebook="notebooks/clean.ipynb",
         reference="docs/reference/traces.md",
     output:

@@ -108,7 +108,7 @@ def run(
     return state, time.perf_counter() - began
 
 
-def windows_of(
+def simulate_windows(
     workload: Workload, contender: Contender, first: np.ndarray, length: int, placer: CountingPlacer | None = None
 ) -> tuple[pd.DataFrame, State]:
     """(A row per window of ``length`` jobs, the state behind it): window, the columns of
@@ -127,16 +127,16 @@ def windows_of(
 def by_window(
     workload: Workload, contenders: Mapping[str, Contender], first: np.ndarray, length: int, timed: bool = False
 ) -> pd.DataFrame:
-    """A row per contender × window: ``who`` (its name), what it ran with (RAN), sequence_jobs, and :func:`windows_of`.
+    """A row per contender × window: ``who`` (its name), what it ran with (RAN), sequence_jobs, and :func:`simulate_windows`.
 
     ``timed``: compile before ``seconds`` are measured; all windows run side by side on one core.
     """
     frames = []
     for name, contender in contenders.items():
         if timed:
-            windows_of(workload, contender, first[:1], length)
+            simulate_windows(workload, contender, first[:1], length)
         scheduler, _ = scheduler_used(workload, contender)
         ran = {axis: getattr(scheduler, axis) for axis in RAN}
-        table, _ = windows_of(workload, contender, first, length)
+        table, _ = simulate_windows(workload, contender, first, length)
         frames.append(table.assign(who=name, **ran, sequence_jobs=length))
     return pd.concat(frames, ignore_index=True)

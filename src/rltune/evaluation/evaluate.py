@@ -15,7 +15,7 @@ from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError, DataError
-from rltune.evaluation.contenders import Contender, contender_of, heuristics, scheduler_used, windows_of
+from rltune.evaluation.contenders import Contender, contender_of, heuristics, scheduler_used, simulate_windows
 from rltune.placement.counts import Counts
 from rltune.placement.lookahead import Lookahead
 from rltune.placement.placers import placer_of
@@ -88,7 +88,7 @@ def evaluate(
             scheduler, _ = scheduler_used(workload, contender)
             sample = SAMPLE if role in ("rltune", "base") and twice.empty else 0
             placer = placer_of(scheduler.placement, config.lookahead, sample)
-            table, state = windows_of(workload, contender, first, length, placer)
+            table, state = simulate_windows(workload, contender, first, length, placer)
             windows.append(_labelled(table, role, contender, workload, placer.counts if placer else Counts()))
             if sample and isinstance(placer, Lookahead):
                 from rltune.placement.agreement import resolve_sample  # CVXPY takes seconds to load
@@ -120,7 +120,7 @@ def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequen
             bounds = bound_s(workload, begins, length) if role == "baseline" else np.nan
             for locality in localities:
                 for contender in heuristics(config, workload, locality).values():
-                    table, _ = windows_of(workload, contender, begins, length)
+                    table, _ = simulate_windows(workload, contender, begins, length)
                     frames.append(_labelled(table, role, contender, workload).assign(bound_s=bounds))
     return _ordered(frames)
 

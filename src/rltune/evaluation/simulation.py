@@ -1,4 +1,4 @@
-"""A single simulation: one scheduler on a trace and a cluster; its jobs and their metrics."""
+"""A single simulation, for ``rltune simulate`` and notebooks: one scheduler on a trace and a cluster; its jobs, their metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mean waiting time of the jobs: start − submission."""
+"""Mean of the jobs' waits (rltune.simulator.metrics.job_table)."""
 
 from rltune.metrics.metric import Metric
 

@@ -74,8 +74,8 @@ def countable(free: np.ndarray, cpu_per_gpu: float, mem_per_gpu: float, gpus_per
     """GPUs [nodes] that CPUs and memory of a node suffice for; all of them where no GPU is free, as in the listing.
 
     ``free``: with fields gpus, cpu, mem, in the units of ``cpu_per_gpu`` and ``mem_per_gpu``. The listing's rows
-    Σ CJO[i] · need ≤ available are divided by the need and rounded down: the same for binaries. Its row
-    CJO[i][g] ≤ available GPUs binds nothing.
+    for CPUs and memory of a node are divided by the need and rounded down: the same for binaries. Its rows for single
+    entries of CJO bind nothing.
     """
     most = np.full(len(free), gpus_per_node)
     for have, need in ((free["cpu"], cpu_per_gpu), (free["mem"], mem_per_gpu)):

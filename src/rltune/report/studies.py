@@ -55,13 +55,15 @@ class Study:
         return self.metric in parse_metric(metric) and special == self.slurm
 
 
-WAIT = Study("wait", "fig12", "fig12-numbers", "fig12")
-BSLD = Study("bsld", "fig14", "fig14-numbers", "fig14")
-JCT = Study("jct", "fig15", "fig15-numbers", "fig15")
-UTILISATION = Study("utilisation", "table6", "table6", "")
-SLURM = Study("bsld", "fig16", "fig16-numbers", "fig16", slurm=True)
+WAIT = Study("wait", paper="fig12", numbers="fig12-numbers", boxes="fig12")
+BSLD = Study("bsld", paper="fig14", numbers="fig14-numbers", boxes="fig14")
+JCT = Study("jct", paper="fig15", numbers="fig15-numbers", boxes="fig15")
+UTILISATION = Study("utilisation", paper="table6", numbers="table6", boxes="")
+SLURM = Study("bsld", paper="fig16", numbers="fig16-numbers", boxes="fig16", slurm=True)
 _PAPERS = (WAIT, BSLD, JCT, UTILISATION, SLURM)
-_OTHERS = tuple(Study(m, "", m.replace("_", "-"), "") for m in METRICS if m not in {s.metric for s in _PAPERS})
+_OTHERS = tuple(
+    Study(m, paper="", numbers=m.replace("_", "-"), boxes="") for m in METRICS if m not in {s.metric for s in _PAPERS}
+)
 STUDIES = (*_PAPERS, *_OTHERS)
 
 CURVES: dict[str, tuple[Study, ...]] = {

@@ -1,4 +1,4 @@
-"""What a run achieved (paper §4.4): functions of start times alone, blind to policies."""
+"""What a run achieved (paper §4.4): functions of its final state, blind to policies."""
 
 from __future__ import annotations
 

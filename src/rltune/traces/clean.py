@@ -28,7 +28,7 @@ class CleanTrace:
     """One trace, cleaned."""
 
     jobs: pd.DataFrame
-    """Canonical job table (``rltune.traces.table``)."""
+    """Canonical job table (``rltune.traces.columns``)."""
     meta: TraceMeta
     audit: Audit
     rows: pd.DataFrame

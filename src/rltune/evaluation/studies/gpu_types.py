@@ -20,7 +20,7 @@ from rltune.cluster.fit import with_wrong_speeds
 from rltune.cluster.types import PRICES
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
-from rltune.evaluation.contenders import Contender, contender_of, scheduler_used, windows_of
+from rltune.evaluation.contenders import Contender, contender_of, scheduler_used, simulate_windows
 from rltune.evaluation.evaluate import test_windows
 from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.simulator.bound import lower_bound
@@ -132,7 +132,7 @@ def summary(found: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
 def run_rule(workload: Workload, contender: Contender, first: np.ndarray, length: int, agent: str = "") -> pd.DataFrame:
     """A row a window of ``length`` jobs from job ``first[s]`` under one rule: RULE, window, MEANS and ``used_`` of each type."""
     scheduler, jobs = scheduler_used(workload, contender)
-    table, state = windows_of(workload, contender, first, length)
+    table, state = simulate_windows(workload, contender, first, length)
     used = utilisation(workload, state).add_prefix(USED)
     named = {name: getattr(scheduler.on(jobs), name) for name in RULE[2:]}
     network = contender.policy is not None

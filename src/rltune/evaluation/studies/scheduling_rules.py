@@ -29,7 +29,7 @@ from rltune.evaluation.contenders import (
     heuristics,
     rule_of,
     run,
-    windows_of,
+    simulate_windows,
     workload_of,
 )
 from rltune.evaluation.evaluate import bound_s, evaluate, test_windows
@@ -190,7 +190,7 @@ def steps_of(
         if step.pools_apart:
             waits = _pools_apart(workload, contender, first, length)
         else:
-            waits = windows_of(workload, contender, first, length)[0]["wait_s"]
+            waits = simulate_windows(workload, contender, first, length)[0]["wait_s"]
         window = {"window": np.arange(len(first)), "first_job": first, "wait_s": waits}
         frames.append(pd.DataFrame({"policy": policy, "step": name, "backfill": step.backfill, **window}))
     return pd.concat(frames, ignore_index=True)

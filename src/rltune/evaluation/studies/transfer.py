@@ -17,7 +17,15 @@ import pandas as pd
 from rltune.cluster.workload import Workload, add_calibrated
 from rltune.config import Cell, RunConfig, parse_estimate
 from rltune.config.comparisons import grouped
-from rltune.evaluation.contenders import Contender, Policies, Workloads, contender_of, rule_of, windows_of, workload_of
+from rltune.evaluation.contenders import (
+    Contender,
+    Policies,
+    Workloads,
+    contender_of,
+    rule_of,
+    simulate_windows,
+    workload_of,
+)
 from rltune.traces.estimates import estimate_jobs
 from rltune.traces.split import Split, disjoint_windows, spread
 
@@ -146,7 +154,7 @@ def with_spread(workload: Workload, sigma: float, seed: int, calibrate: bool) ->
 
 
 def _windows(workload: Workload, contender: Contender, first: np.ndarray, length: int) -> pd.DataFrame:
-    return windows_of(workload, contender, first, length)[0].assign(sequence_jobs=length)[KEPT]
+    return simulate_windows(workload, contender, first, length)[0].assign(sequence_jobs=length)[KEPT]
 
 
 def _grouped(cells: Iterable[Cell], axes: Sequence[str]) -> list[tuple[dict[str, str], list[Cell]]]:

@@ -1,4 +1,4 @@
-"""Files that the user provides: what a trace's ``path`` names, and the folder of files fetched by hand."""
+"""Files that the user provides, or that ship with the package: what a trace's ``path`` names, and the folder of files fetched by hand."""
 
 from __future__ import annotations
 

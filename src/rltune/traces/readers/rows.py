@@ -1,6 +1,6 @@
 """Rows as they ship with the package: a parquet file of raw columns (rltune.traces.raw.frame), one row a job.
 
-``submit_unix_s``, ``run_s`` (s) and ``gpus`` are needed; the others may be absent. Numbers as job ids are fine.
+``job_id`` (may be a number), ``submit_unix_s``, ``run_s`` (s) and ``gpus`` are needed; the others may be absent.
 """
 
 from __future__ import annotations
