@@ -86,7 +86,7 @@ def emulate(
     ] = None,
     keep: Annotated[Path | None, typer.Option(help="New folder for configuration, logs, state; it stays.")] = None,
 ) -> None:
-    """Run a command, or a shell, in a Slurm cluster of real daemons with simulated GPUs on this machine.
+    """Run a command, or a shell, in a Slurm cluster of real daemons with emulated GPUs on this machine.
 
     The cluster ends with the command, and this passes on its exit status. Needs Slurm's packages.
     """

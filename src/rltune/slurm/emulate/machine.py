@@ -40,7 +40,7 @@ def free_ports(number: int) -> list[int]:
 
 
 def make_device(path: Path) -> None:
-    """A made-up GPU's device: a second /dev/null where that is allowed, else a plain file."""
+    """An emulated GPU's device: a second /dev/null where that is allowed, else a plain file."""
     try:
         os.mknod(path, stat.S_IFCHR | 0o666, NULL_DEVICE)
         path.chmod(0o666)
