@@ -82,9 +82,9 @@ class LogHandler(LogHandlerBase):
                 counts = {rule: n for rule, n in given["stats"].items() if rule not in ("all", "total")}
                 self.left, self.planned = Counter(counts), sum(counts.values())
                 if self.planned and not self.common_settings.dryrun:
-                    guessed = "train" in self.left and "train" not in self.known
-                    like = " if an agent trains as long as one of the default run" * guessed
-                    self._say(f"{self.planned} jobs, about {duration(self._left_s())}{like}")
+                    like = "in earlier runs here" if "train" in self.known else "in the default run"
+                    assumed = f" if an agent trains as long as {like}" * ("train" in self.left)
+                    self._say(f"{self.planned} jobs, about {duration(self._left_s())}{assumed}")
             case "resources_info":
                 self.cores = given.get("cores") or self.cores
             case "job_info":

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 from hypothesis.extra.numpy import arrays
-from workload_cases import random_case
+from workload_cases import cluster, compiled, group, random_case
 
 from rltune.placement.algorithm1 import Algorithm1, choose, countable, solve
 from rltune.placement.instance import Outcome
@@ -55,14 +55,40 @@ def test_cpus_and_memory_bind_where_a_gpu_is_free() -> None:
     np.testing.assert_array_equal(most((4, 3, 2), (4, 0, 9), (0, 0, 0), (1, 9, 9)), [2, 0, GPUS, GPUS])
 
 
-@given(*[arrays(int, 3, elements=st.integers(0, GPUS))] * 3)
-def test_the_closed_form_is_what_a_solver_finds(way1: np.ndarray, way2: np.ndarray, limit: np.ndarray) -> None:
-    assume(way1.any() or way2.any())
+@given(
+    arrays(bool, 4),
+    arrays(int, 4, elements=st.integers(0, GPUS)),
+    arrays(int, 4, elements=st.integers(0, GPUS)),
+    st.data(),
+)
+def test_the_closed_form_is_what_a_solver_finds(first: np.ndarray, gpus: np.ndarray, limit: np.ndarray, data) -> None:
+    assume(gpus.any())
+    way1, way2 = np.where(first, gpus, 0), np.where(first, 0, gpus)
+    if data.draw(st.booleans()):
+        limit = np.maximum(limit, gpus)  # at least one way can be taken
     ours, solver = choose(way1, way2, limit, GPUS), solve(way1, way2, limit, GPUS)
     assert ours[0] is solver[0]
     np.testing.assert_equal(ours[2], solver[2])
-    sums = [choose(*pair, limit, GPUS)[2] for pair in ((way1, way2), (way2, way1))]
-    assert sums[0] == sums[1] or all(map(math.isnan, sums))  # which of the two comes first says nothing of the sum
+    sums = [
+        np.minimum(limit, GPUS - other).sum() if (way <= limit).all() else -1
+        for way, other in ((way1, way2), (way2, way1))
+    ]
+    assert ours[1] == (solver[1] if sums[0] != sums[1] else 2)
+
+
+def test_in_a_run_the_nodes_of_the_jobs_own_pool_count() -> None:
+    """As in the known answer: two nodes of four GPUs and four CPUs, a job of three CPUs on the second; the first pool,
+    whose CPUs are plenty, would make it a tie."""
+    config = cluster([group(2, 4)], [group(2, 4, cpus=4)])
+    on = {"vc": "b", "run_s": 1000.0}
+    rows = [{**on, "gpus": 4, "cpus": 1.0, "run_s": 10.0}, {**on, "cpus": 3.0}, {**on, "submit_s": 20.0, "cpus": 1.0}]
+    jobs, layout = compiled(config, rows)
+    nodes = {}
+    for placement in ("best_fit", "algorithm1"):
+        placer = Algorithm1() if placement == "algorithm1" else None
+        state = simulate(jobs, layout, [0], [3], SchedulerConfig("fifo", "none", placement), placer=placer)
+        nodes[placement] = chunk_table(state).set_index("job")["node"].tolist()
+    assert nodes == {"best_fit": [2, 3, 3], "algorithm1": [2, 3, 2]}
 
 
 @pytest.mark.parametrize("policy", ["fifo", "saf"])

@@ -1,4 +1,5 @@
-# Raw archives, which `clean` downloads or finds (rltune.traces.fetch) → job tables → workloads: the jobs that a cluster can hold, and what schedulers are given of their run times.
+# Raw archives, which `clean` downloads or finds (rltune.traces.fetch) → job tables → workloads: the jobs that a cluster can
+# hold, and what schedulers are given of their run times.
 
 
 rule clean:

@@ -45,7 +45,7 @@ class PaperArtefact(Block):
     title: str
     """What it shows."""
     where: str
-    """How the paper calls it."""
+    """What the paper calls it."""
     base_policies: dict[str, list[str]] = {}
     """Trace → base policies of the agents that a figure shows, whether or not their numbers are printed."""
     entries: dict[str, PaperEntry] = Field(min_length=1)
@@ -58,7 +58,7 @@ class PaperPicture(Block):
     title: str
     """What it shows."""
     where: str
-    """How the paper calls it."""
+    """What the paper calls it."""
     says: str = ""
     """What the paper's text says of it, in our words."""
 
@@ -143,7 +143,7 @@ class PaperResults(Block):
         return self.entry(artefact, *key).where or self.artefacts[artefact].where
 
     def ref(self, artefact: str) -> str:
-        """How the paper calls an artefact ("Table 2"). Raises ConfigError where it has no such artefact."""
+        """What the paper calls an artefact ("Table 2"). Raises ConfigError where it has no such artefact."""
         if artefact in self.without_figures:
             return self.without_figures[artefact].where
         self.find(artefact)

@@ -80,7 +80,7 @@ def shared_notes(there: dict[str, Saved]) -> list[str]:
 
 
 KINDS = ("Abstract", "Table", "Figure", "Algorithm", "Section")
-"""How the paper calls its artefacts, in the order of the page."""
+"""What the paper calls its artefacts, in the order of the page."""
 
 
 class Covered(NamedTuple):
@@ -100,7 +100,7 @@ def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[Covered]:
     for name, saved in there.items():
         places = ["Abstract", "Section 7"] if name == "claims" else [saved.artefact.paper_ref]
         if name == "placements" and "algorithm1" in set(saved.frame["placement"]):
-            places = ["Algorithm 1"]
+            places.append("Algorithm 1")
         for place in places:
             ours.setdefault(place, []).append(saved.artefact)
     found = []
