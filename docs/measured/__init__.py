@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from measured.claims import claims, verdicts
 from measured.costs import controller_cycles, question_costs, training_speed
 from measured.deployment import deployed, deployed_against, deployed_and_simulated, deployed_classes
 from measured.gpu_types import type_agents, type_parts, type_rules, type_search, type_settings
@@ -20,6 +21,8 @@ MEASURED: dict[str, Callable[[], str]] = {
     "waits with contention": lambda: quality("contention", 256, also="jct"),
     "other learners": other_learners,
     "constants": constants,
+    "verdicts": verdicts,
+    "claims": claims,
     "placements": placement_means,
     "placements compared": lambda: placement_gains(
         "middle",
