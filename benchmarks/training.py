@@ -34,11 +34,11 @@ from rltune.cluster.fit import Jobs  # noqa: E402
 from rltune.cluster.layout import Layout  # noqa: E402
 from rltune.cluster.workload import Workload, build_workload  # noqa: E402
 from rltune.config import Cell  # noqa: E402
-from rltune.config.context import Run as RunOf  # noqa: E402
+from rltune.config.context import Run  # noqa: E402
 from rltune.config.preset import BUILT_IN  # noqa: E402
 from rltune.environment.observation import Observer, width_of  # noqa: E402
 from rltune.files import write_json  # noqa: E402
-from rltune.simulator.batch import Run, SchedulerConfig  # noqa: E402
+from rltune.simulator.batch import SchedulerConfig, Simulation  # noqa: E402
 from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
 
 CELL = Cell(
@@ -74,7 +74,7 @@ TRAININGS = {
 
 def workload() -> Workload:
     """Philly's rows."""
-    return build_workload(RunOf.open("config/real-rows.yaml"), CELL.trace, CELL.cluster, CELL.estimate)
+    return build_workload(Run.open("config/real-rows.yaml"), CELL.trace, CELL.cluster, CELL.estimate)
 
 
 class Contended(TrainingTask):
@@ -125,7 +125,7 @@ def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
         ranker = AgentRanker(
             TrainedPolicy(weights, {}).logits, Observer(some, layout, CELL.features), base_policy_bias=1.0
         )
-        run = Run(some, layout, np.array([0]), np.array([queued]), SchedulerConfig("saf"), None, MAX_VISIBLE)
+        run = Simulation(some, layout, np.array([0]), np.array([queued]), SchedulerConfig("saf"), None, MAX_VISIBLE)
         asking = run.advance()
         while len(asking) and run.state.now[0] == some.submit_s[0]:
             began = time.perf_counter()

@@ -14,7 +14,7 @@ from rltune.agent.rollout import ranker_of
 from rltune.config import Preset
 from rltune.environment.observation import width_of
 from rltune.placement.joint import measure
-from rltune.simulator.batch import Run as BatchRun, simulate
+from rltune.simulator.batch import Simulation, simulate
 from rltune.simulator.config import SchedulerConfig
 from rltune.traces.split import disjoint_windows, spread
 
@@ -56,7 +56,7 @@ def search_quality(task: Task) -> dict[str, float | None]:
     return {name: round(value, 4) if value == value else None for name, value in figures.items()}
 
 
-class Timed(BatchRun):
+class Timed(Simulation):
     """One sequence; keeps (ms, jobs queued) of each of its decisions."""
 
     def __init__(self, *args: Any) -> None:

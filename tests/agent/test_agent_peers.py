@@ -31,7 +31,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import Cell, Preset
 from rltune.environment.observation import Observer
-from rltune.simulator.batch import Run, SchedulerConfig, simulate
+from rltune.simulator.batch import SchedulerConfig, Simulation, simulate
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "rich", "exact", "toy", 3)
 FIELDS = {
@@ -111,7 +111,7 @@ def test_a_linear_score_is_what_it_says() -> None:
     """Against the formula in plain Python, at every question of a run."""
     jobs, layout = workload(120, load=4.0)
     by = np.random.default_rng(1).normal(size=WEIGHTS)
-    run = Run(jobs, layout, np.array([0]), np.array([120]), SchedulerConfig("fifo"), visible=256)
+    run = Simulation(jobs, layout, np.array([0]), np.array([120]), SchedulerConfig("fifo"), visible=256)
     ranker, seen = LinearRanker(jobs, layout, by[None]), Observer(jobs, layout, "unsampled")
     questions = 0
     while len(asking := run.advance()):

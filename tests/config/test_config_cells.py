@@ -7,9 +7,10 @@ import re
 
 import pytest
 from hypothesis import given, strategies as st
+from pydantic import ValidationError
 
 from rltune.config import Cell, RunConfig, parse_estimate
-from rltune.config.cells import AXES, BACKFILLS, POLICIES
+from rltune.config.cells import ANY_ESTIMATE, AXES, BACKFILLS, HISTORY
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.errors import ConfigError
 
@@ -48,7 +49,7 @@ def test_every_axis_tells_cells_apart_by_a_name_fit_for_a_folder_and_a_wildcard(
 
 @given(st.data())
 def test_expansion_is_the_product_of_the_lists(data: st.DataObject) -> None:
-    policy = data.draw(st.lists(st.sampled_from(POLICIES), min_size=1, unique=True))
+    policy = data.draw(st.lists(st.sampled_from(ANY_ESTIMATE), min_size=1, unique=True))
     backfill = data.draw(st.lists(st.sampled_from(BACKFILLS), min_size=1, unique=True))
     seed = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True))
     cells = run({"policy": policy, "backfill": backfill, "seed": seed}).cells()
@@ -65,6 +66,16 @@ def test_a_cell_that_two_experiments_name_is_there_once() -> None:
         ("saf", "engineered"),
         ("saf", "raw"),
     ]
+
+
+@pytest.mark.parametrize("estimate", ["exact", "lognormal-1", "requested", *HISTORY])
+def test_qssf_goes_by_run_times_predicted_from_earlier_jobs(estimate: str) -> None:
+    asked = {"policy": ["saf", "qssf"], "estimate": ["history-rolling", estimate]}
+    if estimate in HISTORY:
+        assert {cell.policy for cell in run(asked).cells()} == {"saf", "qssf"}
+    else:
+        with pytest.raises(ValidationError, match=f"policy qssf needs an estimate of .*; found {estimate}"):
+            run(asked)
 
 
 def test_a_cell_is_found_by_its_name() -> None:

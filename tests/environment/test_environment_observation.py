@@ -14,7 +14,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES, Column, bounds_of
 from rltune.environment.observation import CRITIC_WIDTH, Observer, width_of
-from rltune.simulator.batch import Run, SchedulerConfig, simulate
+from rltune.simulator.batch import SchedulerConfig, Simulation, simulate
 from rltune.simulator.state import State
 
 SETTINGS = {
@@ -35,7 +35,7 @@ def two_jobs_ask(estimate: float = 600.0) -> tuple[Jobs, Layout, State]:
         {"submit_s": 100.0, "run_s": 60.0, "gpus": 4},
     ]
     jobs, layout = compiled(CLUSTER, rows)
-    run = Run(jobs, layout, [0], [3], SchedulerConfig("fifo"), visible=256)
+    run = Simulation(jobs, layout, [0], [3], SchedulerConfig("fifo"), visible=256)
     assert list(run.advance()) == [0] and run.state.now[0] == 100.0
     return jobs, layout, run.state
 
@@ -77,7 +77,7 @@ def test_observations_equal_the_oracle_on_random_states(name: str, monkeypatch: 
         jobs, layout = random_case(50 + seed, n=40)
         half = len(jobs.row) // 2
         n = [len(jobs.row), len(jobs.row) - half]
-        run = Run(jobs, layout, [0, half], n, SETTINGS[name], visible=7)
+        run = Simulation(jobs, layout, [0, half], n, SETTINGS[name], visible=7)
         observers = {features: Observer(jobs, layout, features) for features in reversed(FEATURE_SETS)}
         rng = np.random.default_rng(seed)
         while len(asking := run.advance()):
@@ -147,7 +147,7 @@ def test_features_stay_in_range(features: str) -> None:
 def test_the_largest_jobs_stay_in_range() -> None:
     rows = [{"submit_s": 0.0, "run_s": 1e9, "gpus": 16}, {"submit_s": 5e8, "run_s": 9e8, "gpus": 16}]
     jobs, layout = compiled(CLUSTER, [*rows, {"submit_s": 5e8, "run_s": 1.0, "gpus": 16}])
-    run = Run(jobs, layout, [0], [3], SchedulerConfig("fifo"), visible=256)
+    run = Simulation(jobs, layout, [0], [3], SchedulerConfig("fifo"), visible=256)
     asking = run.advance()
     while len(asking):
         for features in FEATURE_SETS:

@@ -35,7 +35,7 @@ def test_the_registry_is_complete() -> None:
     assert (
         list(IDS)
         == list(get_args(Policy))
-        == "fifo sjf saf smallest f1 wfp3 unicep multifactor multifactor_size".split()
+        == "fifo sjf saf smallest f1 qssf wfp3 unicep multifactor multifactor_size".split()
     )
     for name, policy in POLICIES.items():
         assert (IDS[name] >= FIRST_DYNAMIC, IDS[name] >= FIRST_FAIR) == (policy.dynamic, policy.fair)
@@ -48,6 +48,7 @@ def test_the_registry_is_complete() -> None:
         ("sjf", Facts(123.0, 50.0, 4, 7.0), 50.0),
         ("saf", Facts(123.0, 50.0, 4, 7.0), 200.0),
         ("smallest", Facts(123.0, 50.0, 4, 7.0), 4.0),
+        ("qssf", Facts(123.0, 50.0, 4, 7.0), 200.0),
         ("f1", Facts(100.0, 1000.0, 8, 7.0), 3 * 8 + 870 * 2),
         ("f1", Facts(0.0, 1000.0, 8, 7.0), 3 * 8),  # submissions count from 1 s
         ("f1", Facts(0.25, 0.5, 8, 7.0), 0.0),  # so do run times

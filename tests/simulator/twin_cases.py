@@ -15,7 +15,7 @@ from rltune.cluster.layout import Layout
 from rltune.config.cells import PLANNED_TYPES
 from rltune.policies import IDS
 from rltune.reference import twin
-from rltune.simulator.batch import Run, SchedulerConfig
+from rltune.simulator.batch import SchedulerConfig, Simulation
 from rltune.simulator.state import State
 
 BACKFILLS = ("none", "greedy", "easy", "conservative")
@@ -68,7 +68,7 @@ def run_engine(
 ) -> State:
     """Run sequences, checked at every event time, their queues ranked by ``taste`` and held back by ``holds`` if there are any."""
     silent = visible in SILENT
-    run = Run(
+    run = Simulation(
         jobs, layout, np.asarray(first), np.asarray(n), scheduler, None, visible, check=True, alone=alone, silent=silent
     )
     while len(asking := run.advance()):

@@ -14,7 +14,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.environment.vector import in_order
 from rltune.policies import POLICIES
-from rltune.simulator.batch import Run
+from rltune.simulator.batch import Simulation
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.state import MAX_VISIBLE, State
 
@@ -70,7 +70,7 @@ def preference(
 def _decisions(jobs, layout, first, length, scheduler):
     """(State, sequences that ask) at every decision under the base policy."""
     simple = replace(scheduler, placement="best_fit")
-    run = Run(jobs, layout, first, np.full(len(first), length), simple, visible=MAX_VISIBLE)
+    run = Simulation(jobs, layout, first, np.full(len(first), length), simple, visible=MAX_VISIBLE)
     while len(asking := run.advance()):
         in_order(layout.nodes, jobs, run.state, asking)
         yield run.state, asking

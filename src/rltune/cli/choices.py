@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rltune.config import load_cluster, load_trace, project_root
-from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, TYPES, parse_estimate
+from rltune.config.cells import ANY_ESTIMATE, BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, TYPES, parse_estimate
 from rltune.config.messages import nearest
 from rltune.errors import ConfigError
 
@@ -26,7 +26,7 @@ BUILT_IN = {
     "overrun": OVERRUNS,
     "part": PARTS,
     "by": GROUPS,
-    "current_policy": POLICIES,
+    "current_policy": ANY_ESTIMATE,
     "current_backfill": BACKFILLS,
 }
 """Option → the words it takes."""

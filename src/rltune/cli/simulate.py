@@ -10,7 +10,7 @@ import typer
 
 from rltune.cli.choices import ConfigOption, check_goes_together, check_named, check_outputs, check_words
 from rltune.cli.steps import VerboseOption, make_verbose, step
-from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, PLANNED_TYPES, POLICIES, TYPES
+from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, PLANNED_TYPES, POLICIES, TYPES, check_estimate
 from rltune.config.context import Run
 from rltune.files import write_text
 
@@ -67,6 +67,7 @@ def simulate(
     rules |= {"overrun": overrun}
     check_words(bool(run.config.plugins), **rules, part=part, by=by)
     check_named(trace, cluster, estimate)
+    check_estimate(policy, estimate)
     with step("loading the simulator"):
         from rltune.cluster.workload import build_workload
         from rltune.evaluation import simulation

@@ -19,6 +19,9 @@ from rltune.errors import ConfigError
 
 POLICIES: tuple[str, ...] = tuple(policies.POLICIES)
 Policy = Literal[POLICIES]  # type: ignore[valid-type]
+ANY_ESTIMATE: tuple[str, ...] = tuple(name for name, p in policies.POLICIES.items() if not p.predicted)
+"""Those that any estimate will do for."""
+AnyEstimate = Literal[ANY_ESTIMATE]  # type: ignore[valid-type]
 Backfill = Literal["none", "greedy", "easy", "conservative"]
 TypeRule = Literal["auto", "any", "fastest_free", "fastest_only", "least", "allox", "joint"]
 Placement = Literal["first_fit", "best_fit", "isolating_best_fit", "spread", "exclusive", "lookahead"]
@@ -44,6 +47,16 @@ def parse_estimate(name: str) -> tuple[str, float]:
             f"found {name!r}, expected lognormal-SIGMA (lognormal-1, lognormal-0.5, …) or one of {', '.join(plain)}"
         )
     return name, 0.0
+
+
+HISTORY = ("history-lightgbm", "history-rolling", "published")
+"""Estimates made of earlier jobs alone: what QSSF orders by (Hu et al., SC '21)."""
+
+
+def check_estimate(policy: str, estimate: str) -> None:
+    """Raises ConfigError for a policy that needs predicted run times, with other estimates."""
+    if policy in POLICIES and policy not in ANY_ESTIMATE and estimate not in HISTORY:
+        raise ConfigError(f"policy {policy} needs an estimate of {', '.join(HISTORY)}; found {estimate}")
 
 
 Estimate = Annotated[str, parsed_by(parse_estimate)]
@@ -131,7 +144,8 @@ class Experiment(Block):
     workloads: list[Workload] = Field(min_length=1)
     """Traces on clusters."""
     policy: list[Policy] = Field(min_length=1)
-    """Base policies (paper Table 5; saf: smallest area first; smallest: fewest GPUs first)."""
+    """Base policies (paper Table 5; saf: smallest area first; smallest: fewest GPUs first; qssf: saf on run times predicted
+    from earlier jobs)."""
     metric: list[Metric] = Field(["wait"], min_length=1)
     """What the reward measures: wait, jct, bsld, utilisation, or a mix such as 0.7*wait+0.3*utilisation."""
     backfill: list[Backfill] = Field(["none"], min_length=1)
@@ -150,6 +164,15 @@ class Experiment(Block):
     """Training preset."""
     seed: list[Annotated[int, Field(ge=0)]] = Field([1], min_length=1)
     """Seeds of training."""
+
+    @model_validator(mode="after")
+    def _estimates_for_policies(self) -> Experiment:
+        for policy, estimate in itertools.product(self.policy, self.estimate):
+            try:
+                check_estimate(policy, estimate)
+            except ConfigError as error:
+                raise ValueError(str(error)) from None
+        return self
 
     def cells(self) -> list[Cell]:
         """Its cells, in the order of its lists."""

@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from rltune.config.cells import Cell
+from rltune.config.cells import HISTORY, Cell
 from rltune.config.run import RunConfig
 
 Key = TypeVar("Key", bound=Hashable)
-HISTORY = ("history-lightgbm", "history-rolling", "published")
-"""Estimates made of earlier jobs alone: what QSSF orders by (Hu et al., SC '21)."""
 YARDSTICK = "lognormal-1"
 """Estimates that know the true run time, blurred: what better predictions than those from history could gain."""
 LEARNERS = ("schedinspector", "rlscheduler", "linear", "rltune")

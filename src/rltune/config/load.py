@@ -10,7 +10,7 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from rltune.config.cells import POLICIES, Workload
+from rltune.config.cells import ANY_ESTIMATE, Workload
 from rltune.config.cluster import ClusterConfig
 from rltune.config.messages import dotted, explain, nearest
 from rltune.config.run import RunConfig
@@ -163,8 +163,8 @@ def _wrong_policies(run: RunConfig, root: Path) -> Iterator[tuple[tuple, str]]:
             found = "a folder" if path.is_dir() else "no such file"
             yield ("plugins", k), f"found {name!r}: {path} is {found}, expected a Python file"
     for k, name in enumerate(run.evaluation.baseline_policies):
-        if name not in POLICIES and not run.plugins:
-            text = f"{_unknown(name, POLICIES)}, and policies of your own from files under `plugins`"
+        if name not in ANY_ESTIMATE and not run.plugins:
+            text = f"{_unknown(name, ANY_ESTIMATE)}, and policies of your own from files under `plugins`"
             yield ("evaluation", "baseline_policies", k), text
 
 

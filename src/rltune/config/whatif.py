@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from rltune.config.base import Block
-from rltune.config.cells import Backfill, Policy
+from rltune.config.cells import AnyEstimate, Backfill
 
 QSSF_ESTIMATE = "history-lightgbm"
 """Run times that QSSF goes by: predicted from earlier jobs alone."""
@@ -22,7 +22,7 @@ MIN_WAIT_S = 60.0
 class Rule(Block):
     """An order of the queue, and what may start while its first job does not fit."""
 
-    policy: Policy
+    policy: AnyEstimate
     """Order of the queue."""
     backfill: Backfill = "easy"
     """What may start while the first job of the queue does not fit."""

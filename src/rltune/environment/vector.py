@@ -19,7 +19,7 @@ from rltune.cluster.layout import Layout
 from rltune.environment.observation import Observation, Observer
 from rltune.kernels import kernel
 from rltune.policies import OWN
-from rltune.simulator.batch import Placer, Run
+from rltune.simulator.batch import Placer, Simulation
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import sequence_table
 from rltune.simulator.queue import rank
@@ -75,7 +75,7 @@ class VectorEnvironment:
         self.jobs, self.layout, self.scheduler = jobs, layout, scheduler
         self.visible, self.placer, self.check = visible, placer, check
         self._observer = Observer(jobs, layout, features)
-        self._run: Run | None = None
+        self._run: Simulation | None = None
         self._seen: Observation | None = None
 
     @property
@@ -100,7 +100,7 @@ class VectorEnvironment:
         if len(wrong):
             s = wrong[0]
             raise ValueError(f"sequence {s}: found {n[s]} jobs from job {first[s]}, expected 1 or more of 0 … {last}")
-        self._run = Run(
+        self._run = Simulation(
             self.jobs, self.layout, first, n, self.scheduler, self.placer, self.visible, check=self.check, silent=True
         )
         return self._advance()

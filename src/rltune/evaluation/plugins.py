@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 from rltune.config import project_root
-from rltune.config.cells import POLICIES
+from rltune.config.cells import ANY_ESTIMATE
 from rltune.config.context import Run
 from rltune.errors import ConfigError
 from rltune.placement.placers import OWN as PLACEMENTS
@@ -28,7 +28,7 @@ def load_plugins(run: Run) -> dict[str, Path]:
             if name in found:
                 raise ConfigError(f"{path}: policy {name!r} is registered by {found[name]} too; rename one of them")
             found[name] = path
-    allowed = [*POLICIES, *found]
+    allowed = [*ANY_ESTIMATE, *found]
     if unknown := [name for name in run.config.evaluation.baseline_policies if name not in allowed]:
         raise ConfigError(
             f"{run.path}: evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {', '.join(allowed)}"

@@ -25,7 +25,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.types import PLANNED
 from rltune.placement.counts import timed
-from rltune.simulator.batch import Run
+from rltune.simulator.batch import Simulation
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.conservative import asked
 from rltune.simulator.joint import Question, search
@@ -107,7 +107,7 @@ def _plan(q: Question, start_s: np.ndarray, kind: np.ndarray) -> Plan:
     return Plan(start_s, kind, float((start_s + q.lasts_s[each, kind] + q.price_s[each, kind]).sum()))
 
 
-class Asking(Run):
+class Asking(Simulation):
     """A run under ``joint`` that keeps the Questions of PLANNED jobs that it asks."""
 
     def __init__(

@@ -60,6 +60,8 @@ class Policy:
     """Whether scores change while a job waits; the others rank a job once, when it arrives."""
     fair: bool = False
     """Whether it uses fair shares; these are dynamic, too."""
+    predicted: bool = False
+    """Whether it needs estimates that are predicted from earlier jobs alone."""
     in_table5: bool = False
     """Whether the paper's Table 5 has it."""
     remark: str = ""

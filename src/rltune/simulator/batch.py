@@ -19,7 +19,7 @@ from rltune.simulator.conservative import reserve_all
 from rltune.simulator.engine import advance_all
 from rltune.simulator.state import MAX_VISIBLE, PICK, PLACE, PLACED, RANK, State, new_state
 
-__all__ = ["Placer", "Ranker", "Run", "SchedulerConfig", "simulate"]
+__all__ = ["Placer", "Ranker", "SchedulerConfig", "Simulation", "simulate"]
 
 
 class Placer(Protocol):
@@ -59,7 +59,7 @@ def rank_by_custom_policy(name: str, jobs: Jobs, state: State, asking: np.ndarra
         state.score[s, by_submission] = scores
 
 
-class Run:
+class Simulation:
     """Sequences under way: :meth:`advance` until some ask for a ranking, answer, and again.
 
     ``visible``: how many jobs of a queue a ranking from outside covers (0: all); None: the order is the
@@ -140,7 +140,7 @@ def simulate(
 
     Without ``ranker`` the base policy orders the queue; with it, it only orders what the ranker cannot see, and
     jobs under a service-level agreement. ``check`` asserts the invariants at every event time (RuntimeError). Raises
-    ValueError as :class:`Run` does.
+    ValueError as :class:`Simulation` does.
     """
     visible = MAX_VISIBLE if ranker else None
     if scheduler.policy in OWN:
@@ -148,7 +148,7 @@ def simulate(
             raise ValueError(f"policy {scheduler.policy!r}: a custom policy cannot be the base of a ranker")
         ranker, visible = partial(rank_by_custom_policy, scheduler.policy, jobs), 0
     alone, silent = (getattr(ranker, name, False) for name in ("alone", "learns"))
-    run = Run(jobs, layout, first, n, scheduler, placer, visible, check, alone, silent)
+    run = Simulation(jobs, layout, first, n, scheduler, placer, visible, check, alone, silent)
     while len(asking := run.advance()):
         assert ranker is not None
         ranker(run.state, asking)

@@ -16,7 +16,7 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, EXCLUSIVE, find
 from rltune.config.cells import PLANNED_TYPES
 from rltune.kernels import ONE, ZERO, allocating, inner_allocating, kernel, record
-from rltune.simulator.batch import Placer, Run
+from rltune.simulator.batch import Placer, Simulation
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.queue import enqueue
 from rltune.simulator.start import start_job
@@ -52,7 +52,7 @@ def resume(
     scheduler: SchedulerConfig,
     placer: Placer | None = None,
     asks: bool = False,
-) -> Run:
+) -> Simulation:
     """A run at the time that was found, before its first decision.
 
     ``asks``: rankings are asked of the driver, of the first MAX_VISIBLE jobs of each queue; else the order is the
@@ -62,7 +62,9 @@ def resume(
     _check(jobs, layout, found)
     everyone = np.array([len(jobs.row)])
     plans = asks and scheduler.types in PLANNED_TYPES
-    run = Run(jobs, layout, np.array([0]), everyone, scheduler, placer, MAX_VISIBLE if asks else None, alone=plans)
+    run = Simulation(
+        jobs, layout, np.array([0]), everyone, scheduler, placer, MAX_VISIBLE if asks else None, alone=plans
+    )
     # what others use may leave a node GPUs without CPUs
     state = run.state._replace(options=run.state.options._replace(resources=3, whole=plans))
     widest = int(np.diff(found.offsets).max(initial=0))
@@ -127,7 +129,7 @@ def _end_at(seq, end_s):
         seq.heap[i].end, seq.heap[i].job = end_s[order[i]], order[i]
 
 
-def could_start(run: Run, layout: Layout, found: Found) -> np.ndarray:
+def could_start(run: Simulation, layout: Layout, found: Found) -> np.ndarray:
     """Which of the queued jobs [Q] bool would fit, on the fewest nodes that could hold them, once all running jobs ended.
 
     The others wait for what nobody in the run will release, and would stop it. ``run`` is a resumed one before its

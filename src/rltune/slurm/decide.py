@@ -19,7 +19,7 @@ from rltune.config.max_wait import bound_of
 from rltune.config.run import LookaheadConfig
 from rltune.config.slurm import Band, SlurmConfig
 from rltune.placement.placers import placer_of
-from rltune.simulator.batch import Run
+from rltune.simulator.batch import Simulation
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import resume
 from rltune.slurm.observe import View
@@ -102,7 +102,7 @@ def _with_later_job(jobs: Jobs, now_s: float) -> Jobs:
     return Jobs(np.concatenate([jobs.row, last.row]), np.concatenate([jobs.cut, last.cut]))
 
 
-def _order(run: Run, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -> list[int]:
+def _order(run: Simulation, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -> list[int]:
     """A queue in the order of the scores, followed by the jobs that the ranking did not see."""
     state = run.state
     q = state.status["queue"][0]
@@ -112,7 +112,7 @@ def _order(run: Run, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -
     return [ids[int(job)] for job in (*first, *behind)]
 
 
-def _places(run: Run, view: View, job: int) -> dict[str, int]:
+def _places(run: Simulation, view: View, job: int) -> dict[str, int]:
     at, n = (int(run.state.run[name][0, job]) for name in ("at", "len"))
     chunk = run.state.chunk[0, at : at + n]
     return {view.cluster.nodes[int(c["node"])].name: int(c["gpus"]) for c in chunk}

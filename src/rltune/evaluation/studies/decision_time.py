@@ -21,7 +21,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
 from rltune.placement.lookahead import Lookahead
-from rltune.simulator.batch import Placer, Ranker, Run, SchedulerConfig
+from rltune.simulator.batch import Placer, Ranker, SchedulerConfig, Simulation
 from rltune.simulator.state import MAX_VISIBLE, State
 
 QUEUES = (128, 256, 512, 1024, 10_000)
@@ -59,7 +59,7 @@ def decisions(jobs: Jobs, layout: Layout, ranker: Ranker, placer: Placer) -> pd.
     """A row per decision, until the first job does not fit: ``inference_s`` (features, actor, ranking), ``placement_s``
     (the placement model, 0 where there was nothing to choose), ``decision_s`` (both, and the simulator's part)."""
     n, timed = len(jobs.row), TimedPlacer(placer)
-    run = Run(
+    run = Simulation(
         jobs, layout, np.array([0]), np.array([n]), SchedulerConfig("fifo", "none", "lookahead"), timed, MAX_VISIBLE
     )
     asking = run.advance()

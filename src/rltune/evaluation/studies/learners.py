@@ -46,13 +46,13 @@ def qssf_windows(config: RunConfig, workloads: Workloads, windows: pd.DataFrame)
     frames = []
     for cell in against_qssf(config):
         frames.append(where(windows, cell=cell.name, role="rltune").assign(who="rltune"))
-        qssf = contender_of(config, cell, policy="saf")
+        saf, qssf = (contender_of(config, cell, policy=policy) for policy in ("saf", "qssf"))
         others = {"qssf": qssf, "fifo_easy": contender_of(config, cell, policy="fifo")}
         if cell.placement != "best_fit":
-            others["qssf_best_fit"] = contender_of(config, cell, policy="saf", placement="best_fit")
+            others["qssf_best_fit"] = contender_of(config, cell, policy="qssf", placement="best_fit")
         workload, blurred = (workload_of(c, workloads) for c in (cell, cell.but(estimate=YARDSTICK)))
         for length, first in test_windows(workload.split, config.evaluation).items():
-            for source, contenders in ((workload, others), (blurred, {"saf_lognormal": qssf})):
+            for source, contenders in ((workload, others), (blurred, {"saf_lognormal": saf})):
                 frames.append(by_window(source, contenders, first, length).assign(cell=cell.name))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
@@ -69,7 +69,7 @@ def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) 
         cell = for_metric(cells, "jct")[0]
         contenders = {
             "rltune": contender_of(config, cell, policies[cell]),
-            "qssf": contender_of(config, cell, policy="saf"),
+            "qssf": contender_of(config, cell, policy="qssf"),
         }
         jobs = long_run(workload_of(cell, workloads), contenders)
         jct_s = {who: rows["jct_s"].to_numpy() for who, rows in jobs.groupby("who")}

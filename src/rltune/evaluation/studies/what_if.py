@@ -115,7 +115,7 @@ class WhatIfStudy:
         given = self.cells[0].estimate
         for scheduler, contender in self._rules.items():
             yield Entry(scheduler, "current" if scheduler == CURRENT else "rule", 0, contender, self.workload, given)
-        qssf = self._rule(Rule(policy="saf", backfill="easy"))
+        qssf = rule_of(self.run.config, "qssf", "easy", self.cells[0].locality)
         yield Entry(QSSF, "qssf", 0, qssf, self.predicted, settings.QSSF_ESTIMATE)
         names = [given if jobs is self.workload.jobs else f"{given}, as calibrated" for _, jobs in self._chosen]
         if self.configuration == CONFIGURATION:
