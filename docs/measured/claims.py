@@ -1,4 +1,4 @@
-"""The paper's claims on real rows: the artefact `claims` of the run of config/real-rows.yaml."""
+"""The paper's claims on real rows: the artefact `claims` of the runs of config/real-rows.yaml and, for Alibaba, csv.yaml."""
 
 from __future__ import annotations
 
@@ -7,24 +7,32 @@ from collections import Counter
 from measured.read import percent, rows_of, table
 from rltune.report.verdict import ABSENT
 
-HEAD = "claim | paper, % | ours, % | preset | seeds | windows | verdict"
+HEAD = "claim | cluster | paper, % | ours, % | preset | seeds | windows | verdict"
+
+
+def runs() -> list[dict[str, str]]:
+    """The rows of both runs: of Alibaba from the one that has it."""
+    shipped, given = rows_of("claims"), rows_of("claims-pai")
+    return [row for row in shipped if ": Alibaba." not in row["key"]] + [r for r in given if ": Alibaba." in r["key"]]
 
 
 def claims() -> str:
-    """Every improvement that the paper prints and the run has, in the report's order."""
+    """Every improvement that the paper prints and a run has, in the report's order."""
     found = []
-    for row in rows_of("claims"):
+    for row in runs():
         if row["verdict"] != ABSENT:
             ours = percent([float(row[end]) if row[end] else None for end in ("ours", "low", "high")])
             windows = f"{row['windows']} × {row['sequence_jobs']}"
             paper = f"{100 * float(row['paper']):.1f}".replace("-", "−")
-            found.append((row["claim"], paper, ours, row["preset"], row["seed"], windows, row["verdict"]))
+            found.append(
+                (row["claim"], row["cluster"], paper, ours, row["preset"], row["seed"], windows, row["verdict"])
+            )
     return table(HEAD, found)
 
 
 def verdicts() -> str:
     """How many rows have which verdict; headlines, which repeat the best of the others, are not counted, as in the report."""
-    rows = [row for row in rows_of("claims") if not row["key"].startswith("abstract: ")]
+    rows = [row for row in runs() if not row["key"].startswith("abstract: ")]
     absent = sum(row["verdict"] == ABSENT for row in rows)
     counts = Counter(row["verdict"] or "no interval" for row in rows if row["verdict"] != ABSENT)
     return table("verdict | rows", [*((word, str(n)) for word, n in counts.most_common()), (ABSENT, str(absent))])

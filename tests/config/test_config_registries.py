@@ -65,7 +65,13 @@ def test_a_shipped_cluster_is_valid_and_can_be_built(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "nodes", "gpus"),
-    [("philly-full", 552, 2490), ("venus-full", 135, 1080), ("pai-full", 1814, 6742), ("deployment", 5, 13)],
+    [
+        ("philly-full", 552, 2490),
+        ("philly-vcs", 352, 2816),
+        ("venus-full", 135, 1080),
+        ("pai-full", 1814, 6742),
+        ("deployment", 5, 13),
+    ],
 )
 def test_full_clusters_have_the_published_sizes(name: str, nodes: int, gpus: int) -> None:
     cluster = load_cluster(name, ROOT)
