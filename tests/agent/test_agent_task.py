@@ -207,6 +207,12 @@ def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
     assert best.config.gpu_price == (0.1 if priced else 0.0)
 
 
+def test_from_qssf_the_same_order_is_not_tried_under_another_name() -> None:
+    _, rows = choose(START.but(policy="qssf"), "scheduler", True, no_price, lambda candidate: np.full(20, 5.0))
+    tried = {row["policy"] for row in rows}
+    assert "qssf" in tried and "saf" not in tried and len(tried) == len(POLICIES)
+
+
 def test_what_could_be_chance_is_not_taken() -> None:
     assert choose(START, "scheduler", True, no_price, lambda candidate: np.full(20, 5.0))[0] == START
     alternating = np.tile([0.0, 10.0], 10)

@@ -65,7 +65,7 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
         (["--policy", "sfj"], ["--policy: found 'sfj' (did you mean 'sjf'?)", *POLICIES]),
         (["--backfill", "eazy"], ["--backfill: found 'eazy' (did you mean 'easy'?)", "conservative"]),
         (["--estimate", "lognormal"], ["--estimate: found 'lognormal', expected lognormal-SIGMA"]),
-        (["--policy", "qssf"], ["policy qssf needs an estimate of history-lightgbm", "found lognormal-1"]),
+        (["--policy", "qssf"], ["policy qssf needs one of the estimates history-lightgbm", "found lognormal-1"]),
         (["--multi-node-slowdown", "0.5"], ["--multi-node-slowdown: found 0.5, expected 1 to 100"]),
         (["--warm-up", "0.5"], ["--warm-up: goes with --replay"]),
         (["--replay", "--warm-up", "50"], ["--warm-up: found 50, expected a share"]),

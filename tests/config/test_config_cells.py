@@ -74,7 +74,7 @@ def test_qssf_goes_by_run_times_predicted_from_earlier_jobs(estimate: str) -> No
     if estimate in HISTORY:
         assert {cell.policy for cell in run(asked).cells()} == {"saf", "qssf"}
     else:
-        with pytest.raises(ValidationError, match=f"policy qssf needs an estimate of .*; found {estimate}"):
+        with pytest.raises(ValidationError, match=f"policy qssf needs one of the estimates .*; found {estimate}"):
             run(asked)
 
 

@@ -34,6 +34,9 @@ RUNS = [
         "mine.yaml:6: whatif: others: found saf-easy, saf-easy only, which is the current rule (whatif.current); expected "
         "at least one other rule",
     ),
+    (RUN + "whatif: {current: {policy: qssf}}\n", "whatif.current.policy: found 'qssf'"),
+    (RUN + "evaluation: {baseline_policies: [qssf]}\n", "evaluation.baseline_policies[0]: found 'qssf'"),
+    (RUN.replace("[fifo]", "[qssf]"), "policy qssf needs one of the estimates history-lightgbm"),
     # files that are named
     (RUN.replace("philly-smoke", "philly-smok"), "mine.yaml:4: experiments[0].workloads[0].trace: found 'philly-smok'"),
     (

@@ -132,6 +132,7 @@ def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) ->
     )
     found += "|abstract: utilisation|fig16: Helios.slurm-multifactor.bsld|table6: Philly.f1.utilisation"
     assert set(found.split("|")) <= set(there["key"])
+    assert there["cluster_title"].notna().all()
     for _, row in there.iterrows():
         source = metrics.there[row["artefact"]].frame
         column = "pro_over" if row["artefact"] == "fig10-numbers" else "improvement"

@@ -25,7 +25,7 @@ RAN = parsed("""\
 scheduler      kind           seed  policy       backfill      placement  estimate                 utilisation
 current        current        0     multifactor_size  easy     best_fit   requested                0.7
 saf-easy       rule           0     saf          easy          best_fit   requested                0.7
-qssf           qssf           0     saf          easy          best_fit   history-lightgbm         0.7
+qssf           qssf           0     qssf         easy          best_fit   history-lightgbm         0.7
 configuration  configuration  1     saf          conservative  best_fit   requested, as calibrated  0.7
 rltune         rltune         1     saf          conservative  best_fit   requested                0.7
 """)

@@ -18,7 +18,7 @@ import pytest
 from IPython.display import HTML, Image
 from matplotlib.figure import Figure
 
-from rltune.config.cells import BACKFILLS, PLACEMENTS
+from rltune.config.cells import ANY_ESTIMATE, BACKFILLS, PLACEMENTS
 from rltune.errors import DataError
 from rltune.notebook import follow, outcome, start
 from rltune.policies import TITLES
@@ -148,7 +148,13 @@ def test_the_menus_of_explore_offer_the_clusters_of_a_trace_and_can_be_made_agai
     explore = json.loads((ROOT / "notebooks" / "explore.ipynb").read_text(encoding="utf-8"))
     first, (static, menus) = parameters(explore), cells(explore, "code")[-2:]
     asked: list[dict[str, Any]] = []
-    names = {"widgets": ipywidgets, "TITLES": TITLES, "BACKFILLS": BACKFILLS, "PLACEMENTS": PLACEMENTS}
+    names = {
+        "widgets": ipywidgets,
+        "TITLES": TITLES,
+        "ANY_ESTIMATE": ANY_ESTIMATE,
+        "BACKFILLS": BACKFILLS,
+        "PLACEMENTS": PLACEMENTS,
+    }
     scope = {**first, **names, "explore": lambda **choice: asked.append(choice), "in_lab": lambda: True}
     for cell in (static, menus, menus):
         exec(source(cell), scope)

@@ -135,7 +135,7 @@ def choose(
             best = winner
             rows[list(known).index(best)]["kept"] = True
 
-    policy, *rest = _axes(tunes, has_calibrated)
+    policy, *rest = _axes(tunes, has_calibrated, start.config.policy)
     for _ in range(SWEEPS):
         before = best
         for axis in (policy, *rest):
@@ -162,9 +162,10 @@ Axis = Callable[[AgentScheduler], list[AgentScheduler]]
 """The best so far → what one of its fields may be instead."""
 
 
-def _axes(tunes: str, has_calibrated: bool) -> Iterator[Axis]:
+def _axes(tunes: str, has_calibrated: bool, start: str) -> Iterator[Axis]:
     """What may be varied, one axis after the other, but for reservations."""
-    yield lambda best: [best.but(policy=policy) for policy in POLICIES]
+    orders = [start if (policy, start) == ("saf", "qssf") else policy for policy in POLICIES]  # one order, two names
+    yield lambda best: [best.but(policy=policy) for policy in orders]
     if tunes == "scheduler":
         yield lambda best: [best.but(locality=locality, split_worth=worth) for locality, worth in SPLITS]
         yield lambda best: [best.but(placement=placement) for placement in PLACEMENTS]

@@ -20,7 +20,7 @@ from rltune.errors import ConfigError
 POLICIES: tuple[str, ...] = tuple(policies.POLICIES)
 Policy = Literal[POLICIES]  # type: ignore[valid-type]
 ANY_ESTIMATE: tuple[str, ...] = tuple(name for name, p in policies.POLICIES.items() if not p.predicted)
-"""Those that any estimate will do for."""
+"""Policies that work with any estimate."""
 AnyEstimate = Literal[ANY_ESTIMATE]  # type: ignore[valid-type]
 Backfill = Literal["none", "greedy", "easy", "conservative"]
 TypeRule = Literal["auto", "any", "fastest_free", "fastest_only", "least", "allox", "joint"]
@@ -56,7 +56,7 @@ HISTORY = ("history-lightgbm", "history-rolling", "published")
 def check_estimate(policy: str, estimate: str) -> None:
     """Raises ConfigError for a policy that needs predicted run times, with other estimates."""
     if policy in POLICIES and policy not in ANY_ESTIMATE and estimate not in HISTORY:
-        raise ConfigError(f"policy {policy} needs an estimate of {', '.join(HISTORY)}; found {estimate}")
+        raise ConfigError(f"policy {policy} needs one of the estimates {', '.join(HISTORY)}; found {estimate}")
 
 
 Estimate = Annotated[str, parsed_by(parse_estimate)]

@@ -23,7 +23,7 @@ ON_SLURM = {"makespan": "Shorter makespan", "utilisation": UTILISATION.less, "wa
 STUDY_OF = {study.paper: study for study in STUDIES if study.paper}
 OF_STUDY = {study.numbers: study for study in STUDY_OF.values()}
 POLICY_OF = {theirs: ours for ours, theirs in PAPER_POLICY.items()}
-SHOWN = {"cluster": "Cluster", "preset": "Training preset", "estimate": "Run-time estimates", "seed": "Seeds"}
+SHOWN = {"cluster_title": "Cluster", "preset": "Training preset", "estimate": "Run-time estimates", "seed": "Seeds"}
 COPIED = ("trace_title", *SHOWN, "sequence_jobs", "windows", "data")
 """Columns of a comparison that its claim has too."""
 COLUMNS = ("key", "ours", "low", "high", *COPIED, "verdict", "choice", "learned", "artefact", "row")
