@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from rltune import policies
 from rltune.cluster.fit import Jobs
 from rltune.cluster.types import PRICES, differ
 from rltune.config.cells import PLANNED_TYPES
@@ -164,7 +165,8 @@ Axis = Callable[[AgentScheduler], list[AgentScheduler]]
 
 def _axes(tunes: str, has_calibrated: bool, start: str) -> Iterator[Axis]:
     """What may be varied, one axis after the other, but for reservations."""
-    orders = [start if (policy, start) == ("saf", "qssf") else policy for policy in POLICIES]  # one order, two names
+    score = policies.POLICIES[start].score  # the start's name stands for any policy of the same order
+    orders = [start if policies.POLICIES[policy].score is score else policy for policy in POLICIES]
     yield lambda best: [best.but(policy=policy) for policy in orders]
     if tunes == "scheduler":
         yield lambda best: [best.but(locality=locality, split_worth=worth) for locality, worth in SPLITS]
