@@ -99,7 +99,7 @@ def measure(folder: Path, queues: list[int], speeds: dict[str, float] | None) ->
         watchdog = Watchdog(config, lambda _: None)
         controller.cycle()
         assert controller.view is not None
-        watchdog.cycle(controller.view, controller.view.everyone)
+        watchdog.cycle(controller.view)
         _compare(watchdog, controller)
         _idle(controller)  # all of them compile
         print(" queue   cycle    read  decide    free   write   watch     all  compare   CPU  written  % of a core")
@@ -114,7 +114,7 @@ def measure(folder: Path, queues: list[int], speeds: dict[str, float] | None) ->
                     waiting += 10
                 began, used = time.perf_counter(), cpu_s()
                 done, watching = controller.cycle(), time.perf_counter()
-                watchdog.cycle(controller.view, controller.view.everyone)
+                watchdog.cycle(controller.view)
                 took, used, watched = time.perf_counter() - began, cpu_s() - used, time.perf_counter() - watching
                 compared, idle = _compare(watchdog, controller), _idle(controller)
                 print(

@@ -16,6 +16,7 @@ from rltune.errors import SlurmUnavailable
 from rltune.slurm.controller import Controller
 from rltune.slurm.ownership import Assignment
 from rltune.slurm.records import Change, JobState, Outcome, Parsed, SlurmJob, SlurmNode
+from rltune.slurm.service import Service
 from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.values import expand
 
@@ -85,21 +86,21 @@ class FakeSlurm:
     """How long jobs that have ended may be requeued."""
     batch: int = 500
     hidden: set[int] = field(default_factory=set)
-    """Jobs that are there, and that the queue's listing lacks."""
+    """Jobs of the queue that its listing lacks."""
     computed: dict[int, int] = field(default_factory=dict)
     """Slurm's own priority of each job."""
     writes: list[Change] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-    """What was asked of the queue, one by one."""
+    calls: list[str] = field(default_factory=list)
+    """Queries about jobs, in their order."""
 
     def __post_init__(self) -> None:
         self.computed = {number: one.priority for number, one in self.queue.items()}
 
-    def _answer(self, to: str = "") -> None:
+    def _answer(self, query: str = "") -> None:
         if self.silent:
             raise SlurmUnavailable("squeue: the controller does not answer")
-        self.asked += [to] if to else []
+        self.calls += [query] if query else []
 
     def jobs(self) -> Parsed[SlurmJob]:
         self._answer("jobs")
@@ -180,7 +181,7 @@ class FakeSlurm:
         self.queue |= {one.id: one for one in jobs}
         self.computed |= {one.id: one.priority for one in jobs}
 
-    def has_all_back(self) -> bool:
+    def all_released(self) -> bool:
         """Whether every waiting job has the priority that Slurm computed."""
         return all(self.computed[number] == priority for number, priority in priorities(self).items())
 
@@ -202,14 +203,9 @@ def make_config(**given: Any) -> SlurmConfig:
 
 
 def controller(
-    slurm: FakeSlurm,
-    folder: Path,
-    live: bool = True,
-    state: Path | None = None,
-    say: Callable[[str], None] = lambda line: None,
-    **given: Any,
+    slurm: FakeSlurm, folder: Path, live: bool = True, state: Path | None = None, **given: Any
 ) -> Controller:
-    """A controller of a fake Slurm, its clock at NOW_S; what it says is in ``.said``, and goes to ``say``."""
+    """A controller of a fake Slurm, its clock at NOW_S; its messages are in ``.said``."""
     folder.mkdir(exist_ok=True)
     policy = folder / "policy.npz"
     if not policy.is_file():
@@ -222,11 +218,18 @@ def controller(
         policy,
         live,
         lambda: NOW_S,
-        lambda line, level=0: (said.append(line), say(line)),
+        lambda line, level=0: said.append(line),
         pause=lambda seconds: None,
     )
     made.said = said  # type: ignore[attr-defined]
     return made
+
+
+def serve(made: Controller, then: Callable[[str, Service], object] = lambda line, service: None, **given: Any) -> int:
+    """Run a service of a controller; its exit status. ``then`` is called after each message, with it and the service."""
+    service = Service(made, **{"between_tries_s": 0.0, **given})
+    made.say = lambda line, level=0: (made.said.append(line), then(line, service))  # type: ignore[attr-defined]
+    return service.run()
 
 
 def ranked(folder: Path, cycles: int = 2, n: int = 6, **given: Any) -> tuple[FakeSlurm, Controller]:
@@ -261,7 +264,7 @@ def priorities(slurm: FakeSlurm) -> dict[int, int]:
     return {number: one.priority for number, one in slurm.queue.items() if one.state == "PENDING"}
 
 
-def beside_one(shared: str) -> FakeSlurm:
-    """A job of two GPUs; p100-1 has two free beside another such job, p100-2 is idle."""
+def partly_used_node(shared: str) -> FakeSlurm:
+    """A job of two GPUs waits; p100-1 runs another such job and has two GPUs free, p100-2 is idle."""
     jobs = [running(1, "p100-1", gpus=2), job(10, gpus=2, gpu_type="p100", shared=shared)]
     return FakeSlurm({one.id: one for one in jobs}, five_nodes(2, 0, 2, 2, 1))

@@ -106,11 +106,11 @@ def priorities(slurm: Emulation) -> dict[int, int]:
     return {job.id: job.priority for job in slurm.client().jobs().records if job.state == "PENDING"}
 
 
-def all_ours(slurm: Emulation) -> bool:
+def all_in_band(slurm: Emulation) -> bool:
     """Whether every waiting job has a priority of the controller's band."""
     return all(priority in BAND for priority in priorities(slurm).values())
 
 
-def nobody_is_ours(slurm: Emulation) -> bool:
+def none_in_band(slurm: Emulation) -> bool:
     """Whether no waiting job has a priority of the controller's band."""
     return not any(priority in BAND for priority in priorities(slurm).values())

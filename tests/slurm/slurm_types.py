@@ -40,7 +40,7 @@ def made(slurm: FakeSlurm, folder: Path, **given: Any) -> Controller:
     return controller(slurm, folder, **{"speeds": SPEEDS, **given})
 
 
-def narrowed(folder: Path, **given: Any) -> tuple[FakeSlurm, Controller]:
+def restricted(folder: Path, **given: Any) -> tuple[FakeSlurm, Controller]:
     """Job 10 is to wait for a P100, and kept off the K80s."""
     slurm = cluster(**given)
     control = made(slurm, folder)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import slurm_live
 from fake_slurm import BAND, assigned, write_policy
-from slurm_live import all_ours, become, kill, meanwhile, nobody_is_ours, on, priorities, stand_in
+from slurm_live import all_in_band, become, kill, meanwhile, none_in_band, on, priorities, stand_in
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.controller import Controller, Stop
@@ -81,7 +81,7 @@ def test_an_ended_job_that_its_owner_requeues(slurm: Emulation, waiting: list[in
     for _ in range(3):
         made.cycle()
     assert not made.said and (short[0] in assigned(made) or priorities(slurm)[short[0]] > BAND.high)  # type: ignore[attr-defined]
-    assert made.release_all("test")[1] == [] and nobody_is_ours(slurm)
+    assert made.release_all("test")[1] == [] and none_in_band(slurm)
 
 
 def test_users_who_lower_their_jobs_into_the_band(slurm: Emulation, users_jobs: list[int], tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def test_users_who_lower_their_jobs_into_the_band(slurm: Emulation, users_jobs: 
     as_user(slurm, "scontrol", "update", f"jobid={users_jobs[2]}", f"priority={BAND.low}")
     for _ in range(3):
         assert made.cycle().ranked == 16
-    assert {later, *users_jobs} <= assigned(made).keys() and all_ours(slurm)
+    assert {later, *users_jobs} <= assigned(made).keys() and all_in_band(slurm)
     assert len(set(priorities(slurm).values())) == 16, "in the order of the ranking, not in theirs"
-    assert made.release_all("test")[1] == [] and nobody_is_ours(slurm)
+    assert made.release_all("test")[1] == [] and none_in_band(slurm)
 
 
 def test_a_ranked_job_moves_to_a_partition_that_is_not_ranked(
@@ -146,7 +146,7 @@ def test_slurmctld_is_away_for_a_while(slurm: Emulation, waiting: list[int], tmp
     assert service.run() == DONE
     back.join()
     assert reported(made, "does not answer") == 1 and not reported(made, "failed")
-    assert nobody_is_ours(slurm) and priorities(slurm).keys() == set(waiting) and not assigned(made)
+    assert none_in_band(slurm) and priorities(slurm).keys() == set(waiting) and not assigned(made)
 
 
 def test_slurmctld_is_killed_just_after_a_release(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_slurmctld_is_killed_just_after_a_release(slurm: Emulation, waiting: lis
         slurm.start_controller()
 
     meanwhile(made, "release", killed, after=True)
-    assert made.release_all("test") == (12, []) and nobody_is_ours(slurm) and not assigned(made)
+    assert made.release_all("test") == (12, []) and none_in_band(slurm) and not assigned(made)
 
 
 def test_a_slow_slurm_gets_smaller_batches(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -172,9 +172,9 @@ def test_a_slow_slurm_gets_smaller_batches(slurm: Emulation, waiting: list[int],
     client.timeout_s = 4.0
     made = controller(slurm, tmp_path, client)
     done = made.cycle()
-    assert (done.ranked, done.changed, done.refused) == (150, 150, 0) and all_ours(slurm)
+    assert (done.ranked, done.changed, done.refused) == (150, 150, 0) and all_in_band(slurm)
     assert client.batch < 50 and priorities(slurm).keys() == {*waiting, *more}
-    assert made.release_all("test") == (150, []) and nobody_is_ours(slurm)
+    assert made.release_all("test") == (150, []) and none_in_band(slurm)
 
 
 def test_two_controllers_in_one_band_notice_each_other(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_two_controllers_in_one_band_notice_each_other(slurm: Emulation, waiting
             other.cycle()
     for made in (one, other):
         assert made.release_all("test")[1] == []
-    assert nobody_is_ours(slurm)
+    assert none_in_band(slurm)
 
 
 def test_two_controllers_with_bands_of_their_own_notice_each_other(
@@ -200,4 +200,4 @@ def test_two_controllers_with_bands_of_their_own_notice_each_other(
     other.cycle()
     one.cycle()
     assert reported(one, "Is another controller with another band running?") == 1
-    assert other.release_all("test")[1] == [] and one.release_all("test")[1] == [] and nobody_is_ours(slurm)
+    assert other.release_all("test")[1] == [] and one.release_all("test")[1] == [] and none_in_band(slurm)

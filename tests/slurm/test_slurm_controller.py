@@ -10,15 +10,16 @@ from fake_slurm import (
     NOW_S,
     FakeSlurm,
     assigned,
-    beside_one,
     busy,
     controller,
     job,
     make_config,
     node,
+    partly_used_node,
     priorities,
     ranked,
     running,
+    serve,
 )
 
 from rltune.config.load import project_root, read_block
@@ -26,7 +27,7 @@ from rltune.config.slurm import SlurmConfig
 from rltune.errors import RLTuneError
 from rltune.slurm.ownership import Assignment
 from rltune.slurm.records import Parsed, SlurmNode
-from rltune.slurm.service import GAVE_UP, Service, describe
+from rltune.slurm.service import DONE, GAVE_UP, describe
 
 ISOLATING = {"exclusive": "model", "interference_slowdown": 2.0}
 
@@ -108,9 +109,9 @@ def test_jobs_keep_their_place_where_one_starts_between_queue_and_nodes(
 
 
 @pytest.mark.parametrize("then", ["released", "held", "never"])
-def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path, then: str) -> None:
+def test_whole_nodes_are_given_where_co_located_jobs_slow_down_and_released(tmp_path: Path, then: str) -> None:
     """When all is released, from a held job, and when they are switched off."""
-    slurm = beside_one("OK")
+    slurm = partly_used_node("OK")
     made = controller(slurm, tmp_path, **ISOLATING)
     made.cycle()
     assert slurm.queue[10].shared == "NO" and assigned(made)[10].exclusive
@@ -121,7 +122,7 @@ def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path
     assert slurm.writes[-1].oversubscribe is None and slurm.queue[10].priority >= 3_000_000
     if then == "released":
         made.release_all("test")
-        assert slurm.has_all_back()
+        assert slurm.all_released()
     elif then == "held":
         slurm.hold(10)
     else:
@@ -135,7 +136,7 @@ def test_whole_nodes_are_given_where_company_costs_and_taken_back(tmp_path: Path
     [("YES", ISOLATING), ("NO", ISOLATING), ("OK", {"exclusive": "model"}), ("OK", {"interference_slowdown": 2.0})],
 )
 def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: dict) -> None:
-    slurm = beside_one(shared)
+    slurm = partly_used_node(shared)
     made = controller(slurm, tmp_path, **rules)
     for _ in range(2):
         made.cycle()
@@ -169,7 +170,7 @@ def test_jobs_that_others_put_into_the_band_do_not_stop_it(tmp_path: Path) -> No
     assert 40 in assigned(made) and slurm.queue[41].priority == BAND.low + 4
     assert len(made.said) == 1 and "2 waiting jobs (for example job 40)" in made.said[0] and "; 1 are" in made.said[0]
     again = controller(slurm, tmp_path, eligible={"partitions": ["gpu"], "exclude_qos": ["sla"]})
-    assert Service(again, once=True).run() == 0, "nor does it keep one from starting"
+    assert serve(again, once=True) == DONE, "nor does it keep one from starting"
 
 
 @pytest.mark.parametrize("values", ["rising", "the same"])
@@ -181,17 +182,17 @@ def test_a_second_controller_with_the_same_band_stops_it(tmp_path: Path, values:
     with pytest.raises(RLTuneError, match=r"6 waiting jobs .* no controller of this directory"):
         for number in (10, 11):
             slurm.change(number, user="grace")
-        Service(controller(slurm, tmp_path / "b")).run()
+        serve(controller(slurm, tmp_path / "b"))
     last = sorted(range(10, 16), key=lambda number: priorities(slurm)[number])[:3]
 
-    def other(line: str) -> None:
+    def other(line: str, _: object) -> None:
         if line.startswith("cycle"):
             for k, number in enumerate(last):
                 higher = BAND.high - k if values == "the same" else slurm.queue[number].priority + 77
                 slurm.change(number, priority=min(higher, BAND.high))
 
-    made = controller(slurm, tmp_path / "a", say=other)
-    assert Service(made).run() == GAVE_UP and slurm.has_all_back()
+    made = controller(slurm, tmp_path / "a")
+    assert serve(made, other) == GAVE_UP and slurm.all_released()
     assert sum("is a second controller running?" in line for line in made.said) == 3, "reported, found again, released"
 
 
@@ -203,7 +204,7 @@ def test_priorities_that_are_raised_once_do_not_stop_it(tmp_path: Path) -> None:
     for _ in range(4):
         made.cycle()
     assert len(made.said) == 1 and "has raised the priorities of 6 ranked jobs" in made.said[0]
-    assert made.release_all("test") == (6, []) and slurm.has_all_back()
+    assert made.release_all("test") == (6, []) and slurm.all_released()
 
 
 def test_an_ended_job_is_known_as_long_as_it_may_be_requeued(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_the_cluster_is_seen_as_it_is() -> None:
     view = observe(slurm.queue.values(), slurm.machines, make_config(), NOW_S)
     assert view is not None and tuple(view.cluster.index) == ("p100-1", "p100-2", "k80-1", "m40-1")
     assert view.found.free["gpus"].tolist() == [0, 1, 0, 0] and view.layout.types == ("p100", "k80", "m40")
-    assert view.running == (1, 2) and [one.id for one in view.ranked] == list(range(10, 16))
+    assert [one.id for one in (*view.running, *view.ranked)] == [1, 2, *range(10, 16)]
     assert view.found.chunks.tolist() == [(0, 4), (1, 3)] and view.found.free["cpu"][1] == 29_000
     assert view.found.start_s.tolist() == [view.found.now_s - 500] * 2
     assert view.jobs.estimate_s.tolist() == [3600.0] * 8

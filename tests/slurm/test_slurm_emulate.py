@@ -59,7 +59,7 @@ def test_a_job_gets_its_gpus_of_the_papers_nodes(idle: Emulation) -> None:
     assert node.name == found.node_names[0] and node.gpus_alloc == {"p100": 3} and client.version()[:2].isdigit()
 
 
-def test_priorities_are_written_and_handed_back(idle: Emulation) -> None:
+def test_priorities_are_written_and_released(idle: Emulation) -> None:
     client = idle.client()
     blocker = submit(idle, "--exclusive", "--nodes=5", "--time=10")
     wait_for(lambda: state(idle, blocker) == "RUNNING")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_slurm import BAND, assigned
-from slurm_live import all_ours, controller, first_of_m40, kill, meanwhile, nobody_is_ours, priorities, stand_in
+from slurm_live import all_in_band, controller, first_of_m40, kill, meanwhile, none_in_band, priorities, stand_in
 from slurm_workload import need, state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -43,7 +43,7 @@ def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: lis
     pending = priorities(slurm).keys()  # asked first: one may start meanwhile
     runs = {job for job in waiting if state(slurm, job) == "RUNNING"}  # another may have got the M40 in its stead
     assert len(runs) <= 1 and set(waiting) - runs <= pending
-    assert nobody_is_ours(slurm) and assigned(made).keys() <= runs
+    assert none_in_band(slurm) and assigned(made).keys() <= runs
 
 
 def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
@@ -71,7 +71,7 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
         wait_for(lambda: all(node.usable for node in slurm.client().nodes().records))
     made.release_all("test")
     found = {job.id: job.state for job in slurm.client().jobs().records}  # the node back, the next one may have started
-    assert nobody_is_ours(slurm) and {*waiting, more} <= found.keys()
+    assert none_in_band(slurm) and {*waiting, more} <= found.keys()
     assert all(found[number] == "RUNNING" for number in assigned(made))
 
 
@@ -92,7 +92,7 @@ def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp
     assert service.run() == DONE, said
     failed, ranked = (sum(word in line for line in said) for word in ("cycle failed", "ranked=12"))
     assert failed >= 12 and ranked >= 6 and kept <= {0, 12}
-    assert nobody_is_ours(slurm) and set(waiting) <= priorities(slurm).keys() and not assigned(made)
+    assert none_in_band(slurm) and set(waiting) <= priorities(slurm).keys() and not assigned(made)
 
 
 @pytest.mark.daemons
@@ -108,13 +108,13 @@ def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
         for _ in range(2):
             done = made.cycle()
             assert (done.ranked, done.refused, done.faults) == (15, 0, ())
-        assert all_ours(slurm)
+        assert all_in_band(slurm)
         slurm.start_accounting()
         after = submit(slurm, "--gres=gpu:1")
         assert made.cycle().refused == 0, "a change that is not possible right now is made again"
         jobs = {*waiting, *meanwhile, after}
         assert priorities(slurm).keys() == jobs and min(priorities(slurm).values()) >= BAND.low
-        assert made.release_all("test") == (16, []) and nobody_is_ours(slurm)
+        assert made.release_all("test") == (16, []) and none_in_band(slurm)
         wait_for(lambda: jobs <= {int(j) for j in slurm.run("sacct", "-n", "-X", "-P", "-o", "JobIDRaw").split()}, 60)
 
 
@@ -148,5 +148,5 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
         assert "ranked=13" in lines[5] and "jumped by -7200 s" in lines[7] and "cycle failed" not in lines[8]
         assert all(least >= BAND.low for _, least in seen[:8])
         assert made.view is not None and made.view.left == {later[0]: "begins later"}, "to Slurm, too, until then"
-        assert priorities(slurm).keys() == {*waiting, *later} and nobody_is_ours(slurm) and not assigned(made)
+        assert priorities(slurm).keys() == {*waiting, *later} and none_in_band(slurm) and not assigned(made)
         assert {job: p for job, p in priorities(slurm).items() if job in waiting} == own

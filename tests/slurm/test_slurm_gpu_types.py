@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_slurm import NOW_S, job, make_config, node, running
-from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, SPEEDS, cluster, made, narrowed, until
+from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, SPEEDS, cluster, made, restricted, until
 
 from rltune.errors import DataError
 from rltune.slurm.client import _update_line
 from rltune.slurm.gpu_types import read_speeds, slowdowns
 from rltune.slurm.observe import observe
-from rltune.slurm.records import Change
+from rltune.slurm.records import Change, SlurmJob, SlurmNode
 from rltune.slurm.watchdog import Shadow
 
 
@@ -44,9 +44,8 @@ def test_a_job_past_its_maximum_wait_is_planned_first(tmp_path: Path, hours: dic
 def test_waiting_begins_when_slurm_could_start_a_job(tmp_path: Path) -> None:
     """For the plan as for the priorities: the same job as above, submitted long ago, that could not start before now."""
     slurm = cluster(2 * SOON_S, submit_s=NOW_S - 100_000, eligible_s=NOW_S - 10.0)
-    slurm.add(
-        *(job(k, gpus=2, time_limit_s=LIMIT_S, submit_s=NOW_S - 200_000, eligible_s=NOW_S - 5.0) for k in (11, 12))
-    )
+    other = {"gpus": 2, "time_limit_s": LIMIT_S, "submit_s": NOW_S - 200_000, "eligible_s": NOW_S - 5.0}
+    slurm.add(job(11, **other), job(12, **other))
     made(slurm, tmp_path, max_wait_h={1: 1.0, 2: 2.0}).cycle()
     assert slurm.queue[10].excluded == P100S
 
@@ -84,16 +83,29 @@ def test_what_the_user_requested_stays(tmp_path: Path, own: dict[str, Any]) -> N
     assert slurm.queue[10].excluded == own.get("excluded", frozenset())
 
 
+V100 = node("v100-1", "v100", 1, features=("v100",))
+MIXED = replace(node("mix-1"), gpus={"p100": 2, "k80": 2}, gpus_alloc={})
+
+
 @pytest.mark.parametrize(
-    ("constraint", "ranked", "excluded"),
-    [("p100|k80", 1, K80S), ("k80|fast", 1, K80S), ("p100&fast", 0, None), ("[p100|k80]", 0, None), ("none", 0, None)],
+    ("constraint", "more", "excluded"),
+    [
+        ("p100|k80", [], K80S),
+        ("k80|fast", [], K80S),
+        ("p100|k80", [V100], K80S | {"v100-1"}),  # although the V100 is the fastest
+        ("", [MIXED], K80S | {"mix-1"}),
+        ("p100&fast", [], None),
+        ("[p100|k80]", [], None),
+        ("none", [], None),  # no node has it: Slurm knows why the job waits
+    ],
 )
-def test_features_that_stand_for_types(
-    tmp_path: Path, constraint: str, ranked: int, excluded: frozenset | None
+def test_features_that_stand_for_types_and_nodes_of_others(
+    tmp_path: Path, constraint: str, more: list[SlurmNode], excluded: frozenset | None
 ) -> None:
-    """A feature that no node has stands for none: Slurm knows why the job waits."""
+    """A node of several types is excluded. None: the constraint selects no types, and the job is not ranked."""
     slurm = cluster(constraint=constraint)
-    assert made(slurm, tmp_path).cycle().ranked == ranked
+    slurm.machines += more
+    assert made(slurm, tmp_path, speeds={**SPEEDS, "V100": 50.0}).cycle().ranked == (excluded is not None)
     assert slurm.queue[10].excluded == (excluded or frozenset())
 
 
@@ -119,8 +131,8 @@ def test_a_type_on_which_the_job_cannot_start_is_not_given(
 
 
 def test_a_job_that_slurm_cannot_start_with_its_type_gets_none_again(tmp_path: Path) -> None:
-    """Slurm sets its priority to 0, and restores it once the nodes are given back."""
-    slurm, control = narrowed(tmp_path)
+    """Slurm sets its priority to 0, and restores it once no nodes are excluded."""
+    slurm, control = restricted(tmp_path)
     slurm.change(10, reason="BadConstraints", priority=0, held=True)
     control.cycle()
     assert slurm.queue[10].excluded == frozenset()
@@ -129,41 +141,25 @@ def test_a_job_that_slurm_cannot_start_with_its_type_gets_none_again(tmp_path: P
         assert control.cycle().ranked == 1 and slurm.queue[10].excluded == frozenset()
 
 
-def test_a_node_of_several_types_is_excluded(tmp_path: Path) -> None:
-    slurm = cluster()
-    slurm.machines.append(replace(node("mix-1"), gpus={"p100": 2, "k80": 2}, gpus_alloc={}))
-    made(slurm, tmp_path).cycle()
-    assert slurm.queue[10].excluded == K80S | {"mix-1"}
-
-
-def test_of_the_types_left_by_the_user_the_best_is_given(tmp_path: Path) -> None:
-    """The third type, the fastest, is not among the features."""
-    slurm = cluster(constraint="p100|k80")
-    slurm.machines.append(node("v100-1", "v100", 1, features=("v100",)))
-    made(slurm, tmp_path, speeds={**SPEEDS, "V100": 50.0}).cycle()
-    assert slurm.queue[10].excluded == K80S | {"v100-1"}
-
-
 def test_a_job_that_was_given_its_type_is_expected_to_end_on_it(tmp_path: Path) -> None:
-    slurm, control = narrowed(tmp_path)
+    slurm, control = restricted(tmp_path)
     slurm.queue.pop(1)
     slurm.start(10, "p100-1")
     slurm.machines[0] = node("p100-1", used=1, features=("p100", "fast"))
     control.cycle()
-    assert control.view is not None and control.view.running == (10,)
+    assert control.view is not None and [one.id for one in control.view.running] == [10]
     assert control.view.found.end_s[0] + control.view.t0_s == pytest.approx(NOW_S + LIMIT_S / 4)
 
 
 def test_a_limit_is_for_the_slowest_type_that_the_job_allows() -> None:
     """A job that runs on a faster one is expected to end earlier."""
-    config = make_config(speeds=SPEEDS)
-    running_jobs = [until(SOON_S), running(2, "k80-1", gpu_type="k80", time_limit_s=LIMIT_S)]
-    fast = replace(running(3, "p100-1", gpu_type="p100", time_limit_s=LIMIT_S), start_s=NOW_S - 100)
+    slow = running(2, "k80-1", gpu_type="k80", time_limit_s=LIMIT_S)
+    fast = running(3, "p100-2", gpu_type="p100", time_limit_s=LIMIT_S, start_s=NOW_S - 100)
     machines = [node("p100-1", used=4), node("p100-2", used=1), node("k80-1", "k80", 2, used=1)]
-    fast = replace(fast, node_names=("p100-2",))
-    view = observe([*running_jobs, fast, job(10, time_limit_s=LIMIT_S)], machines, config, NOW_S)
+    jobs = [until(SOON_S), slow, fast, job(10, time_limit_s=LIMIT_S)]
+    view = observe(jobs, machines, make_config(speeds=SPEEDS), NOW_S)
     assert view is not None
-    ends = dict(zip(view.running, view.found.end_s + view.t0_s, strict=True))
+    ends = dict(zip((one.id for one in view.running), view.found.end_s + view.t0_s, strict=True))
     assert ends == pytest.approx({1: NOW_S + SOON_S, 2: NOW_S - 500 + LIMIT_S, 3: NOW_S - 100 + LIMIT_S / 4})
     kinds = dict(zip(view.layout.types, view.jobs.cut[-1]["slow"] * view.jobs.estimate_s[-1], strict=True))
     assert kinds == pytest.approx({"p100": LIMIT_S / 4, "k80": LIMIT_S})
@@ -186,7 +182,7 @@ def test_a_model_that_its_comment_names_has_the_speeds_of_the_profile(tmp_path: 
 
 def test_a_type_without_a_speed_is_named(tmp_path: Path) -> None:
     """A new type must not end the controller: the order goes on."""
-    slurm, control = narrowed(tmp_path)
+    slurm, control = restricted(tmp_path)
     slurm.machines.append(node("a100-1", "a100", 1))
     done = control.cycle()
     assert any("the configuration has no GPU type a100; found p100, k80" in fault for fault in done.faults)
@@ -195,36 +191,28 @@ def test_a_type_without_a_speed_is_named(tmp_path: Path) -> None:
         read_speeds("gavel", ["m40", "p100"])
 
 
-def test_the_watchdog_compares_completions() -> None:
-    """A job waits 100 s for a P100, on which it takes 100 s; without the controller it would have taken 400 s on a K80."""
+@pytest.mark.parametrize(
+    ("first", "constraint", "realised_s", "simulated_s"),
+    [([replace(until(100.0), gpus=1)], "", 200.0, 400.0), ([], "p100", 100.0, 100.0)],
+    ids=["waits for a faster type", "may run there alone"],
+)
+def test_the_watchdog_compares_completions(
+    first: list[SlurmJob], constraint: str, realised_s: float, simulated_s: float
+) -> None:
+    """A job waits 100 s for a P100, or not at all, and takes 100 s there; in the simulation it takes 400 s on a K80, unless
+    its features forbid that."""
     config = make_config(speeds=SPEEDS, watchdog={"policy": "fifo", "min_jobs": 1})
-    machines = [node("p100-1", gpus=1, used=1), node("k80-1", "k80", 1)]
-    first = replace(until(100.0), gpus=1)
-    mine = job(10, submit_s=NOW_S, time_limit_s=LIMIT_S)
-    begin = observe([first, mine], machines, config, NOW_S)
-    assert begin is not None and config.watchdog is not None
-    shadow = Shadow(begin, config, config.watchdog)
-    shadow.watch([first, mine], [mine], NOW_S)
-    shadow.watch([replace(mine, state="RUNNING", start_s=NOW_S + 100, node_names=("p100-1",))], [], NOW_S + 120)
-    shadow.watch([], [], NOW_S + 200)
-    waits = shadow.waits(NOW_S + 1000)
-    assert (waits.jobs, waits.realised_s, waits.simulated_s) == (1, 200.0, 400.0)
-
-
-def test_the_watchdogs_simulation_respects_features() -> None:
-    """The job may run on the P100 alone, in the simulation too."""
-    config = make_config(speeds=SPEEDS, watchdog={"policy": "fifo", "min_jobs": 1})
-    machines = [node("p100-1", gpus=1, features=("p100",)), node("k80-1", "k80", 1, features=("k80",))]
-    mine = job(10, submit_s=NOW_S, time_limit_s=LIMIT_S, constraint="p100")
-    begin = observe([mine], machines, config, NOW_S)
-    assert begin is not None and config.watchdog is not None and begin.everyone[0].gpu_type == "p100"
-    shadow = Shadow(begin, config, config.watchdog)
+    machines = [node("p100-1", gpus=1, used=len(first), features=("p100",)), node("k80-1", "k80", 1, features=("k80",))]
+    waiting = job(10, submit_s=NOW_S, time_limit_s=LIMIT_S, constraint=constraint)
+    begin = observe([*first, waiting], machines, config, NOW_S)
+    assert begin is not None
+    shadow, start_s = Shadow(begin, config), NOW_S + 100 * len(first)
     shadow.watch(begin.everyone, begin.ranked, NOW_S)
-    ran = replace(begin.everyone[0], state="RUNNING", start_s=NOW_S, node_names=("p100-1",))
-    shadow.watch([ran], [], NOW_S + 1)
-    shadow.watch([], [], NOW_S + 100)
+    ran = replace(begin.everyone[-1], state="RUNNING", start_s=start_s, node_names=("p100-1",))
+    shadow.watch([ran], [], start_s + 20)
+    shadow.watch([], [], start_s + 100)
     waits = shadow.waits(NOW_S + 1000)
-    assert (waits.realised_s, waits.simulated_s) == (100.0, 100.0)
+    assert (waits.jobs, waits.realised_s, waits.simulated_s) == (1, realised_s, simulated_s)
 
 
 def test_orders_to_slurm() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fake_slurm import BAND, assigned
-from slurm_live import controller, created, first_of_m40, nobody_is_ours, priorities
+from slurm_live import controller, created, first_of_m40, none_in_band, priorities
 from slurm_workload import state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -36,7 +36,7 @@ def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int]
         now = priorities(slurm)
         assert all(now[job] == own[job] for job in done.left) and all(now[job] in BAND for job in (*waiting, *licensed))
         made.release_all("test")
-        assert nobody_is_ours(slurm) and priorities(slurm).keys() == own.keys()
+        assert none_in_band(slurm) and priorities(slurm).keys() == own.keys()
 
 
 def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_path: Path) -> None:
@@ -53,5 +53,5 @@ def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_p
         for _ in range(2):
             done = made.cycle()
         assert ranked in assigned(made) or done.left[ranked] == "begins later"
-        assert made.release_all("test")[1] == [] and nobody_is_ours(slurm)
+        assert made.release_all("test")[1] == [] and none_in_band(slurm)
         assert {*waiting} <= {job.id for job in slurm.client().jobs().records}

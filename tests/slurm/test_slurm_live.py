@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from fake_slurm import BAND, assigned, write_policy
-from slurm_live import all_ours, controller, kill, meanwhile, nobody_is_ours, on, priorities, rltune, stand_in
+from slurm_live import all_in_band, controller, kill, meanwhile, none_in_band, on, priorities, rltune, stand_in
 from slurm_workload import state, submit, wait_for
 
 from rltune.slurm.emulate import Emulation
@@ -29,7 +29,7 @@ def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiti
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused, done.faults) == (12, 12, 0, ())
     ranked = priorities(slurm)
-    assert set(ranked) == set(waiting) and all_ours(slurm)
+    assert set(ranked) == set(waiting) and all_in_band(slurm)
     assert made.cycle().changed == 0
     order = slurm.run("squeue", "-h", "-t", "PD", "-S", "-p", "-o", "%A").split()
     assert [int(job) for job in order] == sorted(ranked, key=lambda job: -ranked[job])
@@ -57,10 +57,10 @@ def test_a_thousand_submissions_between_two_cycles(slurm: Emulation, waiting: li
     done = made.cycle()
     assert (done.ranked, done.refused, done.faults) == (1012, 0, ()) and done.changed >= 1000
     ranked = priorities(slurm)
-    assert ranked.keys() == {*waiting, *more} and all_ours(slurm)
+    assert ranked.keys() == {*waiting, *more} and all_in_band(slurm)
     assert len(set(ranked.values())) == 1012, "an order of all of them"
     assert made.release_all("test") == (1012, []) and not assigned(made)
-    assert nobody_is_ours(slurm) and priorities(slurm).keys() == ranked.keys()
+    assert none_in_band(slurm) and priorities(slurm).keys() == ranked.keys()
 
 
 def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[i
     meanwhile(made, "update", slurm.restart_controller)
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused) == (12, 12, 0)
-    assert priorities(slurm).keys() == set(waiting) and all_ours(slurm)
+    assert priorities(slurm).keys() == set(waiting) and all_in_band(slurm)
     assert made.release_all("test") == (12, []) and not assigned(made)
     wait_for(lambda: priorities(slurm) == own)
 
@@ -103,7 +103,7 @@ def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: li
     finally:
         slurm.set_node("k80-1", "RESUME")
     made.release_all("test")
-    assert nobody_is_ours(slurm)
+    assert none_in_band(slurm)
 
 
 class Command:
@@ -132,7 +132,7 @@ class Command:
 def test_the_command_is_asked_to_stop(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     own, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
-    wait_for(lambda: all_ours(slurm), 300)
+    wait_for(lambda: all_in_band(slurm), 300)
     printed = command.output("status")
     assert "is running" in printed and "12 jobs" in printed
     run.terminate()
@@ -144,10 +144,10 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     """Jobs come and go while nobody is there; the next start has them all ranked, and `release` hands all of them back."""
     own, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
-    wait_for(lambda: all_ours(slurm), 300)
+    wait_for(lambda: all_in_band(slurm), 300)
     run.kill()
     run.communicate(timeout=60)
-    assert all_ours(slurm), "nobody was there to hand back"
+    assert all_in_band(slurm), "nobody was there to hand back"
     more = [submit(slurm, "--gres=gpu:1") for _ in range(3)]
     own |= {job: priorities(slurm)[job] for job in more}
     slurm.run("scancel", str(waiting[0]))
@@ -180,7 +180,7 @@ def test_a_folder_that_cannot_be_written_to_stops_the_writing(
             (folder / "fill").write_bytes(b"x" * 100_000)
         more = [submit(slurm, "--gres=gpu:1") for _ in range(3)]
         assert Service(made, between_tries_s=0.0).run() == FAILED
-        wait_for(lambda: nobody_is_ours(slurm))
+        wait_for(lambda: none_in_band(slurm))
         assert set(more) <= set(priorities(slurm))
     finally:
         subprocess.run(["umount", str(folder)], check=True)
@@ -253,7 +253,7 @@ def test_answers_that_lack_jobs_and_look_whole_lose_none(
     assert made.cycle().ranked == 12
     cut.touch()
     meanwhile(made, "jobs", cut.unlink, after=True)
-    assert made.release_all("test") == (12, []) and nobody_is_ours(slurm)
+    assert made.release_all("test") == (12, []) and none_in_band(slurm)
     made.cycle()
     slurm.run("scancel", f"--user={slurm.user}")
     wait_for(lambda: not slurm.client().jobs().records)

@@ -30,7 +30,7 @@ def test_requeued_jobs_are_known_again_and_counted_while_they_run(tmp_path: Path
     assert "released 1 jobs to Slurm; 1 jobs on the list run" in made.said[-1] and set(assigned(made)) == {13}
     del slurm.queue[13]
     made.release_all("at last")
-    assert made.said[-1] == "released 0 jobs to Slurm: at last" and not assigned(made) and slurm.has_all_back()
+    assert made.said[-1] == "released 0 jobs to Slurm: at last" and not assigned(made) and slurm.all_released()
 
 
 def test_a_task_of_a_ranked_array_takes_the_arrays_priority_over(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_task_of_a_ranked_array_takes_the_arrays_priority_over(tmp_path: Path)
     slurm.add(replace(slurm.queue[50], id=51))
     slurm.computed[51] = 4000
     made.release_all("test")
-    assert slurm.has_all_back()
+    assert slurm.all_released()
 
 
 def test_tasks_of_an_array_whose_priority_somebody_has_set(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_unreadable_record_does_not_keep_ended_jobs_on_the_list(tmp_path: Pat
     assert set(assigned(made)) == {12, 13, 14, 15}
     del slurm.queue[12]
     assert made.release_all("test") == (3, []), "13, 14 and the one that cannot be read"
-    assert slurm.has_all_back() and not assigned(made)
+    assert slurm.all_released() and not assigned(made)
 
 
 def test_a_job_is_forgotten_when_two_answers_in_a_row_lack_it(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_answers_that_lack_every_job_lose_none(tmp_path: Path) -> None:
     made.release_all("test")
     assert set(assigned(made)) == set(range(10, 16)), "not unknown by Slurm's word, and so kept"
     slurm.states = states  # type: ignore[method-assign]
-    assert made.release_all("test") == (6, []) and not assigned(made) and slurm.has_all_back()
+    assert made.release_all("test") == (6, []) and not assigned(made) and slurm.all_released()
 
 
 @pytest.mark.parametrize(
@@ -165,4 +165,4 @@ def test_another_priority_than_the_last_that_was_sent_is_still_the_controllers(t
     else:
         sent = Assignment(BAND.low + 9, BAND.low + 7 if case == "late" else before)
         made.directory.write(Ownership({**given, 12: sent}))
-    assert made.release_all("test") == (6, []) and slurm.has_all_back()
+    assert made.release_all("test") == (6, []) and slurm.all_released()

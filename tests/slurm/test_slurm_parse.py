@@ -19,7 +19,7 @@ from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.answers import jobs_from_json, nodes_from_json
 from rltune.slurm.records import Parsed, SlurmJob, SlurmNode
 from rltune.slurm.resources import allocated_mb, gpus
-from rltune.slurm.values import Fault, compress, expand, number
+from rltune.slurm.values import Fault, Row, compress, expand
 
 RECORDED = Path(__file__).parent / "recorded"
 FOLDERS = ("22.05", "22.05-accounting", "v0.0.39", "v0.0.41")
@@ -148,11 +148,15 @@ def test_the_short_form_is_short() -> None:
 @pytest.mark.parametrize("bits", [16, 32, 64])
 def test_what_slurm_writes_for_nothing_and_without_end_goes_by_the_width_of_the_field(bits: int) -> None:
     nothing, without_end, seven = 2**bits - 2, 2**bits - 1, {"set": True, "infinite": False, "number": 7}
-    assert number(nothing, "n", bits) is None and number(without_end, "n", bits) == float("inf")
-    assert number(seven, "n", bits) == number("7", "n", bits) == number(7, "n", bits) == 7
-    assert number(seven | {"number": min(nothing, 2**32 - 2)}, "n", bits), "this dialect says itself what is not set"
-    assert number(seven | {"set": False}, "n", bits) is None
-    assert number(seven | {"set": False, "infinite": True}, "n", bits) == float("inf")
+
+    def number(value: Any) -> float | None:
+        return Row({"n": value}).number("n", bits)
+
+    assert number(nothing) is None and number(without_end) == float("inf")
+    assert number(seven) == number("7") == number(7) == 7
+    assert number(seven | {"number": min(nothing, 2**32 - 2)}), "this dialect says itself what is not set"
+    assert number(seven | {"set": False}) is None
+    assert number(seven | {"set": False, "infinite": True}) == float("inf")
 
 
 @pytest.mark.parametrize("value", [65534, 65535])

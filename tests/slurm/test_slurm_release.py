@@ -59,11 +59,11 @@ def test_what_happens_to_a_job_just_before_it_is_released_in_a_cycle_stays(tmp_p
 
 def test_the_queue_is_read_no_oftener_than_needed(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path)
-    assert slurm.asked == ["jobs"] * 2, "once a cycle"
+    assert slurm.calls == ["jobs"] * 2, "once a cycle"
     slurm.batch = 2
-    slurm.asked.clear()
+    slurm.calls.clear()
     made.release_all("test")
-    assert slurm.asked == ["jobs", "states", "states", "jobs", "jobs"], "of the second and third batch just its jobs"
+    assert slurm.calls == ["jobs", "states", "states", "jobs", "jobs"], "of the second and third batch just its jobs"
 
 
 def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_an_answer_that_lacks_jobs_while_all_is_released(tmp_path: Path) -> None
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.hidden = {10, 12}
     slurm.after_release = lambda: slurm.hidden.clear()
-    assert made.release_all("test") == (6, []) and slurm.has_all_back() and not assigned(made)
+    assert made.release_all("test") == (6, []) and slurm.all_released() and not assigned(made)
 
 
 def test_slurm_falls_silent_between_two_batches(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_release_that_comes_undone_is_made_again(tmp_path: Path, undone: str) 
         slurm.change(12, priority=before + 1)
     made.pause = pause
     released = 1 if "cycle" in undone else 6
-    assert made.release_all("test") == (released, []) and slurm.has_all_back() and not assigned(made)
+    assert made.release_all("test") == (released, []) and slurm.all_released() and not assigned(made)
     assert times == [SAVED_S, SAVED_S], "after each release, until slurmctld has saved it"
 
 
@@ -175,14 +175,14 @@ def test_jobs_that_slurm_itself_puts_into_the_band_are_released_once(tmp_path: P
     """Its own priorities reach into the band, as with priority/basic when it counts down from the least it knows."""
     slurm, made = ranked(tmp_path)
     slurm.computed = {number: BAND.low + 7 for number in slurm.computed}
-    assert made.release_all("test") == (6, []) and slurm.released == list(range(10, 16)) and not made.others
+    assert made.release_all("test") == (6, []) and slurm.released == list(range(10, 16)) and not made.unlisted
 
 
-def test_jobs_released_beside_one_that_is_refused_stay_on_the_list(tmp_path: Path) -> None:
+def test_jobs_released_with_one_that_is_refused_stay_on_the_list(tmp_path: Path) -> None:
     """slurmctld is killed before it has saved their release, and the next one finds them."""
     slurm, made = ranked(tmp_path)
     before = dict(slurm.queue)
     slurm.refuses = {15: "Access denied"}
     assert made.release_all("test")[0] == 5 and set(assigned(made)) == set(range(10, 16))
     slurm.queue, slurm.refuses = before, {}
-    assert made.release_all("again") == (6, []) and slurm.has_all_back() and not assigned(made)
+    assert made.release_all("again") == (6, []) and slurm.all_released() and not assigned(made)

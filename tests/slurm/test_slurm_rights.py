@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_slurm import assigned
-from slurm_live import all_ours, become, controller, nobody_is_ours, priorities, stand_in
+from slurm_live import all_in_band, become, controller, none_in_band, priorities, stand_in
 from slurm_workload import need, wait_behind, wait_for
 
 from rltune.slurm.client import Client
@@ -45,12 +45,12 @@ def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: P
         made = controller(slurm, tmp_path, as_user(slurm, tmp_path / "bin"))
         set_level(slurm, f"sacctmgr add user {USER} account=lab adminlevel=None")
         done = made.cycle()
-        assert (done.ranked, done.changed, done.refused) == (12, 0, 12) and nobody_is_ours(slurm)
+        assert (done.ranked, done.changed, done.refused) == (12, 0, 12) and none_in_band(slurm)
         set_level(slurm, f"{documented[1]}{USER}{documented[2]}")
         done = made.cycle()
         assert (done.ranked, done.changed, done.refused) == (12, 12, 0)
-        assert priorities(slurm).keys() == set(waiting) and all_ours(slurm)
-        assert made.release_all("test") == (12, []) and nobody_is_ours(slurm)
+        assert priorities(slurm).keys() == set(waiting) and all_in_band(slurm)
+        assert made.release_all("test") == (12, []) and none_in_band(slurm)
         made.cycle()
         set_level(slurm, f"sacctmgr modify user {USER} set adminlevel=None")
         given, refused = made.release_all("the right is gone")

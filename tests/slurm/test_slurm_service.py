@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, NOW_S, assigned, busy, controller, job, priorities, ranked, write_policy
+from fake_slurm import BAND, NOW_S, assigned, busy, controller, job, priorities, ranked, serve, write_policy
 
 from rltune.errors import RLTuneError
 from rltune.slurm.controller import Controller
@@ -39,10 +39,10 @@ def test_a_crashed_controllers_jobs_are_gone_on_with_or_released(tmp_path: Path)
     slurm.before_update = lambda: None
     made.cycle()
     with pytest.raises(RLTuneError, match="6 jobs"):
-        Service(controller(slurm, tmp_path, live=False), once=True).run()
+        serve(controller(slurm, tmp_path, live=False), once=True)
     again = controller(slurm, tmp_path)
-    assert Service(again, once=True).run() == DONE and "going on with 6 jobs" in again.said[0]
-    assert again.release_all("test")[0] == 6 and slurm.has_all_back() and not assigned(again)
+    assert serve(again, once=True) == DONE and "going on with 6 jobs" in again.said[0]
+    assert again.release_all("test")[0] == 6 and slurm.all_released() and not assigned(again)
 
 
 @pytest.mark.parametrize(
@@ -53,75 +53,71 @@ def test_a_crashed_controllers_jobs_are_gone_on_with_or_released(tmp_path: Path)
 )
 def test_a_signal_releases_every_job(tmp_path: Path, number: signal.Signals, send: Callable[[int], None]) -> None:
     """Also one that another thread is given: numerical libraries start threads, and the system may choose any."""
-    timer = threading.Timer(1.0, send, [number])  # after the first cycle: earlier it would end the tests
-    slurm, said = busy(), []
-    made = controller(slurm, tmp_path, interval_s=600.0, say=lambda line: said or (said.append(line), timer.start()))
-    try:
-        assert Service(made).run() == DONE
-    finally:
-        timer.cancel()
-    assert set(slurm.released) == set(range(10, 16)) and slurm.has_all_back() and number.name in made.said[-1]
-    assert not any("changed 0" in line for line in made.said), "before the next cycle"
+    timer = threading.Timer(1.0, send, [number])
+    slurm = busy()
+    made = controller(slurm, tmp_path, interval_s=600.0)
+    # sent after the first cycle: earlier it would end the tests
+    assert serve(made, lambda line, _: "ranked=6" in line and timer.start()) == DONE
+    assert set(slurm.released) == set(range(10, 16)) and slurm.all_released() and number.name in made.said[-1]
+    assert sum("ranked" in line for line in made.said) == 1, "before the next cycle"
 
 
 def test_slurm_that_does_not_answer_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long, with one message; from the end of the first cycle on."""
     slurm = busy()
     waits: list[float] = []
-    made = controller(
-        slurm, tmp_path, max_failures=2, say=lambda line: "cycle" in line and setattr(slurm, "silent", not waits)
-    )
-    service = Service(made, between_tries_s=5.0)
 
-    def wait(self: Service, until_s: float) -> None:
+    def then(line: str, service: Service) -> None:
+        if "cycle" in line:
+            slurm.silent = not waits
+
+    def wait(service: Service, until_s: float) -> None:
         waits.append(until_s - time.monotonic())
         slurm.silent = slurm.silent and len(waits) < 40
         if len(waits) == 44:
             service.stop.set()
 
     monkeypatch.setattr(Service, "_wait", wait)
-    assert service.run() == DONE
+    made = controller(slurm, tmp_path, max_failures=2)
+    assert serve(made, then, between_tries_s=5.0) == DONE
     assert "does not answer" in made.said[1] and made.said[3] == "Slurm answers again" and "ranked=6" in made.said[2]
     assert waits[1:6] == pytest.approx([5, 10, 20, 40, 60], abs=0.5) and max(waits) < 61
 
 
-def test_slurm_that_does_not_answer_at_the_start_is_waited_for(tmp_path: Path) -> None:
+def test_slurm_that_does_not_answer_at_the_start_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slurm, _ = ranked(tmp_path, cycles=1)
-    slurm.silent, asked = True, []
-    real = slurm.jobs
-
-    def jobs() -> object:
-        asked.append(1)
-        slurm.silent = len(asked) < 5
-        return real()
-
-    slurm.jobs = jobs  # type: ignore[method-assign,assignment]
-    again = controller(slurm, tmp_path, say=lambda line: "cycle" in line and service.stop.set())
-    service = Service(again, between_tries_s=0.0)
-    assert service.run() == DONE and slurm.has_all_back()
-    assert "does not answer" in again.said[0] and "going on with 6 jobs" in again.said[1]
+    slurm.silent = True
     with pytest.raises(RLTuneError):
-        slurm.silent, slurm.jobs = True, real  # type: ignore[method-assign]
-        Service(controller(slurm, tmp_path), once=True).run()
+        serve(controller(slurm, tmp_path), once=True)
+
+    waits: list[float] = []
+
+    def wait(service: Service, until_s: float) -> None:
+        waits.append(until_s)
+        slurm.silent = len(waits) < 5
+
+    monkeypatch.setattr(Service, "_wait", wait)
+    again = controller(slurm, tmp_path)
+    assert serve(again, lambda line, service: "cycle" in line and service.stop.set()) == DONE and slurm.all_released()
+    assert "does not answer" in again.said[0] and "going on with 6 jobs" in again.said[1]
 
 
 def test_a_single_cycle_that_fails_leaves_the_jobs_as_they_are(tmp_path: Path) -> None:
     slurm, _ = ranked(tmp_path, cycles=1)
     slurm.machines, before = [], dict(slurm.queue)
-    assert Service(controller(slurm, tmp_path, max_failures=1), once=True).run() == FAILED and slurm.queue == before
+    assert serve(controller(slurm, tmp_path, max_failures=1), once=True) == FAILED and slurm.queue == before
 
 
 def test_stopped_while_slurm_does_not_answer_it_keeps_the_list(tmp_path: Path) -> None:
     slurm = busy()
+    made = controller(slurm, tmp_path)
 
-    def say(line: str) -> None:
+    def then(line: str, service: Service) -> None:
         slurm.silent = True
         if "does not answer" in line:
             service.stop.set()
 
-    made = controller(slurm, tmp_path, say=say)
-    service = Service(made, between_tries_s=0.0)
-    assert service.run() == NOT_RELEASED
+    assert serve(made, then) == NOT_RELEASED
     assert len(assigned(made)) == 6, "the list stays for rltune slurm release"
     slurm.silent = False
     assert made.release_all("later")[0] == 6
@@ -138,10 +134,8 @@ def test_what_it_says_has_a_level_and_systemd_is_told(
         out = os.fstat(1)
         monkeypatch.setenv("JOURNAL_STREAM", f"{out.st_dev}:{out.st_ino}")
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-    made = controller(slurm, tmp_path)
-    made.say = log
-    made.config = made.config.model_copy(update={"max_failures": 2})
-    slurm.machines = []
+    made = controller(slurm, tmp_path, max_failures=2)
+    made.say, slurm.machines = log, []
     assert Service(made, between_tries_s=0.0).run() == FAILED
     lines = capsys.readouterr().out.splitlines()
     assert [line[:3] if managed else line.split(" ")[1] for line in lines] == (
@@ -163,14 +157,14 @@ def test_an_unforeseen_error_releases_all_and_shows_itself_or_the_status_says_th
 
     if release_too:
         slurm.jobs = jobs  # type: ignore[method-assign,assignment]
-        made.from_before = lambda: (frozenset(range(10, 16)), {})  # what a start had seen before
-        assert Service(made, between_tries_s=0.0).run() == NOT_RELEASED
+        made.jobs_at_start = lambda: (frozenset(range(10, 16)), {})  # what a start had seen before
+        assert serve(made) == NOT_RELEASED
         assert "a new word of Slurm's" in capsys.readouterr().err and set(assigned(made)) == set(range(10, 16))
     else:
         slurm.change(10, submit_s="yesterday")
         with pytest.raises(TypeError):
-            Service(made).run()
-        assert slurm.has_all_back()
+            serve(made)
+        assert slurm.all_released()
 
 
 @pytest.mark.parametrize("spoil", ["gone", "broken", "encrypted"])
@@ -190,7 +184,7 @@ def test_a_policy_that_cannot_be_read_any_more_stays_loaded(tmp_path: Path, spoi
     assert len(made.said) == 1 and "going on with the policy loaded before" in made.said[0]
     again = controller(slurm, tmp_path)
     path.unlink(missing_ok=True)
-    assert Service(again).run() == GAVE_UP and slurm.has_all_back() and not assigned(again)
+    assert serve(again) == GAVE_UP and slurm.all_released() and not assigned(again)
 
 
 def test_a_policy_trained_on_old_jobs_releases_all(tmp_path: Path) -> None:
@@ -199,10 +193,10 @@ def test_a_policy_trained_on_old_jobs_releases_all(tmp_path: Path) -> None:
     write_policy(tmp_path / "policy.npz", jobs_until=datetime.fromtimestamp(NOW_S - 4 * 86400, UTC).isoformat())
     assert controller(slurm, tmp_path, max_policy_age_days=5.0).cycle().ranked == 6
     made = controller(slurm, tmp_path, max_policy_age_days=3.0)
-    assert Service(made).run() == GAVE_UP and slurm.has_all_back() and any("4.0 days ago" in line for line in made.said)
+    assert serve(made) == GAVE_UP and slurm.all_released() and any("4.0 days ago" in line for line in made.said)
 
 
-def test_a_policy_trained_anew_is_taken_up_by_the_next_cycle(tmp_path: Path) -> None:
+def test_a_newly_trained_policy_is_used_from_the_next_cycle(tmp_path: Path) -> None:
     """The order is then that of a controller which began with the new one."""
 
     def order(made: Controller) -> list[int]:
@@ -214,9 +208,7 @@ def test_a_policy_trained_anew_is_taken_up_by_the_next_cycle(tmp_path: Path) -> 
     path = write_policy(tmp_path / "policy.npz", seed=2)
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
     after = order(made)
-    (tmp_path / "anew").mkdir()
-    write_policy(tmp_path / "anew" / "policy.npz", seed=2)
-    assert after == order(controller(busy(20), tmp_path / "anew")) != before
+    assert after == order(controller(busy(20), tmp_path, state=tmp_path / "other")) != before
 
 
 @pytest.mark.parametrize("live", [True, False])
@@ -224,7 +216,7 @@ def test_the_watchdog_makes_it_release_all_and_pause_for_a_day(tmp_path: Path, l
     """Hours go by and nothing moves, where in the simulation the running jobs end; a dry run tells that, and goes on."""
     slurm, now_s, highest = busy(), [NOW_S], []
 
-    def say(line: str) -> None:
+    def then(line: str, service: Service) -> None:
         now_s[0] += 3 * 3600.0
         highest.append(max(priorities(slurm).values()))
         if live and len(highest) in (1, 6):  # the job has the controller's priority again when it is requeued
@@ -232,9 +224,9 @@ def test_the_watchdog_makes_it_release_all_and_pause_for_a_day(tmp_path: Path, l
         if len(highest) == 30:
             service.stop.set()
 
-    made = controller(slurm, tmp_path, live, say=say, **FIFO)
-    made.clock, service = lambda: now_s[0], Service(made, between_tries_s=0.0)
-    assert service.run() == DONE and slurm.has_all_back()
+    made = controller(slurm, tmp_path, live, **FIFO)
+    made.clock = lambda: now_s[0]
+    assert serve(made, then) == DONE and slurm.all_released()
     texts = "\n".join(made.said)
     if live:
         assert "in 1 comparisons in a row" in texts and "paused for 24 h" in texts
@@ -246,38 +238,37 @@ def test_the_watchdog_makes_it_release_all_and_pause_for_a_day(tmp_path: Path, l
     assert not made.directory.ownership().present
 
 
-@pytest.mark.parametrize("then", ["stopped", "failed", "refused"])
+@pytest.mark.parametrize("end", ["stopped", "failed", "refused"])
 def test_during_the_pause_jobs_are_released_however_it_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     """Job 11 starts, and is requeued just before a signal to stop, or when no cycle succeeds any more; or the release of
     another is refused at first."""
     verdicts = iter(["waits are longer"])
-    monkeypatch.setattr(Watchdog, "cycle", lambda self, view, jobs: next(verdicts, ""))
+    monkeypatch.setattr(Watchdog, "cycle", lambda self, view: next(verdicts, ""))
     slurm = busy()
+    made = controller(slurm, tmp_path, max_failures=2)
 
-    def say(line: str) -> None:
+    def then(line: str, service: Service) -> None:
         if line.startswith("cycle") and len(made.said) == 1:
             slurm.start(11)
-            slurm.refuses = {12: "Access denied"} if then == "refused" else {}
+            slurm.refuses = {12: "Access denied"} if end == "refused" else {}
         elif "paused for" in line:
-            assert (slurm.queue[12].priority in BAND) == (then == "refused") and not made.live
+            assert (slurm.queue[12].priority in BAND) == (end == "refused") and not made.live
             slurm.requeue(11)
-            slurm.refuses, slurm.machines = {}, slurm.machines if then != "failed" else []
-            if then == "stopped":
+            slurm.refuses, slurm.machines = {}, slurm.machines if end != "failed" else []
+            if end == "stopped":
                 service.stop.set()
-        elif line.startswith("cycle") and then == "refused":
+        elif line.startswith("cycle") and end == "refused":
             service.stop.set()
 
-    made = controller(slurm, tmp_path, max_failures=2, say=say)
-    service = Service(made, between_tries_s=0.0)
-    assert service.run() == (FAILED if then == "failed" else DONE) and slurm.has_all_back()
+    assert serve(made, then) == (FAILED if end == "failed" else DONE) and slurm.all_released()
 
 
 def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=1)
     texts = [made.directory.metrics_path.read_text()]
-    assert Service(made, once=True).run() == DONE and min(priorities(slurm).values()) >= BAND.low
+    assert serve(made, once=True) == DONE and min(priorities(slurm).values()) >= BAND.low
     texts.append(made.directory.metrics_path.read_text())
     for text, live in zip(texts, (1.0, 0.0), strict=True):
         assert f"rltune_live {live}\n" in text and "rltune_ranked_jobs 6.0\n" in text
@@ -297,29 +288,28 @@ def test_a_full_disk_stops_the_writing_but_not_the_release(
 
     for name in full:
         monkeypatch.setattr(StateDirectory, name, fails)
-    assert Service(made, between_tries_s=0.0).run() == FAILED
-    assert len(slurm.writes) == 6 and slurm.has_all_back()
+    assert serve(made) == FAILED
+    assert len(slurm.writes) == 6 and slurm.all_released()
 
 
-def test_after_the_clock_was_set_the_watchdog_begins_anew(tmp_path: Path) -> None:
+def test_after_the_clock_was_set_the_watchdog_restarts(tmp_path: Path) -> None:
     """Two hours forward: by then the simulation has started everything, and here nothing has moved."""
-    now_s = [NOW_S]
+    now_s, made = [NOW_S], controller(busy(), tmp_path, **FIFO)
+    made.clock, made.steady = lambda: now_s[0], lambda: 0.0
 
-    def say(line: str) -> None:
+    def then(line: str, service: Service) -> None:
         now_s[0] += 2.0 if len(made.said) != 2 else 7200.0
         if len(made.said) == 6:
             service.stop.set()
 
-    made = controller(busy(), tmp_path, say=say, **FIFO)
-    made.clock, made.steady, service = lambda: now_s[0], lambda: 0.0, Service(made, between_tries_s=0.0)
-    assert service.run() == DONE and "jumped by +7200 s" in made.said[2] and "ranked=6" in made.said[5]
+    assert serve(made, then) == DONE and "jumped by +7200 s" in made.said[2] and "ranked=6" in made.said[5]
 
 
 def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=0)
     with made.directory.lock():
         with pytest.raises(Busy, match=str(os.getpid())):
-            Service(controller(slurm, tmp_path), once=True).run()
+            serve(controller(slurm, tmp_path), once=True)
         assert "is running" in made.directory.describe()
     assert "no controller runs" in made.directory.describe()
 
@@ -328,7 +318,7 @@ def test_what_a_policy_was_trained_for_is_reported_before_the_first_cycle(tmp_pa
     cell = {"trace": "philly", "cluster": "philly-192", "estimate": "lognormal-1"}
     write_policy(tmp_path / "policy.npz", cell=cell, learned=False)
     made = controller(busy(), tmp_path, live=False)
-    assert Service(made, once=True).run() == DONE
+    assert serve(made, once=True) == DONE
     estimate, learned, where = made.said[:3]
     assert "lognormal-1" in estimate and "not better" in learned and "philly-192" in where
     assert not warnings({}) and len(warnings({"cell": cell | {"estimate": "requested"}, "learned": True})) == 1

@@ -89,7 +89,7 @@ def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) ->
     jobs = [replace(one, user="grace") if others and one.id % others == 0 else one for one in jobs]
     begin = begun(jobs, rules)
     start_s, end_s = played(jobs, begin)
-    shadow = Shadow(begin, rules, rules.watchdog)
+    shadow = Shadow(begin, rules)
     for now_s, there, waiting in steps(jobs, start_s, end_s):
         shadow.watch(there, [one for one in waiting if one.user == "ada"], now_s)
         if now_s == NOW_S + 9 * STEP_S:
@@ -111,7 +111,7 @@ def test_by_default_it_is_slurms_own_order_with_reservations(
     other = {"conservative": "easy", "easy": "conservative"}[backfill]
     (start_s, end_s), (other_s, _) = (played(jobs, begin, "multifactor_size", how) for how in (backfill, other))
     assert (start_s != other_s).any()
-    shadow = Shadow(begin, rules, rules.watchdog)
+    shadow = Shadow(begin, rules)
     waits = shadow.waits(followed(shadow, jobs, start_s, end_s))
     assert waits.jobs == len(jobs) and waits.simulated_s == pytest.approx(waits.realised_s)
 
@@ -124,7 +124,7 @@ def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: b
         start_s, end_s = start_s + longer_s, end_s + longer_s
     watchdog, said = Watchdog(rules), ""
     for now_s, there, waiting in steps(jobs, start_s, end_s):
-        said = said or watchdog.cycle(replace(first, now_s=now_s, ranked=tuple(waiting)), there)
+        said = said or watchdog.cycle(replace(first, now_s=now_s, ranked=tuple(waiting), everyone=tuple(there)))
     assert bool(said) == says
     if says:
         assert "in 3 comparisons in a row" in said and watchdog.last is not None
@@ -135,7 +135,7 @@ def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> Non
     """Large jobs are starved, and the others gain more than those lose."""
     rules, jobs, first, start_s, end_s = case(3, 60)
     rules = rules.model_copy(update={"max_wait_h": {2: 24.0, 8: 24.0}})
-    shadow = Shadow(first, rules, rules.watchdog)
+    shadow = Shadow(first, rules)
     tails = shadow.waits(followed(shadow, jobs, start_s, end_s)).tails
     waits, gpus = start_s - [one.submit_s for one in jobs], np.array([one.gpus for one in jobs])
     assert all(realised == pytest.approx(simulated) for realised, simulated in tails.values())
@@ -145,7 +145,7 @@ def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> Non
     starved = module.Waits(60, 900.0, 1000.0, tails={"longest of jobs of up to 8 GPUs": (9000.0, 4000.0)})
     monkeypatch.setattr(Shadow, "waits", lambda self, now_s: starved)
     watchdog = Watchdog(rules)
-    said = [watchdog.cycle(replace(first, now_s=NOW_S + k * rules.watchdog.every_s), jobs) for k in range(4)]
+    said = [watchdog.cycle(replace(first, now_s=NOW_S + k * rules.watchdog.every_s)) for k in range(4)]
     assert said[:3] == [""] * 3 and said[3].endswith(": longest of jobs of up to 8 GPUs 9000 s (4000 s)")
 
 
@@ -154,7 +154,7 @@ def test_jobs_that_their_owners_hold_are_not_compared() -> None:
     rules, jobs, first, start_s, end_s = case(3, 60)
     held = int(np.argmax(start_s - [one.submit_s for one in jobs]))
     start_s[held], end_s[held] = end_s.max() + 9e5, end_s.max() + 1e6
-    shadow = Shadow(first, rules, rules.watchdog)
+    shadow = Shadow(first, rules)
     for now_s, there, waiting in steps(jobs, start_s, np.minimum(end_s, np.partition(end_s, -2)[-2] + STEP_S)):
         is_held = now_s > jobs[held].submit_s
         limited = [replace(one, held=True, priority=0) if one.id == jobs[held].id and is_held else one for one in there]
@@ -181,7 +181,7 @@ def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(wh
     start_s, end_s = played(jobs, begin)
     partition = "m40" if why == "another partition's" else "gpu"
     later = [job(800 + k, gpu_type="m40", partition=partition, submit_s=NOW_S + STEP_S * k) for k in range(4)]
-    plain, more = (Shadow(begin, rules, rules.watchdog) for _ in range(2))
+    plain, more = (Shadow(begin, rules) for _ in range(2))
     for now_s, there, waiting in steps(jobs, start_s, end_s):
         come = [one for one in later if one.submit_s <= now_s]
         plain.watch([*others, *there], waiting, now_s)
@@ -201,13 +201,13 @@ def test_a_watchdog_that_could_compare_few_of_the_jobs_begins_anew_at_once() -> 
     before = observe(waiting[:2], few, watchdog.config, NOW_S)
     after = observe(waiting, all_, watchdog.config, NOW_S + 600)
     assert before is not None and after is not None and len(after.ranked) == 10
-    assert watchdog.cycle(before, waiting[:2]) == "" == watchdog.cycle(after, waiting)
+    assert watchdog.cycle(before) == "" == watchdog.cycle(after)
     assert said == [
         "the watchdog restarts: 2 ranked jobs to compare, 8 left out that could not start on the initial nodes"
     ]
     assert watchdog.shadow is not None and watchdog.shadow.begin is after
     assert watchdog.metrics()["watchdog_left_out_jobs"][2] == 8
-    found = watchdog.cycle(replace(after, now_s=NOW_S + 9000), waiting)
+    found = watchdog.cycle(replace(after, now_s=NOW_S + 9000))
     assert "10 jobs have waited" in found and "left out" not in found and len(said) == 1
 
 
@@ -217,16 +217,16 @@ def test_a_verdict_says_how_many_jobs_it_leaves_out() -> None:
     waiting = [job(k + 1, gpu_type="p100") for k in range(6)] + [job(k + 11, gpu_type="k80") for k in range(2)]
     before = observe(waiting[:6], five_nodes()[:2], watchdog.config, NOW_S)
     after = observe(waiting, five_nodes(), watchdog.config, NOW_S + 7200)
-    assert before is not None and after is not None and watchdog.cycle(before, waiting[:6]) == ""
-    found = watchdog.cycle(after, waiting)
+    assert before is not None and after is not None and watchdog.cycle(before) == ""
+    found = watchdog.cycle(after)
     assert "6 jobs have waited" in found and "2 left out" in found and "compares 6 jobs, 2 left out" in said[0]
 
 
 def test_a_watchdog_that_is_off_says_nothing_and_few_jobs_are_no_verdict() -> None:
     rules = make_config(watchdog=None)
     view = observe([job(1)], five_nodes(), rules, NOW_S)
-    assert view is not None and Watchdog(rules).cycle(view, []) == ""
+    assert view is not None and Watchdog(rules).cycle(view) == ""
     few = Watchdog(config(min_jobs=100))
     for k in range(10):
-        assert few.cycle(replace(view, now_s=NOW_S + 1000 * k), [job(1)]) == ""
+        assert few.cycle(replace(view, now_s=NOW_S + 1000 * k)) == ""
     assert few.longer == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_slurm import assigned, beside_one, busy, controller, job, ranked
+from fake_slurm import assigned, busy, controller, job, partly_used_node, ranked, serve
 
 from rltune.errors import DataError, SlurmUnavailable
 from rltune.slurm.ownership import Assignment, Ownership
@@ -24,27 +24,26 @@ TAKEN = {
     "content": lambda folder: (folder / "assigned.json").write_text('{"format": 2, "jobs": {}, "overridden": {}}'),
     "half": lambda folder: (folder / "assigned.json").write_text("{half"),
 }
-"""Somebody tidies up."""
+"""What somebody may remove or change."""
 
 
 @pytest.mark.parametrize("stopped_first", [False, True])
 @pytest.mark.parametrize("what", TAKEN)
 def test_what_is_taken_away_while_it_runs_makes_it_release_all(tmp_path: Path, what: str, stopped_first: bool) -> None:
-    """From what it knows by heart; a stop that comes first is an ordinary end."""
+    """By what it remembers; a stop that comes first is an ordinary end."""
     slurm, state = busy(), tmp_path / "state"
+    made = controller(slurm, tmp_path, state=state)
 
-    def say(line: str) -> None:
+    def then(line: str, service: Service) -> None:
         if "ranked=6" in line:
             TAKEN[what](state)
             if stopped_first:
                 service.stop.set()
 
-    made = controller(slurm, tmp_path, state=state, say=say)
-    service = Service(made, between_tries_s=0.0)
-    assert service.run() == (DONE if stopped_first else GAVE_UP) and slurm.has_all_back()
+    assert serve(made, then) == (DONE if stopped_first else GAVE_UP) and slurm.all_released()
     assert "released 6 jobs" in made.said[-1] and (stopped_first or str(state) in made.said[-1])
     assert len([line for line in made.said if "ranked" in line]) == 1, "no further cycle"
-    assert not assigned(made), "and the list is written anew"
+    assert not assigned(made), "and the list is written again"
 
 
 def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
@@ -135,7 +134,7 @@ def test_released_is_what_was_released_where_slurm_falls_silent(tmp_path: Path) 
 
 
 def test_whole_nodes_that_are_taken_back_and_jobs_that_are_forgotten(tmp_path: Path) -> None:
-    slurm = beside_one("OK")
+    slurm = partly_used_node("OK")
     made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
     made.cycle()
     assert [line["oversubscribe"] for line in lines(tmp_path, "change")] == ["NO"]
@@ -186,7 +185,7 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None
     assert cut == '{"event":"tw' and [json.loads(line)["event"] for line in rest] == ["three", "four", "five"]
 
 
-def test_a_long_journal_is_put_aside_and_the_one_before_it_dropped(
+def test_a_long_journal_is_renamed_and_the_one_before_it_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rltune.slurm.state_directory.JOURNAL_BYTES", 10)

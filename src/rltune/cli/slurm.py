@@ -68,7 +68,7 @@ def release(
         _, refused = controller.release_all("rltune slurm release", band)
     for outcome in refused:
         print(f"job {outcome.job}: {outcome.message}")
-    raise typer.Exit(3 if refused or controller.others else 0)
+    raise typer.Exit(3 if refused or controller.unlisted else 0)
 
 
 @slurm_app.command()

@@ -95,27 +95,26 @@ class Journal:
 
     directory: StateDirectory
     _left: dict[int, str] = field(default_factory=dict)
-    _planned: dict[int, Change] = field(default_factory=dict)
-    _planned_releases: frozenset[int] = frozenset()
+    _changes: dict[int, Change] = field(default_factory=dict)
+    _releases: dict[int, str] = field(default_factory=dict)
 
     def planned(self, plan: Plan, live: bool) -> None:
         """Write what a cycle is about to do; in a dry run (not ``live``), what it would do."""
         view, decision = plan.view, plan.decision
-        new = [change for change in plan.changes if live or self._planned.get(change.job) != change]
         rank = {job: (pool, k) for pool, order in decision.orders.items() for k, job in enumerate(order, 1)}
-        lines = [_changed(change, view, decision, *rank.get(change.job, ("", 0)), live) for change in new]
-        releases = frozenset() if live else frozenset(plan.releases)  # live: written once it is done
-        skipped = {job: why for job, why in view.left.items() if self._left.get(job) != why}
-        again = {job: view.left.get(job, "not ranked") for job in releases - self._planned_releases}
-        for event, reasons in (
-            ("would release", again),
-            ("forgotten", plan.forgotten if live else {}),
-            ("left", skipped),
+        changes = [change for change in plan.changes if live or self._changes.get(change.job) != change]
+        lines = [_changed(change, view, decision, *rank.get(change.job, ("", 0)), live) for change in changes]
+        releases = {} if live else {job: view.left.get(job, "not ranked") for job in plan.releases}
+        for event, reasons, before in (
+            ("would release", releases, self._releases),
+            ("forgotten", plan.forgotten if live else {}, {}),
+            ("left", view.left, self._left),
         ):
-            lines += [{**_line(view, event, job), "why": why} for job, why in sorted(reasons.items())]
+            new = {job: why for job, why in sorted(reasons.items()) if before.get(job) != why}
+            lines += [{**_line(view, event, job), "why": why} for job, why in new.items()]
         self.directory.write_journal(*lines)
-        self._left, self._planned_releases = dict(view.left), releases
-        self._planned = {} if live else {change.job: change for change in plan.changes}
+        self._left, self._releases = dict(view.left), releases
+        self._changes = {} if live else {change.job: change for change in plan.changes}
 
     def outcomes(
         self, view: View, what: str, outcomes: Iterable[Outcome], event: str = "", reasons: Mapping[int, str] = {}
@@ -139,11 +138,11 @@ class Journal:
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes plans. ``note`` runs what writes to disk where an error of the disk must not hide one of Slurm."""
+    """Writes plans. ``note`` calls what writes to disk where an error of the disk must not hide one of Slurm."""
 
     slurm: Client
     journal: Journal
-    note: Callable[[Callable[[], None]], None]
+    note: Callable[..., None]
 
     def write(self, plan: Plan) -> tuple[int, int, int, bool]:
         """Write the list of assigned jobs, then the plan to the journal, then to Slurm, then the outcomes; how many jobs
@@ -153,7 +152,7 @@ class Writer:
         the disk has to come first.
         """
         directory, releases, old = self.journal.directory, plan.releases, plan.ownership.assigned
-        new = replace(plan.ownership, assigned=plan.assignments()).unseen(releases)
+        new = replace(plan.ownership, assigned=plan.assignments()).before_release(releases)
         undo = [change for job in plan.unranked if (change := plan.ownership.undo(job))]
         directory.write(new)
         self.journal.planned(plan, live=True)
@@ -163,7 +162,7 @@ class Writer:
         released = {o.job for o in released_now if o.ok}
         untried = releases.keys() - {o.job for o in released_now}
         after = {
-            job: given.without_rest() if job in undone else given
+            job: given.without_node_settings() if job in undone else given
             for job, given in {**new.assigned, **{job: old[job] for job in untried if job in old}}.items()
         }
         directory.write(Ownership(after, new.overridden))  # released ones too: it drops them once two answers agree
@@ -179,9 +178,8 @@ class Writer:
             return []
         try:
             outcomes = self.slurm.update(changes)
-        except Exception as failure:
-            error = failure
-            self.note(lambda: self.journal.unknown(plan.view, "change", [change.job for change in changes], error))
+        except Exception as error:
+            self.note(self.journal.unknown, plan.view, "change", [change.job for change in changes], error)
             raise
         self.journal.outcomes(plan.view, "change", outcomes[: len(plan.changes)])
         self.journal.outcomes(plan.view, "undo", outcomes[len(plan.changes) :], "undone")
@@ -192,21 +190,18 @@ class Writer:
         outcomes: list[Outcome] = []
         until_s = time.monotonic() + RELEASE_S
         reasons = {job: plan.view.left.get(job, "not ranked") for job in releases}
-
-        def write() -> None:
-            self.journal.outcomes(plan.view, "release", outcomes, "released", reasons)
-
+        written = (plan.view, "release", outcomes, "released", reasons)
         try:
             for outcome in release(self.slurm, releases, plan.band, fresh=False):
                 outcomes.append(outcome)
                 if time.monotonic() > until_s:
                     break
-        except Exception as failure:
-            error, rest = failure, releases.keys() - {outcome.job for outcome in outcomes}
-            self.note(write)
-            self.note(lambda: self.journal.unknown(plan.view, "release", rest, error))
+        except Exception as error:
+            self.note(self.journal.outcomes, *written)
+            rest = releases.keys() - {outcome.job for outcome in outcomes}
+            self.note(self.journal.unknown, plan.view, "release", rest, error)
             raise
-        write()
+        self.journal.outcomes(*written)
         return outcomes
 
 

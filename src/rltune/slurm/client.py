@@ -56,7 +56,7 @@ SILENCE = re.compile(
 """Slurm's words when its controller does not answer."""
 NO_JSON = re.compile(r"unrecognized option.*json|serializer|data_parser", re.IGNORECASE)
 """Words of a build without JSON when asked for it."""
-STEERING = ("SQUEUE_", "SINFO_", "SCONTROL_", "SLURM_CLUSTERS", "SLURM_JSON", "SLURM_YAML", "SLURM_BITSTR_LEN")
+OUTPUT_VARIABLES = ("SQUEUE_", "SINFO_", "SCONTROL_", "SLURM_CLUSTERS", "SLURM_JSON", "SLURM_YAML", "SLURM_BITSTR_LEN")
 """Beginnings of environment variables that change what the commands print."""
 
 
@@ -77,12 +77,12 @@ class Client:
         if config is not None and not Path(config).is_file():
             raise SlurmUnavailable(f"{config}: no such file, expected Slurm's slurm.conf")
         given = dict(os.environ if env is None else env)
-        self.env = {name: value for name, value in given.items() if not name.startswith(STEERING)}
+        self.env = {name: value for name, value in given.items() if not name.startswith(OUTPUT_VARIABLES)}
         self.env |= {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C.UTF-8"}
         if config is not None:
             self.env["SLURM_CONF"] = str(Path(config).resolve())
         self.timeout_s = timeout_s
-        self._speed = own_speed()  # waits here are by this process's clock
+        self._speed = clock_speed()  # waits here are by this process's clock
         self._change_s: float | None = None  # what the last changes took, each
 
     def version(self) -> str:
@@ -108,11 +108,11 @@ class Client:
         A job that has started, ended or gone in the meantime is an outcome, not an error; so is a change that nothing was
         heard of any more after others had been answered.
         """
-        return self._order([(change.job, _update_line(change)) for change in changes])
+        return self._execute([(change.job, _update_line(change)) for change in changes])
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:
         """Let Slurm compute the priorities of jobs again. Releases jobs that their users hold, too."""
-        return self._order([(job, f"release {job:d}") for job in ids])
+        return self._execute([(job, f"release {job:d}") for job in ids])
 
     def states(self, ids: Iterable[int]) -> dict[int, JobState]:
         """State and priority of jobs, including those that ended recently; without jobs that Slurm does not show.
@@ -134,11 +134,11 @@ class Client:
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
         """Those of these jobs that Slurm says it does not know; an empty answer does not say so."""
-        orders = [(job, f"show job {job:d}") for job in ids]
-        said, error = self._send(orders)
+        commands = [(job, f"show job {job:d}") for job in ids]
+        said, error = self._send(commands)
         if error is not None:
             raise error
-        return frozenset(job for (job, _), text in zip(orders, said, strict=True) if UNKNOWN.search(text))
+        return frozenset(job for (job, _), text in zip(commands, said, strict=True) if UNKNOWN.search(text))
 
     def _states(self, wanted: list[int]) -> dict[int, JobState]:
         """States of one batch; of several ids Slurm passes over those it does not know."""
@@ -169,9 +169,9 @@ class Client:
         most = PART_OF_LIMIT * self.timeout_s * self._speed / max(self._change_s, 1e-6)
         return int(min(max(most, 1), LARGEST_BATCH))
 
-    def _order(self, orders: list[tuple[int, str]]) -> list[Outcome]:
-        """Send orders, and again those that are not possible yet; an outcome each, in their order."""
-        said, error = self._send(orders)
+    def _execute(self, commands: list[tuple[int, str]]) -> list[Outcome]:
+        """Send commands, and again those that are not possible yet; an outcome each, in their order."""
+        said, error = self._send(commands)
         if error is not None and not said:
             raise error
         for pause in PAUSES_S:
@@ -179,30 +179,30 @@ class Client:
             if not again or error is not None:
                 break
             time.sleep(pause * self._speed)
-            more, error = self._send([orders[k] for k in again])
+            more, error = self._send([commands[k] for k in again])
             for k, text in zip(again, more):
                 said[k] = text
-        known = [Outcome(job, not text, text) for (job, _), text in zip(orders, said)]
-        return known + [Outcome(job, False, str(error), unknown=True) for job, _ in orders[len(said) :]]
+        known = [Outcome(job, not text, text) for (job, _), text in zip(commands, said)]
+        return known + [Outcome(job, False, str(error), unknown=True) for job, _ in commands[len(said) :]]
 
-    def _send(self, orders: list[tuple[int, str]]) -> tuple[list[str], SlurmError | None]:
-        """(What scontrol answers to each order, empty where it succeeded; why the others have no answer)."""
+    def _send(self, commands: list[tuple[int, str]]) -> tuple[list[str], SlurmError | None]:
+        """(What scontrol answers to each command, empty where it succeeded; why the others have no answer)."""
         said: list[str] = []
         until_s = time.monotonic() + LIMITS * self.timeout_s * self._speed
-        while len(said) < len(orders):
+        while len(said) < len(commands):
             if time.monotonic() > until_s:
-                made = f"{len(said)} of {len(orders)} changes in {LIMITS * self.timeout_s:g} s"
+                made = f"{len(said)} of {len(commands)} changes in {LIMITS * self.timeout_s:g} s"
                 return said, SlurmUnavailable(f"scontrol: Slurm is slow, {made}")
             notify("WATCHDOG=1")
             try:
-                said += self._send_batch(orders[len(said) : len(said) + self.batch])
+                said += self._send_batch(commands[len(said) : len(said) + self.batch])
             except SlurmError as error:
                 return said, error
         return said, None
 
-    def _send_batch(self, orders: list[tuple[int, str]]) -> list[str]:
-        """What one scontrol answers to orders, or to the first of them if then its time was up, or Slurm fell silent."""
-        lines = "".join(f"{order}\n{MARK}{k}\n" for k, (_, order) in enumerate(orders))
+    def _send_batch(self, commands: list[tuple[int, str]]) -> list[str]:
+        """What one scontrol answers to commands, or to the first of them if then its time was up, or Slurm fell silent."""
+        lines = "".join(f"{command}\n{MARK}{k}\n" for k, (_, command) in enumerate(commands))
         started = time.monotonic()
         done = run_command(["scontrol"], self.env, self.timeout_s * self._speed, lines)
         said: list[str] = []
@@ -218,10 +218,10 @@ class Client:
         silent = next((k for k, text in enumerate([*said, *before]) if SILENCE.search(text)), None)
         if silent is not None and not said[:silent]:
             raise SlurmUnavailable(f"scontrol: {[*said, *before][silent]}")
-        if silent is None and len(said) < len(orders):
+        if silent is None and len(said) < len(commands):
             if done.returncode != TIMED_OUT:
                 raise SlurmError(
-                    f"scontrol: answered {len(said)} of {len(orders)} changes, then {' '.join(before)[-300:]!r}; "
+                    f"scontrol: answered {len(said)} of {len(commands)} changes, then {' '.join(before)[-300:]!r}; "
                     "the outcomes of the others are unknown"
                 )
             if not said:
@@ -256,7 +256,7 @@ def run_command(
         raise SlurmUnavailable(f"{argv[0]}: no such command; are Slurm's commands installed and on PATH?") from None
 
 
-def own_speed() -> float:
+def clock_speed() -> float:
     """Seconds of this process's clock in one true second; 1 outside an emulated cluster with compressed time."""
     return float(os.environ.get(SPEED) or 1.0) if os.environ.get("FAKETIME_SHARED") else 1.0
 
@@ -273,7 +273,7 @@ def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmEr
 
 
 def _update_line(change: Change) -> str:
-    """The order for scontrol."""
+    """The command for scontrol."""
     priority = "" if change.priority is None else f" priority={change.priority:d}"
     shares = "" if change.oversubscribe is None else f" oversubscribe={'YES' if change.oversubscribe else 'NO'}"
     excludes = "" if change.exclude is None else f" excnodelist={change.exclude}"

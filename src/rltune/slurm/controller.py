@@ -24,7 +24,7 @@ from rltune.slurm.eligibility import ABOVE, OVERRIDDEN
 from rltune.slurm.observe import View, observe
 from rltune.slurm.ownership import Ownership, look_up, names, update_ownership
 from rltune.slurm.records import Change, Outcome, SlurmJob
-from rltune.slurm.release import Released, foreign, release_all
+from rltune.slurm.release import Released, release_all, unlisted
 from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.systemd import Say, log
 
@@ -84,7 +84,7 @@ class Controller:
     """Metrics of others (the watchdog), name → (kind, description, value), written with the next cycle's own."""
     view: View | None = field(default=None, repr=False)
     """What the last cycle saw."""
-    others: frozenset[int] = field(default=frozenset(), repr=False)
+    unlisted: frozenset[int] = field(default=frozenset(), repr=False)
     """Waiting jobs with priorities of the band that were not on the list in the last release."""
     jobs: tuple[SlurmJob, ...] = field(default=(), repr=False)
     """All jobs that Slurm reported to it."""
@@ -93,7 +93,7 @@ class Controller:
     _unread: str = field(default="", repr=False)
     """Why the policy's file cannot be read any more."""
     _requeue_s: float | None = field(default=None, repr=False)
-    _strangers: frozenset[int] = field(default=frozenset(), repr=False)
+    _reported: frozenset[int] = field(default=frozenset(), repr=False)
     """Jobs in the band that somebody else put there, as last reported."""
     _raised: int = field(default=0, repr=False)
     """Consecutive cycles in which somebody had raised the priorities of several jobs of the list."""
@@ -151,8 +151,8 @@ class Controller:
         ownership, forgotten = update_ownership(known, queue, band, missing, over, now_s, self._requeue_s)
         self.jobs = queue.records
         owned, others = ownership.owned(queue.records, band), ownership.set_by_others(queue.records, band)
-        narrowed = ownership.narrowed(queue.records)
-        view = observe(queue.records, nodes.records, self.config, now_s, owned, others, narrowed)
+        restricted = ownership.restricted(queue.records)
+        view = observe(queue.records, nodes.records, self.config, now_s, owned, others, restricted)
         if view is None:
             named = ", ".join(self.config.eligible.partitions)
             there = ", ".join(sorted({name for node in nodes.records for name in node.partitions})) or "none"
@@ -168,14 +168,14 @@ class Controller:
         Stop where several priorities of the list are raised within the band in two consecutive cycles, as a second
         controller does.
         """
-        band, others = self.config.band, foreign(self.jobs, ownership, self.config)
-        if new := others - self._strangers:
+        band, others = self.config.band, unlisted(self.jobs, ownership, self.config)
+        if new := others - self._reported:
             self.say(
                 f"{len(new)} waiting jobs (for example job {min(new)}) have priorities of the band that this controller did "
                 f"not give them; {len(new - view.left.keys())} are ranked like any other, the rest is left to Slurm",
                 WARNING,
             )
-        self._strangers = others
+        self._reported = others
         raised = ownership.raised(self.jobs, band) if self._is_sure else []
         self._raised = self._raised + 1 if len(raised) >= SEVERAL else 0
         if self._raised:
@@ -233,22 +233,18 @@ class Controller:
             release_all(self.slurm, self.config, done, self._keep, self.clock(), band_too, self.pause)
         except Exception as error:
             line |= {"event": "unknown", "what": "release", "released": sorted(done.jobs), "why": str(error)}
-            self._note(lambda: self.directory.write_journal(line))
+            self._note(self.directory.write_journal, line)
             raise
-        self.others = done.others
+        self.unlisted = done.unlisted
         refused = {str(job): outcome.message for job, outcome in done.refused.items()}
         line |= {"jobs": sorted(done.jobs), "refused": refused, "running": done.running}
         line |= {"ended": len(done.ownership.assigned) - len(done.ownership.present)}
-        self._note(lambda: self.directory.write_journal(line))
-        rest = (
-            f"; {done.running} jobs on the list run, and keep their priority and GPU type if they are requeued"
-            if done.running
-            else ""
-        )
-        self.say(f"released {len(done.jobs)} jobs to Slurm{rest}: {why}")
-        if self.others - self._strangers:
+        self._note(self.directory.write_journal, line)
+        rest = f"; {done.running} jobs on the list run, and keep their priority and GPU type if they are requeued"
+        self.say(f"released {len(done.jobs)} jobs to Slurm{rest if done.running else ''}: {why}")
+        if self.unlisted - self._reported:
             self.say(
-                f"{len(self.others)} waiting jobs (for example job {min(self.others)}) have priorities of the band "
+                f"{len(self.unlisted)} waiting jobs (for example job {min(self.unlisted)}) have priorities of the band "
                 f"({self.config.band.low:,} to {self.config.band.high:,}) that are not on the list; if they are the "
                 "controller's, `rltune slurm release --band` releases them",
                 WARNING,
@@ -257,27 +253,27 @@ class Controller:
 
     def _keep(self, ownership: Ownership) -> None:
         self.directory.keep(ownership)
-        self._note(lambda: self.directory.write(ownership))
+        self._note(self.directory.write, ownership)
 
-    def from_before(self) -> tuple[frozenset[int], dict[int, str]]:
+    def jobs_at_start(self) -> tuple[frozenset[int], dict[int, str]]:
         """Waiting jobs: (those with a priority or a GPU type of an earlier controller's; those in the ranked partitions whose
         priority is in the band and from no controller → their users)."""
         ownership, jobs, band = self.directory.ownership(), self.slurm.jobs().records, self.config.band
-        others = foreign(jobs, ownership, self.config)
-        return ownership.touched(jobs, band), {job.id: job.user for job in jobs if job.id in others}
+        others = unlisted(jobs, ownership, self.config)
+        return ownership.affected(jobs, band), {job.id: job.user for job in jobs if job.id in others}
 
     def has_jobs(self) -> bool:
         """Whether jobs waited with priorities or GPU types of the list when the last cycle read the queue."""
-        return bool(self.directory.known().touched(self.jobs, self.config.band))
+        return bool(self.directory.known().affected(self.jobs, self.config.band))
 
     def mark_stopped(self) -> None:
         """Let the metrics show that no controller writes any more; the others stay those of the last cycle."""
-        self._note(lambda: self.directory.write_metrics(self._shown | {"live": (*LIVE_METRIC, 0.0)}))
+        self._note(self.directory.write_metrics, self._shown | {"live": (*LIVE_METRIC, 0.0)})
 
-    def _note(self, write: Callable[[], None]) -> None:
+    def _note(self, write: Callable[..., None], *arguments: Any) -> None:
         """Write to disk; on failure report it and go on: releasing jobs must not depend on a disk."""
         try:
-            write()
+            write(*arguments)
         except OSError as error:
             self.say(f"{error.filename or self.directory.path}: {error.strerror or error}", ERROR)
 
@@ -319,13 +315,14 @@ class Controller:
             raise ClockSet(f"the clock jumped by {jumped:+.0f} s; this cycle is skipped")
 
     def _changes(self, view: View, decision: Decision, ownership: Ownership) -> list[Change]:
-        narrowed = ownership.narrowed(view.ranked)
-        current = {job.id: job.priority if ownership.owns(job, self.config.band) else 0 for job in view.ranked}
+        """What differs between the jobs' present state and the decision; overdue jobs go first."""
+        restricted = ownership.restricted(view.ranked)
+        current = ownership.owned(view.ranked, self.config.band)
         late = overdue(view, self.config)
-        place = {number: k for k, number in enumerate(late, -len(late))}
+        rank = {number: k for k, number in enumerate(late, -len(late))}
         new: dict[int, int] = {}
         for order in decision.orders.values():
-            new |= assign(sorted(order, key=lambda number: place.get(number, 0)), current, self.config.band)
+            new |= assign(sorted(order, key=lambda number: rank.get(number, 0)), current, self.config.band)
         flags, nodes = {}, {}
         for job in view.ranked:
             exclusive, given = job.id in decision.exclusive, ownership.has_whole_nodes(job.id)
@@ -334,9 +331,9 @@ class Controller:
                 flags[job.id] = not exclusive
             unfit = job.id in ownership.assigned and ownership.assigned[job.id].unfit
             kind = None if unfit else decision.types.get(job.id)
-            wanted, now = view.away[kind] if kind else "", job.excluded if job.id in narrowed else frozenset()
-            if names(wanted) != now:
-                nodes[job.id] = wanted
+            excluded = view.exclusions[kind] if kind else ""
+            if names(excluded) != (job.excluded if job.id in restricted else frozenset()):
+                nodes[job.id] = excluded
         changed = sorted(new.keys() | flags.keys() | nodes.keys())
         return [Change(job, new.get(job), flags.get(job), nodes.get(job)) for job in changed]
 

@@ -84,12 +84,12 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
         pool = int(state.status["queue"][0])
         if pool not in seen:
             seen.add(pool)
-            mine = state.queued_jobs(0)
-            score = state.score[0, : len(mine)]
-            scores |= {ids[int(job)]: -float(value) for job, value in zip(mine, score, strict=True)}
-            orders[view.layout.pools[pool]] = _order(run, ids, mine, score)
+            ranked = state.queued_jobs(0)
+            score = state.score[0, : len(ranked)]
+            scores |= {ids[int(job)]: -float(value) for job, value in zip(ranked, score, strict=True)}
+            orders[view.layout.pools[pool]] = _order(run, ids, ranked, score)
     planned = state.run["planned"][0]
-    types = {k: view.layout.types[planned[job]] for job, k in ids.items() if k in view.choosing and planned[job] >= 0}
+    types = {k: view.layout.types[planned[job]] for job, k in ids.items() if k in view.flexible and planned[job] >= 0}
     starts = {ids[job]: _places(run, view, job) for job in ids if state.start[0, job] == view.found.now_s}
     exclusive = _exclusive(view, starts) if scheduler.placement == "lookahead" else frozenset()
     return Decision({pool: order for pool, order in orders.items() if order}, scores, starts, exclusive, types)
@@ -102,13 +102,13 @@ def _with_later_job(jobs: Jobs, now_s: float) -> Jobs:
     return Jobs(np.concatenate([jobs.row, last.row]), np.concatenate([jobs.cut, last.cut]))
 
 
-def _order(run: Simulation, ids: dict[int, int], mine: np.ndarray, score: np.ndarray) -> list[int]:
+def _order(run: Simulation, ids: dict[int, int], ranked: np.ndarray, score: np.ndarray) -> list[int]:
     """A queue in the order of the scores, followed by the jobs that the ranking did not see."""
     state = run.state
     q = state.status["queue"][0]
     at, n = int(state.queue["at"][0, q]), int(state.status["queued"][0])
-    behind = state.waiting[0, at + len(mine) : at + n]
-    first = mine[np.lexsort((mine, score))]
+    behind = state.waiting[0, at + len(ranked) : at + n]
+    first = ranked[np.lexsort((ranked, score))]
     return [ids[int(job)] for job in (*first, *behind)]
 
 

@@ -1,4 +1,4 @@
-"""Which GPU types a waiting job may use, how fast it runs there, and which nodes keep it off the others.
+"""Which GPU types a waiting job may use, how fast it runs there, and which nodes to exclude for each type.
 
 Slurm lets an operator change the nodes that a waiting job excludes (ExcNodeList), but not the type of GPUs it requests. So a
 job gets a type by excluding the nodes of all others. What its user requested stays as it is, and Slurm still respects it.
@@ -18,7 +18,6 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.speeds import Profile, Slowdowns, profile_of, ratios, read_profile
 from rltune.errors import DataError
 from rltune.slurm.records import SlurmJob, SlurmNode
-from rltune.slurm.resources import only_type
 from rltune.slurm.values import compress
 
 FEATURES = re.compile(r"[\w.-]+(\|[\w.-]+)*", re.ASCII)
@@ -39,20 +38,20 @@ def read_speeds(speeds: str | Mapping[str, float], types: Collection[str] = ()) 
 def type_of(node: SlurmNode) -> str:
     """The node's one GPU type: "gpu" where Slurm names none, empty where it has several, or no GPUs."""
     kinds = [kind for kind, gpus in node.gpus.items() if gpus]
-    return (only_type(node.gpus) or "gpu") if len(kinds) == 1 else ""
+    return (kinds[0] or "gpu") if len(kinds) == 1 else ""
 
 
-def with_types(jobs: Iterable[SlurmJob], nodes: Sequence[SlurmNode], ours: Collection[int]) -> list[SlurmJob]:
+def with_types(jobs: Iterable[SlurmJob], nodes: Sequence[SlurmNode], restricted: Collection[int]) -> list[SlurmJob]:
     """The jobs with all types that their users allow as ``gpu_type``, such as ``p100|k80``, also where they run on one of them.
 
     A type is allowed if the job requests it or names none; if its nodes match the job's features; and if the job's partitions
     have at least as many nodes of it, not excluded by the user, as the job requests. A constraint that does not select whole
-    types stays. ``ours``: jobs whose excluded nodes were set by the controller.
+    types stays. ``restricted``: jobs whose excluded nodes were set by the controller.
     """
     known: dict[tuple, tuple[str, str] | None] = {}
     found = []
     for job in jobs:
-        excluded = frozenset() if job.id in ours else job.excluded
+        excluded = frozenset() if job.id in restricted else job.excluded
         key = (job.partition, job.asked_type, job.constraint, job.nodes, excluded)
         if key not in known:
             known[key] = _allowed(*key, nodes)
@@ -123,8 +122,8 @@ def with_live_speeds(
     return with_speeds(arrays._replace(row=row, cut=cut), slow)
 
 
-def choosing(cut: np.ndarray, jobs: Sequence[SlurmJob], ours: Collection[int]) -> frozenset[int]:
-    """Of waiting jobs with their CUT [J, T] those whose type is to be decided: with several types of different speed.
+def flexible_jobs(cut: np.ndarray, jobs: Sequence[SlurmJob], restricted: Collection[int]) -> frozenset[int]:
+    """The waiting jobs, with their CUT [J, T], whose type is to be decided: those with several types of different speed.
 
     Not arrays, whose tasks share one record, and no job whose user named nodes to use or to exclude, a reservation, or a
     constraint that stands for no types: what Slurm makes of these is not known here.
@@ -140,11 +139,13 @@ def choosing(cut: np.ndarray, jobs: Sequence[SlurmJob], ours: Collection[int]) -
         and job.array_id is None
         and not job.is_bound
         and not job.constraint
-        and (not job.excluded or job.id in ours)
+        and (not job.excluded or job.id in restricted)
     )
 
 
-def away_from_others(nodes: Iterable[SlurmNode], partitions: Collection[str], types: Iterable[str]) -> dict[str, str]:
+def nodes_of_other_types(
+    nodes: Iterable[SlurmNode], partitions: Collection[str], types: Iterable[str]
+) -> dict[str, str]:
     """Type → the nodes in these partitions with GPUs of any other type, usable or not, in Slurm's short form."""
     has = [node for node in nodes if any(node.gpus.values()) and set(node.partitions) & set(partitions)]
     return {kind: compress(node.name for node in has if type_of(node) != kind) for kind in types}

@@ -24,7 +24,14 @@ from rltune.errors import DataError
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
-from rltune.slurm.gpu_types import away_from_others, choosing, read_speeds, type_of, with_live_speeds, with_types
+from rltune.slurm.gpu_types import (
+    flexible_jobs,
+    nodes_of_other_types,
+    read_speeds,
+    type_of,
+    with_live_speeds,
+    with_types,
+)
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
 from rltune.traces.columns import empty_columns
 
@@ -66,8 +73,8 @@ class LiveCluster:
         arrays = compile_jobs(fitted, fitted["requested_s"].to_numpy(float), self.config)
         kept = {int(i) for i in fitted["job_id"]}
         if self.speeds is not None:
-            held = [job for job in jobs if job.id in kept]
-            arrays = with_live_speeds(arrays, held, self.layout, self.index, self.speeds)
+            possible = [job for job in jobs if job.id in kept]
+            arrays = with_live_speeds(arrays, possible, self.layout, self.index, self.speeds)
         return arrays, kept
 
 
@@ -83,7 +90,8 @@ class View:
     jobs: Jobs
     """The running jobs, then those to rank, by submission."""
     found: Found
-    running_jobs: tuple[SlurmJob, ...]
+    running: tuple[SlurmJob, ...]
+    """[R] The running jobs."""
     ranked: tuple[SlurmJob, ...]
     """[Q] The jobs to rank."""
     everyone: tuple[SlurmJob, ...]
@@ -92,20 +100,15 @@ class View:
     """Waiting jobs that are left to Slurm, each with the reason."""
     faults: tuple[str, ...]
     """Parts of the cluster that could not be used."""
-    choosing: frozenset[int] = frozenset()
+    flexible: frozenset[int] = frozenset()
     """Ranked jobs whose GPU type is to be decided."""
-    away: Mapping[str, str] = field(default_factory=dict)
+    exclusions: Mapping[str, str] = field(default_factory=dict)
     """GPU type → the nodes to exclude for it, in Slurm's short form."""
 
     @property
     def layout(self) -> Layout:
         """The nodes as the simulator has them."""
         return self.cluster.layout
-
-    @property
-    def running(self) -> tuple[int, ...]:
-        """[R] Slurm's ids of the running jobs."""
-        return tuple(job.id for job in self.running_jobs)
 
     @property
     def without_nodes(self) -> frozenset[int]:
@@ -120,12 +123,12 @@ def observe(
     now_s: float,
     owned: Collection[int] = frozenset(),
     overridden: Collection[int] = frozenset(),
-    narrowed: Collection[int] = frozenset(),
+    restricted: Collection[int] = frozenset(),
 ) -> View | None:
     """The cluster of a configuration now; None where no node with GPUs is usable.
 
     ``owned``: ids of jobs whose priority is the controller's; ``overridden``: of those to which somebody else has given
-    another one since; ``narrowed``: of those that the controller keeps off nodes.
+    another one since; ``restricted``: of those whose excluded nodes the controller has set.
     """
     faults: list[str] = []
     nodes, everyone = tuple(nodes), list(jobs)
@@ -136,7 +139,7 @@ def observe(
     if config.speeds is not None:
         try:
             cluster = replace(cluster, speeds=read_speeds(config.speeds, cluster.layout.types))
-            everyone = with_types(everyone, usable, narrowed)
+            everyone = with_types(everyone, usable, restricted)
         except DataError as error:
             faults.append(f"{error}; no GPU types are decided")
     running = _running(everyone, cluster, now_s)
@@ -170,9 +173,9 @@ def observe(
     if cluster.speeds is None:
         return view
     in_one = {job.id for job in ranked if len({cluster.pool_of.get(p) for p in job.partition.split(",")}) == 1}
-    types = choosing(arrays.cut[len(running) :], ranked, narrowed) & in_one
-    away = away_from_others(nodes, config.eligible.partitions, cluster.layout.types)
-    return replace(view, choosing=types, away=away)
+    flexible = flexible_jobs(arrays.cut[len(running) :], ranked, restricted) & in_one
+    exclusions = nodes_of_other_types(nodes, config.eligible.partitions, cluster.layout.types)
+    return replace(view, flexible=flexible, exclusions=exclusions)
 
 
 def _that_could_start(arrays: Jobs, layout: Layout, found: Found) -> tuple[Jobs, np.ndarray]:
@@ -195,23 +198,21 @@ def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[
     """Nodes that jobs with GPUs of the ranked partitions could start on."""
     found = []
     for node in nodes:
-        kinds = [kind for kind, gpus in node.gpus.items() if gpus > 0]
-        if not node.usable or not kinds or not set(node.partitions) & set(partitions):
-            continue
-        if len(kinds) > 1:
-            faults.append(f"node {node.name}: GPUs of several types ({', '.join(kinds)}); not used")
-            continue
-        found.append(node)
+        if node.usable and any(node.gpus.values()) and set(node.partitions) & set(partitions):
+            if type_of(node):
+                found.append(node)
+            else:
+                faults.append(f"node {node.name}: GPUs of several types ({', '.join(node.gpus)}); not used")
     return found
 
 
 def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
     pool_of: dict[str, str] = {}
     for node in nodes:  # partitions of one node belong together, with all that belonged to either
-        mine = {pool_of.get(p, p) for p in node.partitions}
-        first = min(mine)
+        joined = {pool_of.get(p, p) for p in node.partitions}
+        first = min(joined)
         pool_of |= {p: first for p in node.partitions}
-        pool_of = {p: first if pool in mine else pool for p, pool in pool_of.items()}
+        pool_of = {p: first if pool in joined else pool for p, pool in pool_of.items()}
     pools: dict[str, dict[tuple, list[SlurmNode]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
         shape = (type_of(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))

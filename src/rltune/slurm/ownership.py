@@ -56,7 +56,7 @@ class Assignment:
         late; or one of the list, in case the band has changed."""
         return priority > 0 and (priority in band or priority in (self.priority, self.previous))
 
-    def narrows(self, job: SlurmJob) -> bool:
+    def restricts(self, job: SlurmJob) -> bool:
         """Whether a job excludes the nodes that the controller gave it to exclude."""
         return bool(job.excluded) and job.excluded in map(names, (self.excluded, *self.excluded_before))
 
@@ -73,13 +73,13 @@ class Assignment:
         before = self.excluded_before if self.shown + 1 < ANSWERS else ()
         return replace(self, shown=min(self.shown + 1, ANSWERS), excluded_before=before, unfit=unfit)
 
-    def without_rest(self) -> Assignment:
+    def without_node_settings(self) -> Assignment:
         """The same with the priority alone. The nodes are remembered: Slurm may lose the change."""
         return replace(self.given(""), exclusive=False)
 
-    def has_rest(self, job: SlurmJob) -> bool:
-        """Whether a job has something else of the controller than its priority."""
-        return self.exclusive or self.narrows(job)
+    def has_node_settings(self, job: SlurmJob) -> bool:
+        """Whether a job has whole nodes or excluded nodes from the controller."""
+        return self.exclusive or self.restricts(job)
 
 
 @dataclass(frozen=True)
@@ -129,17 +129,17 @@ class Ownership:
         """Whether a job was given whole nodes."""
         return job in self.assigned and self.assigned[job].exclusive
 
-    def narrowed(self, jobs: Iterable[SlurmJob]) -> frozenset[int]:
-        """Jobs that the controller keeps off nodes, or did until they started."""
-        return frozenset(job.id for job in jobs if job.id in self.assigned and self.assigned[job.id].narrows(job))
+    def restricted(self, jobs: Iterable[SlurmJob]) -> frozenset[int]:
+        """Jobs whose excluded nodes the controller has set."""
+        return frozenset(job.id for job in jobs if job.id in self.assigned and self.assigned[job.id].restricts(job))
 
     def undo(self, job: SlurmJob) -> Change | None:
-        """What takes from a waiting job all but its priority; None where there is nothing."""
+        """The change that removes whole nodes and excluded nodes from a waiting job; None where it has neither."""
         given = self.assigned.get(job.id)
-        if given is None or job.state not in WAITING_STATES or not given.has_rest(job):
+        if given is None or job.state not in WAITING_STATES or not given.has_node_settings(job):
             return None
         return Change(
-            job.id, oversubscribe=True if given.exclusive else None, exclude="" if given.narrows(job) else None
+            job.id, oversubscribe=True if given.exclusive else None, exclude="" if given.restricts(job) else None
         )
 
     def owns(self, job: SlurmJob, band: Band) -> bool:
@@ -151,10 +151,10 @@ class Ownership:
         """Jobs that wait with a priority that the controller gave them → that priority."""
         return {job.id: job.priority for job in jobs if self.owns(job, band)}
 
-    def touched(self, jobs: Collection[SlurmJob], band: Band) -> frozenset[int]:
+    def affected(self, jobs: Collection[SlurmJob], band: Band) -> frozenset[int]:
         """Jobs that wait with a priority or with excluded nodes that the controller gave them."""
         waiting = [job for job in jobs if job.state in WAITING_STATES]
-        return frozenset(self.owned(waiting, band)) | self.narrowed(waiting)
+        return frozenset(self.owned(waiting, band)) | self.restricted(waiting)
 
     def set_by_others(self, jobs: Iterable[SlurmJob], band: Band) -> frozenset[int]:
         """Jobs that wait with a priority that somebody else gave them after the controller had, including tasks that
@@ -176,7 +176,7 @@ class Ownership:
         missed = {**self.overridden, **{job: given.missed for job, given in self.assigned.items()}}
         return [job for job in jobs if missed[job] + 1 >= ANSWERS]
 
-    def unseen(self, jobs: Iterable[int]) -> Ownership:
+    def before_release(self, jobs: Iterable[int]) -> Ownership:
         """The list just before jobs are released: whatever priority they have afterwards is Slurm's."""
         changed = {job: replace(self.assigned[job], seen=False) for job in jobs if job in self.assigned}
         return replace(self, assigned={**self.assigned, **changed})
@@ -259,7 +259,7 @@ def update_ownership(
 def _missed(given: Assignment, records: Iterable[SlurmJob], band: Band) -> int:
     """Consecutive answers, including this one, that did not show that an assignment still matters."""
     for job in records:
-        if job.state not in WAITING_STATES or given.includes(job.priority, band) or given.has_rest(job):
+        if job.state not in WAITING_STATES or given.includes(job.priority, band) or given.has_node_settings(job):
             return 0
     return given.missed + 1
 

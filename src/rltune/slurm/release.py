@@ -34,7 +34,7 @@ class Released:
     refused: dict[int, Outcome] = field(default_factory=dict)
     running: int = 0
     """Jobs of the list that run: they keep the assigned priority if they are requeued."""
-    others: frozenset[int] = frozenset()
+    unlisted: frozenset[int] = frozenset()
     """Waiting jobs of the ranked partitions whose priority of the band is not from the list."""
 
 
@@ -65,7 +65,7 @@ def in_band(jobs: Iterable[SlurmJob], config: SlurmConfig) -> dict[int, int]:
     }
 
 
-def foreign(jobs: Collection[SlurmJob], ownership: Ownership, config: SlurmConfig) -> frozenset[int]:
+def unlisted(jobs: Collection[SlurmJob], ownership: Ownership, config: SlurmConfig) -> frozenset[int]:
     """Of the jobs in_band finds, those whose priority is neither from the list nor known to be somebody else's."""
     known = ownership.owned(jobs, config.band).keys() | ownership.set_by_others(jobs, config.band)
     return frozenset(in_band(jobs, config).keys() - known)
@@ -96,7 +96,7 @@ def release_all(
         owned = _look(slurm, config, done, read, now_s, requeue_s)
         if band_too:
             owned |= in_band(read.records, config)
-        done.others = foreign(read.records, done.ownership, config) - done.jobs - owned.keys()
+        done.unlisted = unlisted(read.records, done.ownership, config) - done.jobs - owned.keys()
         # another priority than before a release that Slurm has made is its own, even in the band
         owned = {job: at for job, at in owned.items() if job not in done.jobs or at in sent[job]}
         for job, at in owned.items():
@@ -104,7 +104,7 @@ def release_all(
             sent.setdefault(job, (at, given.priority, given.previous))
         undo = [change for job in read.records if (change := done.ownership.undo(job))]
         assigned = done.ownership.assigned
-        done.ownership = done.ownership.unseen(owned)
+        done.ownership = done.ownership.before_release(owned)
         keep(done.ownership)
         undone = slurm.update(undo) if undo else []
         outcomes: list[Outcome] = []
@@ -161,7 +161,7 @@ def _record(
     for outcome in undone:  # for a job that was not to be released, the next pass finds the reason
         if outcome.ok and outcome.job in assigned:
             missed = 0 if outcome.job in owned else 1
-            assigned[outcome.job] = replace(assigned[outcome.job].without_rest(), missed=missed)
+            assigned[outcome.job] = replace(assigned[outcome.job].without_node_settings(), missed=missed)
     assigned |= {job: assigned.get(job, Assignment(0)) for job in done.refused}
     assigned |= {outcome.job: before[outcome.job] for outcome in changed if outcome.job in before}
     overridden = {job: missed for job, missed in done.ownership.overridden.items() if job not in done.jobs}

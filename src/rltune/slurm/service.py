@@ -21,7 +21,7 @@ DONE, FAILED, NOT_RELEASED, GAVE_UP = 0, 1, 3, 4
 """Exit statuses: stopped; cycles failed, or an unexpected error; jobs may still have a priority of the controller's; policy or
 list cannot be used, or somebody else writes priorities of the band."""
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-AWAKE_S = 0.5
+SIGNAL_CHECK_S = 0.5
 """Longest wait between cycles without looking for a signal."""
 TRIES = 5
 """How often a release is tried where Slurm does not answer."""
@@ -145,7 +145,7 @@ class Service:
         handle it.
         """
         while (left_s := until_s - time.monotonic()) > 0:
-            if self.stop.wait(min(left_s, AWAKE_S)):
+            if self.stop.wait(min(left_s, SIGNAL_CHECK_S)):
                 return
 
     def _cycle(self, watchdog: Watchdog) -> None:
@@ -162,7 +162,7 @@ class Service:
                 controller.release_all("the watchdog's pause")
         controller.say(describe(done, controller.live))
         assert controller.view is not None
-        why = watchdog.cycle(controller.view, controller.view.everyone)
+        why = watchdog.cycle(controller.view)
         controller.metrics = dict(watchdog.metrics())
         if why and controller.live:
             self._pause(why)
@@ -185,7 +185,7 @@ class Service:
         controller, band, tries = self.controller, self.controller.config.band, 0
         while True:
             try:
-                owned, others = controller.from_before()
+                owned, others = controller.jobs_at_start()
                 break
             except SlurmUnavailable as error:
                 if self.once or not controller.live:

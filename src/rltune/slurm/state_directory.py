@@ -50,8 +50,9 @@ class StateDirectory:
         Raises Busy where another one is running.
         """
         self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self._lock_path, blocking=False, is_singleton=False)
         try:
-            held = FileLock(self._lock_path, blocking=False, is_singleton=False).acquire()
+            lock.acquire()
         except Timeout:
             raise Busy(
                 f"{self.path}: a controller (process {self._process()}) is running with this directory; stop it first, "
@@ -64,7 +65,7 @@ class StateDirectory:
             yield
         finally:
             self._locked = None
-            held.lock.release()
+            lock.release()
 
     def check_lock(self) -> None:
         """Raise DataError where the lock that this process holds is not the directory's any more."""

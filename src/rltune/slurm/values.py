@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from rltune.slurm.records import Parsed, Record
 from rltune.traces.gres import EMPTY
 
@@ -39,37 +41,6 @@ def collect(items: Iterable[Any], read: Callable[[Any], Record], name: Callable[
     return Parsed(tuple(records), tuple(faults))
 
 
-def number(value: Any, what: str, bits: int = 32) -> float | None:
-    """A number of either dialect: plain, or ``{set, infinite, number}``; infinity without end, None where not set.
-
-    ``bits``: width of Slurm's field, 16, 32 or 64, which decides what plain numbers mean "without end" and "not set".
-    """
-    says_so = isinstance(value, dict)
-    if says_so:
-        if value.get("infinite") is True:
-            return math.inf
-        if value.get("set") is False:
-            return None
-        value = value.get("number")
-    if value is None:
-        return None
-    if isinstance(value, str):
-        if value in EMPTY:
-            return None
-        if not re.fullmatch(r"[0-9]{1,19}", value):
-            raise Fault(f"{what}: found {shown(value)}, expected a number")
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Fault(f"{what}: found {shown(value)}, expected a number")
-    if not says_so and value in NO_VALUE[bits]:
-        return None
-    if not says_so and value in INFINITE[bits]:
-        return math.inf
-    if not 0 <= value < LARGEST:
-        raise Fault(f"{what}: found {shown(value)}, expected a number of 0 or more")
-    return value
-
-
 class Row:
     """One record of an answer, whose values are read by key. Raises Fault where it is no object, or a value cannot be
     read or is missing though ``expected`` says what it should be."""
@@ -80,7 +51,29 @@ class Row:
         self.item = item
 
     def number(self, key: str, bits: int = 32) -> float | None:
-        return number(self.item.get(key), key, bits)
+        """A number of either dialect: plain, or ``{set, infinite, number}``; infinity without end, None where not set.
+
+        ``bits``: width of Slurm's field, 16, 32 or 64, which decides what plain numbers mean "without end" and "not set".
+        """
+        value = self.item.get(key)
+        is_plain = not isinstance(value, dict)
+        if not is_plain:
+            if value.get("infinite") is True:
+                return math.inf
+            value = None if value.get("set") is False else value.get("number")
+        if value is None or (isinstance(value, str) and value in EMPTY):
+            return None
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise Fault(f"{key}: found {shown(value)}, expected a number")
+        if is_plain and value in NO_VALUE[bits]:
+            return None
+        if is_plain and value in INFINITE[bits]:
+            return math.inf
+        if not 0 <= value < LARGEST:
+            raise Fault(f"{key}: found {shown(value)}, expected a number of 0 or more")
+        return value
 
     def count(self, key: str, default: int | None = None, bits: int = 32) -> int:
         """A whole number; ``default`` where it is not set. Without a default it has to be set."""
@@ -145,13 +138,10 @@ def compress(names: Iterable[str]) -> str:
         if not width:
             parts.append(prefix)
             continue
-        ranges: list[list[int]] = []
-        for number in sorted(found):
-            if ranges and number == ranges[-1][-1] + 1:
-                ranges[-1][1:] = [number]
-            else:
-                ranges.append([number])
-        inside = ",".join("-".join(f"{number:0{width}}" for number in ends) for ends in ranges)
+        ordered = np.sort(found)
+        runs = np.split(ordered, np.flatnonzero(np.diff(ordered) > 1) + 1)
+        ends = [dict.fromkeys((run[0], run[-1])) for run in runs]
+        inside = ",".join("-".join(f"{number:0{width}}" for number in pair) for pair in ends)
         parts.append(f"{prefix}{inside}" if len(found) == 1 else f"{prefix}[{inside}]")
     return ",".join(parts)
 

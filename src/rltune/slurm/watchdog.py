@@ -51,7 +51,6 @@ class Shadow:
 
     begin: View
     config: SlurmConfig
-    rules: WatchdogConfig
     _jobs: dict[int, SlurmJob] = field(default_factory=dict, repr=False)
     """Every job that has waited for nodes, or started, since, as it was when it was seen first."""
     _ranked: set[int] = field(default_factory=set, repr=False)
@@ -66,9 +65,12 @@ class Shadow:
     """A node on which a job has run."""
     _running: frozenset[int] = field(init=False, repr=False)
     _everybody: EligibleConfig = field(init=False, repr=False)
+    _rules: WatchdogConfig = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._running = frozenset(self.begin.running)
+        assert self.config.watchdog is not None
+        self._rules = self.config.watchdog
+        self._running = frozenset(job.id for job in self.begin.running)
         self._everybody = EligibleConfig(partitions=self.config.eligible.partitions, also=["arrays", "constraints"])
 
     def watch(self, jobs: Iterable[SlurmJob], ranked: Iterable[SlurmJob], now_s: float) -> None:
@@ -108,7 +110,7 @@ class Shadow:
         """Mean waits of the ranked jobs since the beginning, realised and simulated."""
         begin = self.begin
         jobs = sorted(self._jobs.values(), key=lambda job: (max(job.submit_s, begin.t0_s), job.id))
-        rows, kept = begin.cluster.compiled([*begin.running_jobs, *jobs], begin.t0_s)
+        rows, kept = begin.cluster.compiled([*begin.running, *jobs], begin.t0_s)
         ranked = len((self._ranked - self._excused) & self._jobs.keys()) + len(self._elsewhere)
         if self._running - kept:  # a view's running jobs fit its cluster
             return Waits(0, 0.0, 0.0, ranked)
@@ -123,11 +125,11 @@ class Shadow:
             if job in self._end_s:
                 run_s = (self._end_s[job] - self._start_s[job]) / self._slow(rows, first + k, job)
                 rows.row["run_s"][first + k] = max(run_s, 1.0)
-        ends = np.array([self._end_s.get(job, end + begin.t0_s) for job, end in zip(begin.running, begin.found.end_s)])
-        ends = np.maximum(ends - begin.t0_s, begin.found.now_s + 1.0)
+        ends = [self._end_s.get(job.id, end + begin.t0_s) for job, end in zip(begin.running, begin.found.end_s)]
+        ends = np.maximum(np.array(ends) - begin.t0_s, begin.found.now_s + 1.0)
         found = begin.found._replace(end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
         backfill = "easy" if len(rows.row) > MOST_RESERVED else "conservative"
-        run = resume(rows, begin.layout, found, SchedulerConfig(self.rules.policy, backfill, types="any"))
+        run = resume(rows, begin.layout, found, SchedulerConfig(self._rules.policy, backfill, types="any"))
         run.advance()
         until = now_s - begin.t0_s
         known, state = (self._end_s, run.state.end) if self.to_completion else (self._start_s, run.state.start)
@@ -153,7 +155,7 @@ class Shadow:
         for size in np.unique(sizes):
             own = [wait[sizes == size] for wait in waits]
             for share, name, least in TAILS:
-                if len(own[0]) >= max(self.rules.min_jobs, least):
+                if len(own[0]) >= max(self._rules.min_jobs, least):
                     both = tuple(float(np.quantile(wait, share)) for wait in own)
                     found[f"{name} of jobs of up to {size} GPUs"] = both
         return found
@@ -183,14 +185,14 @@ class Watchdog:
         """Forget what was seen: after the clock was set, times before and after it cannot be compared."""
         self.shadow, self.longer = None, 0
 
-    def cycle(self, view: View, jobs: Iterable[SlurmJob]) -> str:
+    def cycle(self, view: View) -> str:
         """Record a cycle; the reason to release every job, "" where there is none."""
         rules = self.config.watchdog
         if rules is None:
             return ""
         if self.shadow is None or view.now_s - self.shadow.begin.now_s > rules.restart_s:
-            self.shadow, self._next_s = Shadow(view, self.config, rules), view.now_s + rules.every_s
-        self.shadow.watch(jobs, view.ranked, view.now_s)
+            self.shadow, self._next_s = Shadow(view, self.config), view.now_s + rules.every_s
+        self.shadow.watch(view.everyone, view.ranked, view.now_s)
         if view.now_s < self._next_s:
             return ""
         self._next_s = view.now_s + rules.every_s
@@ -198,8 +200,8 @@ class Watchdog:
         without = f"{waits.left_out} left out that could not start on the initial nodes" if waits.left_out else ""
         if waits.left_out > waits.jobs:  # more than half of the ranked ones
             self.say(f"the watchdog restarts: {waits.jobs} ranked jobs to compare, {without}")
-            self.shadow = Shadow(view, self.config, rules)
-            self.shadow.watch(jobs, view.ranked, view.now_s)
+            self.shadow = Shadow(view, self.config)
+            self.shadow.watch(view.everyone, view.ranked, view.now_s)
             return ""
         if without:
             self.say(f"the watchdog compares {waits.jobs} jobs, {without}")

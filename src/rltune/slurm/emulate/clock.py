@@ -46,16 +46,16 @@ def without_clock(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if not is_clock(name)}
 
 
-def settable(held: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Environment variables of a clock that can be set while programs live on it: its offset stands in a file. ``held``:
-    those of its holder, of speed 1.
+def settable(holder: Mapping[str, str], path: Path) -> dict[str, str]:
+    """Environment variables of a clock that can be set while programs use it: its offset is in a file. ``holder``: the
+    variables of a clock of speed 1 (:func:`of_holder`).
 
     As where an administrator sets a machine's clock, what has passed since the start (CLOCK_MONOTONIC) is not moved.
     Python's ``time.sleep`` fails on it (libfaketime 0.9.10): programs in Python stay on the true clock.
     """
     return {
-        "LD_PRELOAD": held["LD_PRELOAD"],
-        "FAKETIME_SHARED": held["FAKETIME_SHARED"],
+        "LD_PRELOAD": holder["LD_PRELOAD"],
+        "FAKETIME_SHARED": holder["FAKETIME_SHARED"],
         FILE: str(path),
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",

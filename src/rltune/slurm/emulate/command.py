@@ -68,8 +68,8 @@ class _Inside:
             return NOT_FOUND
         if shell:
             self.slurm.say(f"a shell in it: sbatch, squeue, ...; exit ends the cluster (SLURM_CONF={self.slurm.conf})")
-        leash = ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
-        self.process = subprocess.Popen([*leash, *argv], env=self.slurm.env)
+        wrapper = ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
+        self.process = subprocess.Popen([*wrapper, *argv], env=self.slurm.env)
         self.phase = "run"
         seen: set[str] = set()
         while True:

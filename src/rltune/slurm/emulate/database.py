@@ -9,7 +9,7 @@ from rltune.slurm.emulate import packages
 from rltune.slurm.emulate.configure import Folders, filled
 
 
-def make(folders: Folders, user: str) -> None:
+def make_database(folders: Folders, user: str) -> None:
     """Make an empty database. Raises SlurmError with the installer's words where it fails."""
     folders.database.mkdir()
     folders.database_conf.write_text(filled("mariadb.conf", folders=folders, user=user))
@@ -18,8 +18,3 @@ def make(folders: Folders, user: str) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise SlurmError(f"mariadb-install-db failed: {(done.stderr or done.stdout).strip()[-800:]}")
-
-
-def command(folders: Folders) -> list[str]:
-    """Command of the database's daemon."""
-    return [packages.found("mariadbd"), f"--defaults-file={folders.database_conf}"]

@@ -15,14 +15,16 @@ from pathlib import Path
 from rltune.config.cluster import ClusterConfig
 from rltune.config.load import load_cluster, project_root
 from rltune.errors import SlurmError, SlurmUnavailable
+from rltune.files import write_text
 from rltune.slurm.client import TIMED_OUT, Client, run_command
-from rltune.slurm.emulate import clock, configure, database, packages
+from rltune.slurm.emulate import clock, configure, packages
+from rltune.slurm.emulate.database import make_database
 from rltune.slurm.emulate.machine import free_ports, make_device, user_name
 from rltune.slurm.emulate.processes import Processes
 
 STARTS = 3
 """How often a start is tried while another program takes one of the ports in between."""
-OF_SLURM = ("SLURM", "SBATCH", "SALLOC", "SRUN", "SQUEUE", "SINFO", "SCANCEL", "SACCT", "MUNGE", "MYSQL")
+SLURM_VARIABLES = ("SLURM", "SBATCH", "SALLOC", "SRUN", "SQUEUE", "SINFO", "SCANCEL", "SACCT", "MUNGE", "MYSQL")
 """Beginnings of environment variables that would steer Slurm's commands elsewhere."""
 
 
@@ -92,7 +94,7 @@ class Emulation:
         """The log of a daemon: ``slurmctld``, ``slurmd p100-1``, ..."""
         return self.folders.logs / f"{daemon.replace(' ', '-')}.log"
 
-    # Up and down
+    # Start and stop
 
     def start(self) -> None:
         """Start every daemon and wait until all nodes are ready. Raises SlurmError that quotes the daemon's log."""
@@ -133,14 +135,14 @@ class Emulation:
         self.folders.make()
         if len(str(self.folders.munge)) > 100:
             raise SlurmError(f"{sockets}: too long a path for sockets; set TMPDIR to a shorter one, as /tmp")
-        base = {k: v for k, v in clock.without_clock(os.environ).items() if not k.startswith(OF_SLURM)}
+        base = {k: v for k, v in clock.without_clock(os.environ).items() if not k.startswith(SLURM_VARIABLES)}
         base["PATH"] = os.pathsep.join([base.get("PATH", os.defpath), *packages.SYSTEM_PATH])
         fast = self._start_clock(base)
         self.env = {**base, **fast, "SLURM_CONF": str(self.conf)}
         self._configure()
         self._start_munge(base)
         if self.accounting:
-            database.make(self.folders, self.user)
+            make_database(self.folders, self.user)
             self.start_accounting()
             self.run("sacctmgr", "-i", "add", "cluster", "emulated")
         self.start_controller(clear=True)
@@ -279,7 +281,8 @@ class Emulation:
 
     def start_accounting(self) -> None:
         """Start the database and slurmdbd."""
-        socket, argv = self.folders.mysql, database.command(self.folders)
+        socket, folders = self.folders.mysql, self.folders
+        argv = [packages.found("mariadbd"), f"--defaults-file={folders.database_conf}"]
         self._launch("mariadbd", argv, clock.without_clock(self.env), socket.exists, 60)
         argv, env = [packages.found("slurmdbd"), "-D"], {**self.env, "MYSQL_UNIX_PORT": str(socket)}
         self._launch("slurmdbd", argv, env, lambda: self._quietly("sacctmgr", "--noheader", "list", "cluster"), 60)
@@ -291,9 +294,7 @@ class Emulation:
 
     def set_clock(self, offset_s: float) -> None:
         """Set the cluster's clock to so many seconds before or after the true one; of a ``settable`` cluster."""
-        aside = self._offset.with_suffix(".new")
-        aside.write_text(f"{offset_s:+.3f}\n")
-        aside.replace(self._offset)
+        write_text(self._offset, f"{offset_s:+.3f}\n")
         self._zero = (0.0, offset_s)
 
     def set_node(self, name: str, state: str, reason: str = "requested") -> None:

@@ -77,9 +77,9 @@ class Processes:
         assert to is not None and back is not None
         with self._lock:
             self._calls += 1
-            order = {"number": self._calls, "call": call, "arguments": arguments}
+            request = {"number": self._calls, "call": call, "arguments": arguments}
             try:
-                to.write(json.dumps(order) + "\n")
+                to.write(json.dumps(request) + "\n")
                 to.flush()
                 while (reply := json.loads(back.readline()))["number"] != self._calls:
                     pass

@@ -77,9 +77,9 @@ class Supervisor:
     def __init__(self) -> None:
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
         self.starting = False
-        self.leavings: list[str] = []
+        self.to_remove: list[str] = []
         setpriv = shutil.which("setpriv")
-        self.leash = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+        self.wrapper = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
         """Ends a daemon also when this process is killed."""
 
     def start(self, name: str, argv: list[str], env: dict[str, str], log: str) -> int:
@@ -88,7 +88,7 @@ class Supervisor:
         try:
             with open(log, "ab") as file:
                 self.daemons[name] = subprocess.Popen(
-                    [*self.leash, *argv],
+                    [*self.wrapper, *argv],
                     env=env,
                     stdin=subprocess.DEVNULL,
                     stdout=file,
@@ -100,7 +100,7 @@ class Supervisor:
             self.starting = False
         return self.daemons[name].pid
 
-    def let_go(self, *_: object) -> None:
+    def reap_orphans(self, *_: object) -> None:
         """Let adopted processes that ended go, one a job of the cluster; how a daemon ended is kept."""
         if self.starting:
             return  # a child that is not among the daemons yet may be one; the next child's end comes by here again
@@ -131,7 +131,7 @@ class Supervisor:
 
     def remove_at_end(self, *paths: str) -> None:
         """Remove files and folders once all daemons have ended."""
-        self.leavings += paths
+        self.to_remove += paths
 
 
 def main() -> None:
@@ -140,13 +140,13 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     supervisor = Supervisor()
-    signal.signal(signal.SIGCHLD, supervisor.let_go)
+    signal.signal(signal.SIGCHLD, supervisor.reap_orphans)
     try:
         for line in sys.stdin:
-            order = json.loads(line)
-            reply = {"number": order["number"]}
+            request = json.loads(line)
+            reply = {"number": request["number"]}
             try:
-                reply["is"] = getattr(supervisor, order["call"])(*order["arguments"])
+                reply["is"] = getattr(supervisor, request["call"])(*request["arguments"])
             except (OSError, KeyError) as error:
                 reply["error"] = f"{type(error).__name__}: {error}"
             print(json.dumps(reply), flush=True)
@@ -156,7 +156,7 @@ def main() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         end_all()
-        for path in supervisor.leavings:
+        for path in supervisor.to_remove:
             if os.path.isdir(path):
                 shutil.rmtree(path, ignore_errors=True)
             elif os.path.exists(path):

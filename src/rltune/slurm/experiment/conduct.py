@@ -6,6 +6,7 @@ cluster's clock its work takes ``speed`` times as long.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
 import time
@@ -120,12 +121,9 @@ def conduct(
             driver = None
             if policy is not None:
                 names = sorted({job.partition for job in submissions})
-                own = {
-                    "eligible": {"partitions": names, "also": ["constraints"]},
-                    "speeds": speeds,
-                    "max_wait_h": max_wait_h,
-                }
-                driver = _Driver(slurm, policy, Path(folder), words.write, own)
+                eligible = {"partitions": names, "also": ["constraints"]}
+                rules = {"eligible": eligible, "speeds": speeds, "max_wait_h": max_wait_h}
+                driver = _Driver(slurm, policy, Path(folder), words.write, rules)
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
             longest_s = max(job.limit_s for job in submissions)
@@ -142,7 +140,8 @@ def conduct(
                 facts |= {"slurm": slurm.client().version(), "resumed": watch.resumed}
                 jobs = jobs_of(slurm, submissions, began_s)
             except BaseException as error:
-                _keep_logs(slurm, log)
+                # the daemons' logs disappear with the cluster
+                shutil.copytree(slurm.folders.logs, log.with_suffix(".daemons"), dirs_exist_ok=True)
                 if driver is not None:
                     driver.abandon()
                 if isinstance(error, SlurmError) and (why := _died(slurm, error)):
@@ -194,14 +193,6 @@ def _ended(slurm: Emulation, ended: dict[str, int]) -> str:
         f"{name} of the emulated cluster ended with status {ended[name]} while the experiment ran; its log is "
         f"{slurm.log_of(name).name} among those kept"
     )
-
-
-def _keep_logs(slurm: Emulation, log: Path) -> None:
-    """Keep the daemons' logs next to ``log``: they disappear with the cluster."""
-    kept = log.with_suffix(".daemons")
-    kept.mkdir(exist_ok=True)
-    for path in slurm.folders.logs.glob("*.log"):
-        (kept / path.name).write_bytes(path.read_bytes())
 
 
 @dataclass
@@ -297,13 +288,13 @@ class _Driver:
         policy: TrainedPolicy,
         folder: Path,
         write: Callable[[str], object],
-        own: Mapping[str, Any],
+        rules: Mapping[str, Any],
     ) -> None:
         save_policy(folder / "policy.npz", policy)
         self.config = SlurmConfig.model_validate(
             {
                 "policy": str(folder / "policy.npz"),
-                **own,
+                **rules,
                 "interval_s": INTERVAL_S,
                 "state_directory": str(folder / "state"),
                 "watchdog": None,  # the experiment is to show the order to its end

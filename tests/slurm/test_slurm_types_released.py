@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fake_slurm import FakeSlurm, assigned, controller, job
 from slurm_live import controller as live_controller, on
-from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, cluster, made, narrowed, until
+from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, cluster, made, restricted, until
 from slurm_workload import state, submit, wait_for
 
 from rltune.errors import SlurmUnavailable
@@ -80,15 +80,15 @@ def forget_the_release(slurm: FakeSlurm, control: Controller) -> None:
     [hold, set_priority, without_speeds, release, requeue, lose_the_change, forget_the_release],
     ids=lambda what: what.__name__,
 )
-def test_every_type_is_given_back(tmp_path: Path, what: Any) -> None:
-    slurm, control = narrowed(tmp_path)
+def test_every_type_is_released(tmp_path: Path, what: Any) -> None:
+    slurm, control = restricted(tmp_path)
     what(slurm, control)
     assert slurm.queue[10].excluded == frozenset()
 
 
 def test_what_the_controller_excluded_once_is_the_users_later(tmp_path: Path) -> None:
     """The plan has changed, and Slurm has shown the new nodes; then its user excludes the first ones."""
-    slurm, control = narrowed(tmp_path)
+    slurm, control = restricted(tmp_path)
     slurm.queue[1] = until(LATE_S)
     for _ in range(3):
         control.cycle()
@@ -123,14 +123,14 @@ def test_a_change_that_is_late_is_found(tmp_path: Path) -> None:
 
 def test_a_type_alone_counts_as_the_controllers(tmp_path: Path) -> None:
     """Its owner has lowered the priority since the controller was killed: a dry run must not leave the job so."""
-    slurm, control = narrowed(tmp_path)
+    slurm, control = restricted(tmp_path)
     slurm.change(10, priority=7)
     control.jobs = tuple(slurm.queue.values())
-    assert control.has_jobs() and made(slurm, tmp_path, live=False).from_before()[0] == {10}
+    assert control.has_jobs() and made(slurm, tmp_path, live=False).jobs_at_start()[0] == {10}
 
 
 def test_what_the_user_excludes_later_is_the_users(tmp_path: Path) -> None:
-    slurm, control = narrowed(tmp_path)
+    slurm, control = restricted(tmp_path)
     slurm.change(10, excluded=frozenset({"p100-1"}))
     control.cycle()
     assert slurm.queue[10].excluded == {"p100-1"}
