@@ -62,7 +62,7 @@ def cpu_s() -> float:
 
 def _compare(watchdog: Watchdog, controller: Controller) -> float:
     """Seconds of one comparison."""
-    assert watchdog.shadow is not None and controller.view is not None
+    assert watchdog.shadow is not None
     began = time.perf_counter()
     watchdog.shadow.waits(controller.view.now_s)
     return time.perf_counter() - began
@@ -75,7 +75,7 @@ def _idle(controller: Controller) -> float:
         for node in controller.slurm.nodes().records
     ]
     view = observe([job for job in controller.jobs if job.state == "PENDING"], nodes, controller.config, time.time())
-    assert view is not None and len(view.ranked) == len(controller.view.ranked)
+    assert len(view.ranked) == len(controller.view.ranked)
     began = time.perf_counter()
     isolating = controller.config.model_copy(update={"exclusive": "model", "interference_slowdown": 1.25})
     assert decide(view, load_policy(controller.policy_path), isolating).starts
@@ -98,7 +98,6 @@ def measure(folder: Path, queues: list[int], speeds: dict[str, float] | None) ->
         submit(slurm, 2, "--gres=gpu:1")
         watchdog = Watchdog(config, lambda _: None)
         controller.cycle()
-        assert controller.view is not None
         watchdog.cycle(controller.view)
         _compare(watchdog, controller)
         _idle(controller)  # all of them compile

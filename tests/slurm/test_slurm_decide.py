@@ -41,7 +41,7 @@ def test_the_cluster_is_seen_as_it_is() -> None:
     slurm.machines[3] = node("k80-2", "k80", 2, used=0, state=frozenset({"DOWN"}))
     slurm.machines.append(node("other", "v100", 8, partitions=("elsewhere",)))
     view = observe(slurm.queue.values(), slurm.machines, make_config(), NOW_S)
-    assert view is not None and tuple(view.cluster.index) == ("p100-1", "p100-2", "k80-1", "m40-1")
+    assert tuple(view.cluster.index) == ("p100-1", "p100-2", "k80-1", "m40-1")
     assert view.found.free["gpus"].tolist() == [0, 1, 0, 0] and view.layout.types == ("p100", "k80", "m40")
     assert [one.id for one in (*view.running, *view.ranked)] == [1, 2, *range(10, 16)]
     assert view.found.chunks.tolist() == [(0, 4), (1, 3)] and view.found.free["cpu"][1] == 29_000
@@ -59,7 +59,7 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
         job(12, time_limit_s=None),
     ]
     view = observe(jobs, five_nodes(1, 3), make_config(), NOW_S)
-    assert view is not None and view.found.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
+    assert view.found.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
     assert view.left == {11: "no pool could hold it now"} and [one.id for one in view.ranked] == [10, 12]
     assert view.jobs.estimate_s[-1] == 86_400.0
     at = view.cluster.index["p100-2"]
@@ -71,7 +71,7 @@ def test_partitions_that_share_nodes_are_one_pool_and_others_are_ranked_apart(po
     jobs = [job(1, partition="gpu"), job(2, partition="long"), job(3, partition="x")]
     config = make_config(eligible={"partitions": ["gpu", "long", "x"]})
     view = observe(jobs, machines, config, NOW_S)
-    assert view is not None and [len(pool.groups) for pool in view.cluster.config.pools] == [1, 1]
+    assert [len(pool.groups) for pool in view.cluster.config.pools] == [1, 1]
     orders = decide(view, policy, config).orders
     assert sorted(map(sorted, orders.values())) == [[1, 2], [3]]
 
@@ -79,9 +79,9 @@ def test_partitions_that_share_nodes_are_one_pool_and_others_are_ranked_apart(po
 def test_a_job_that_asks_one_node_for_its_gpus_is_not_thought_to_go_on_smaller_nodes(policy: TrainedPolicy) -> None:
     full = [running(7, "p100-1", gpus=4), running(8, "p100-2", gpus=4)]
     view = observe([*full, job(1, gpus=4)], five_nodes(4, 4), make_config(), NOW_S)
-    assert view is not None and view.ranked and decide(view, policy, make_config()).starts == {}
+    assert view.ranked and decide(view, policy, make_config()).starts == {}
     two = observe([*full, job(1, gpus=4, nodes=2)], five_nodes(4, 4), make_config(), NOW_S)
-    assert two is not None and decide(two, policy, make_config()).starts == {1: {"k80-1": 2, "k80-2": 2}}
+    assert decide(two, policy, make_config()).starts == {1: {"k80-1": 2, "k80-2": 2}}
 
 
 def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_jobs_that_others_hold_the_room_of_do_not_stop_it(tmp_path: Path) -> Non
         running(4, "p100-2", gpus=4, start_s=None),
     ]
     made = controller(FakeSlurm({one.id: one for one in jobs}, nodes), tmp_path)
-    assert made.cycle().ranked == 2 and made.view is not None
+    assert made.cycle().ranked == 2
     assert "in use by jobs without GPUs" in made.view.left[10]
 
 

@@ -64,7 +64,7 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
         done = made.cycle()
         assert done.refused == 0 and priorities(slurm)[more] >= BAND.low and priorities(slurm)[job] >= BAND.low
         made.cycle()
-        assert made.view is not None and "m40-1" not in made.view.cluster.index
+        assert "m40-1" not in made.view.cluster.index
         assert made.view.left[job] == "begins later" and priorities(slurm)[job] < BAND.low, "it was given back"
     finally:
         slurm.start_node("m40-1")
@@ -147,6 +147,6 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
         assert "ranked=12" in lines[1] and "jumped by +7200 s" in lines[2] and "ranked=12" in lines[3]
         assert "ranked=13" in lines[5] and "jumped by -7200 s" in lines[7] and "cycle failed" not in lines[8]
         assert all(least >= BAND.low for _, least in seen[:8])
-        assert made.view is not None and made.view.left == {later[0]: "begins later"}, "to Slurm, too, until then"
+        assert made.view.left == {later[0]: "begins later"}, "to Slurm, too, until then"
         assert priorities(slurm).keys() == {*waiting, *later} and none_in_band(slurm) and not assigned(made)
         assert {job: p for job, p in priorities(slurm).items() if job in waiting} == own

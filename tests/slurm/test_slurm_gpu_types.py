@@ -147,7 +147,7 @@ def test_a_job_that_was_given_its_type_is_expected_to_end_on_it(tmp_path: Path) 
     slurm.start(10, "p100-1")
     slurm.machines[0] = node("p100-1", used=1, features=("p100", "fast"))
     control.cycle()
-    assert control.view is not None and [one.id for one in control.view.running] == [10]
+    assert [one.id for one in control.view.running] == [10]
     assert control.view.found.end_s[0] + control.view.t0_s == pytest.approx(NOW_S + LIMIT_S / 4)
 
 
@@ -158,7 +158,6 @@ def test_a_limit_is_for_the_slowest_type_that_the_job_allows() -> None:
     machines = [node("p100-1", used=4), node("p100-2", used=1), node("k80-1", "k80", 2, used=1)]
     jobs = [until(SOON_S), slow, fast, job(10, time_limit_s=LIMIT_S)]
     view = observe(jobs, machines, make_config(speeds=SPEEDS), NOW_S)
-    assert view is not None
     ends = dict(zip((one.id for one in view.running), view.found.end_s + view.t0_s, strict=True))
     assert ends == pytest.approx({1: NOW_S + SOON_S, 2: NOW_S - 500 + LIMIT_S, 3: NOW_S - 100 + LIMIT_S / 4})
     kinds = dict(zip(view.layout.types, view.jobs.cut[-1]["slow"] * view.jobs.estimate_s[-1], strict=True))
@@ -205,7 +204,6 @@ def test_the_watchdog_compares_completions(
     machines = [node("p100-1", gpus=1, used=len(first), features=("p100",)), node("k80-1", "k80", 1, features=("k80",))]
     waiting = job(10, submit_s=NOW_S, time_limit_s=LIMIT_S, constraint=constraint)
     begin = observe([*first, waiting], machines, config, NOW_S)
-    assert begin is not None
     shadow, start_s = Shadow(begin, config), NOW_S + 100 * len(first)
     shadow.watch(begin.everyone, begin.ranked, NOW_S)
     ran = replace(begin.everyone[-1], state="RUNNING", start_s=start_s, node_names=("p100-1",))

@@ -40,7 +40,6 @@ def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiti
 def test_the_first_of_the_ranking_starts_first(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     made = controller(slurm, tmp_path)
     made.cycle()
-    assert made.view is not None
     ranked = priorities(slurm)
     small = [job.id for job in made.view.ranked if job.gpus == 1 and job.gpu_type is None]
     first = max(small, key=lambda job: ranked[job])
@@ -99,7 +98,7 @@ def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: li
         done = made.cycle()
         assert done.refused == 1 and done.changed == 11
         made.cycle()
-        assert made.view is not None and "k80-1" not in made.view.cluster.index
+        assert "k80-1" not in made.view.cluster.index
     finally:
         slurm.set_node("k80-1", "RESUME")
     made.release_all("test")

@@ -39,7 +39,7 @@ def test_what_happens_to_a_job_while_others_are_released(tmp_path: Path, then: s
     assert made.release_all("test") == (5, []) and 14 not in slurm.released
     assert slurm.queue[14].held == (then == "held") and (then != "set" or slurm.queue[14].priority == 777)
     made.cycle()
-    assert made.view is not None and made.view.left.get(14, "") == REASONS.get(then, "")
+    assert made.view.left.get(14, "") == REASONS.get(then, "")
     assert (14 in assigned(made)) == (then == "started"), "as it may be requeued"
 
 

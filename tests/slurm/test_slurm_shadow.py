@@ -57,7 +57,6 @@ def played(
 def begun(jobs: list[SlurmJob], rules: SlurmConfig, others: Sequence[SlurmJob] = (), nodes: Any = None) -> View:
     """What a first cycle sees of jobs that arrive."""
     view = observe([*others, *(one for one in jobs if one.submit_s <= NOW_S)], nodes or five_nodes(), rules, NOW_S)
-    assert view is not None
     return view
 
 
@@ -127,7 +126,7 @@ def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: b
         said = said or watchdog.cycle(replace(first, now_s=now_s, ranked=tuple(waiting), everyone=tuple(there)))
     assert bool(said) == says
     if says:
-        assert "in 3 comparisons in a row" in said and watchdog.last is not None
+        assert "in 3 comparisons in a row" in said
         assert watchdog.last.realised_s > 1.2 * watchdog.last.simulated_s
 
 
@@ -200,12 +199,12 @@ def test_a_watchdog_that_could_compare_few_of_the_jobs_begins_anew_at_once() -> 
     waiting = [job(k + 1, gpu_type="p100") for k in range(2)] + [job(k + 11, gpu_type="k80") for k in range(8)]
     before = observe(waiting[:2], few, watchdog.config, NOW_S)
     after = observe(waiting, all_, watchdog.config, NOW_S + 600)
-    assert before is not None and after is not None and len(after.ranked) == 10
+    assert len(after.ranked) == 10
     assert watchdog.cycle(before) == "" == watchdog.cycle(after)
     assert said == [
         "the watchdog restarts: 2 ranked jobs to compare, 8 left out that could not start on the initial nodes"
     ]
-    assert watchdog.shadow is not None and watchdog.shadow.begin is after
+    assert watchdog.shadow.begin is after
     assert watchdog.metrics()["watchdog_left_out_jobs"][2] == 8
     found = watchdog.cycle(replace(after, now_s=NOW_S + 9000))
     assert "10 jobs have waited" in found and "left out" not in found and len(said) == 1
@@ -217,7 +216,7 @@ def test_a_verdict_says_how_many_jobs_it_leaves_out() -> None:
     waiting = [job(k + 1, gpu_type="p100") for k in range(6)] + [job(k + 11, gpu_type="k80") for k in range(2)]
     before = observe(waiting[:6], five_nodes()[:2], watchdog.config, NOW_S)
     after = observe(waiting, five_nodes(), watchdog.config, NOW_S + 7200)
-    assert before is not None and after is not None and watchdog.cycle(before) == ""
+    assert watchdog.cycle(before) == ""
     found = watchdog.cycle(after)
     assert "6 jobs have waited" in found and "2 left out" in found and "compares 6 jobs, 2 left out" in said[0]
 
@@ -225,7 +224,7 @@ def test_a_verdict_says_how_many_jobs_it_leaves_out() -> None:
 def test_a_watchdog_that_is_off_says_nothing_and_few_jobs_are_no_verdict() -> None:
     rules = make_config(watchdog=None)
     view = observe([job(1)], five_nodes(), rules, NOW_S)
-    assert view is not None and Watchdog(rules).cycle(view) == ""
+    assert Watchdog(rules).cycle(view) == ""
     few = Watchdog(config(min_jobs=100))
     for k in range(10):
         assert few.cycle(replace(view, now_s=NOW_S + 1000 * k)) == ""

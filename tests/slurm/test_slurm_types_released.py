@@ -29,7 +29,7 @@ def set_priority(slurm: FakeSlurm, control: Controller) -> None:
     control.cycle()
     slurm.change(10, priority=7)
     control.cycle()
-    assert control.view is not None and control.view.left[10] == OVERRIDDEN
+    assert control.view.left[10] == OVERRIDDEN
 
 
 def without_speeds(slurm: FakeSlurm, control: Controller) -> None:

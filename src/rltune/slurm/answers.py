@@ -83,10 +83,10 @@ def _job(item: Any) -> SlurmJob:
     nodes, tasks, cpus = (job.count(key, 1) for key in ("node_count", "tasks", "cpus"))
     names = () if waiting else expand(job.text("nodes"))
     detail = [] if waiting else _detail(job.item.get("gres_detail"))
-    held_nodes, sockets = len(names) or nodes, job.count("sockets_per_node", 1, bits=16)
-    by_type = dict(sum(map(Counter, detail), Counter()))
-    by_type = by_type or requested_gpus(job.text, waiting, held_nodes, tasks, held_nodes * sockets)
-    asked = requested_gpus(job.text, True, held_nodes, tasks, held_nodes * sockets)
+    on_nodes, sockets = len(names) or nodes, job.count("sockets_per_node", 1, bits=16)
+    requested = requested_gpus(job.text, on_nodes, tasks, on_nodes * sockets)
+    allocated = "" if waiting else job.text("tres_alloc_str")
+    by_type = dict(sum(map(Counter, detail), Counter())) or gpus(allocated, "tres_alloc_str") or requested
     of_node = None
     if names and len(detail) == len(names):
         of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
@@ -119,7 +119,7 @@ def _job(item: Any) -> SlurmJob:
         constraint=job.text("features"),
         excluded=frozenset(expand(job.text("excluded_nodes"), "excluded_nodes")),
         is_bound=bool(job.text("required_nodes") or job.text("resv_name")),
-        asked_type=only_type(asked),
+        asked_type=only_type(requested),
         comment=job.text("comment"),
         shared=_shared(job),
         gpus_by_type=by_type,

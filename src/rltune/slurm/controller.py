@@ -82,7 +82,7 @@ class Controller:
     """A clock that nobody sets, for noticing when `clock` is set; default: the system's own, with the system's clock."""
     metrics: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
     """Metrics of others (the watchdog), name → (kind, description, value), written with the next cycle's own."""
-    view: View | None = field(default=None, repr=False)
+    view: View = field(init=False, repr=False)
     """What the last cycle saw."""
     unlisted: frozenset[int] = field(default=frozenset(), repr=False)
     """Waiting jobs with priorities of the band that were not on the list in the last release."""
@@ -150,15 +150,7 @@ class Controller:
             self._requeue_s = self.slurm.requeue_s()
         ownership, forgotten = update_ownership(known, queue, band, missing, over, now_s, self._requeue_s)
         self.jobs = queue.records
-        owned, others = ownership.owned(queue.records, band), ownership.set_by_others(queue.records, band)
-        restricted = ownership.restricted(queue.records)
-        view = observe(queue.records, nodes.records, self.config, now_s, owned, others, restricted)
-        if view is None:
-            named = ", ".join(self.config.eligible.partitions)
-            there = ", ".join(sorted({name for node in nodes.records for name in node.partitions})) or "none"
-            raise RLTuneError(
-                f"no usable node with GPUs in `eligible.partitions` ({named}); the cluster's partitions: {there}"
-            )
+        view = observe(queue.records, nodes.records, self.config, now_s, ownership)
         return view, ownership, forgotten, (*queue.faults, *nodes.faults, *view.faults)
 
     def _check_others(self, view: View, ownership: Ownership) -> None:

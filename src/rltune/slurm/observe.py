@@ -8,7 +8,7 @@ GPUs, by users of a whole node) counts as in use for ever.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from rltune.cluster.layout import MILLI, Layout, build_layout
 from rltune.cluster.speeds import Profile
 from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.config.slurm import SlurmConfig
-from rltune.errors import DataError
+from rltune.errors import DataError, RLTuneError
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
@@ -32,6 +32,7 @@ from rltune.slurm.gpu_types import (
     with_live_speeds,
     with_types,
 )
+from rltune.slurm.ownership import Ownership
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
 from rltune.traces.columns import empty_columns
 
@@ -121,20 +122,23 @@ def observe(
     nodes: Iterable[SlurmNode],
     config: SlurmConfig,
     now_s: float,
-    owned: Collection[int] = frozenset(),
-    overridden: Collection[int] = frozenset(),
-    restricted: Collection[int] = frozenset(),
-) -> View | None:
-    """The cluster of a configuration now; None where no node with GPUs is usable.
+    ownership: Ownership = Ownership(),
+) -> View:
+    """The cluster of a configuration now. Raises RLTuneError where no node with GPUs is usable.
 
-    ``owned``: ids of jobs whose priority is the controller's; ``overridden``: of those to which somebody else has given
-    another one since; ``restricted``: of those whose excluded nodes the controller has set.
+    ``ownership``: the list of assigned jobs after this answer.
     """
     faults: list[str] = []
     nodes, everyone = tuple(nodes), list(jobs)
+    owned, overridden = ownership.owned(everyone, config.band), ownership.set_by_others(everyone, config.band)
+    restricted = ownership.restricted(everyone)
     usable = _usable(nodes, config.eligible.partitions, faults)
     if not usable:
-        return None
+        named = ", ".join(config.eligible.partitions)
+        there = ", ".join(sorted({name for node in nodes for name in node.partitions})) or "none"
+        raise RLTuneError(
+            f"no usable node with GPUs in `eligible.partitions` ({named}); the cluster's partitions: {there}"
+        )
     cluster = _cluster(usable)
     if config.speeds is not None:
         try:

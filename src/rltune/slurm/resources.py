@@ -34,14 +34,12 @@ def used_gpus(has: str, used: str) -> dict[str, int]:
     return {kind: found[""]} if kind and set(found) == {""} else found
 
 
-def requested_gpus(texts: Callable[[str], str], waiting: bool, nodes: int, tasks: int, sockets: int) -> dict[str, int]:
-    """GPUs of a job by type, over all nodes, from the first of Slurm's fields that has some.
+def requested_gpus(texts: Callable[[str], str], nodes: int, tasks: int, sockets: int) -> dict[str, int]:
+    """GPUs that a job requests by type, over all nodes, from the first of Slurm's fields that has some.
 
-    ``texts``: the job's text of a field. ``tres_alloc_str`` and ``tres_req_str`` have GPUs only where Slurm accounts for
-    them.
+    ``texts``: the job's text of a field. ``tres_req_str`` has GPUs only where Slurm accounts for them.
     """
     factors = {
-        "tres_alloc_str": 0 if waiting else 1,
         "tres_per_job": 1,
         "tres_req_str": 1,
         "tres_per_node": nodes,

@@ -161,7 +161,6 @@ class Service:
             if self._paused_until_s is not None and controller.has_jobs():  # requeued ones, or what was refused before
                 controller.release_all("the watchdog's pause")
         controller.say(describe(done, controller.live))
-        assert controller.view is not None
         why = watchdog.cycle(controller.view)
         controller.metrics = dict(watchdog.metrics())
         if why and controller.live:

@@ -26,10 +26,6 @@ JOURNAL_BYTES = 100_000_000
 """Length of decisions.jsonl from which a new file is started; the one before is kept, older ones are not."""
 
 
-class Busy(RLTuneError):
-    """Another controller is running."""
-
-
 class StateDirectory:
     """The files of one controller."""
 
@@ -47,14 +43,14 @@ class StateDirectory:
     def lock(self) -> Iterator[None]:
         """Be the only controller here; the kernel releases the lock when a process ends, however it ends.
 
-        Raises Busy where another one is running.
+        Raises RLTuneError where another one is running.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._lock_path, blocking=False, is_singleton=False)
         try:
             lock.acquire()
         except Timeout:
-            raise Busy(
+            raise RLTuneError(
                 f"{self.path}: a controller (process {self._process()}) is running with this directory; stop it first, "
                 "or give this one another `state_directory` and other partitions"
             ) from None

@@ -55,9 +55,9 @@ class Row:
 
         ``bits``: width of Slurm's field, 16, 32 or 64, which decides what plain numbers mean "without end" and "not set".
         """
-        value = self.item.get(key)
-        is_plain = not isinstance(value, dict)
-        if not is_plain:
+        value, is_plain = self.item.get(key), True
+        if isinstance(value, dict):
+            is_plain = False
             if value.get("infinite") is True:
                 return math.inf
             value = None if value.get("set") is False else value.get("number")

@@ -332,7 +332,6 @@ class _Driver:
             for k, job in enumerate(submissions[:50], 1)
         ]
         view = observe(jobs, self.controller.slurm.nodes().records, self.config, now_s + 60.0)
-        assert view is not None
         decide(view, self.policy, self.config)
 
     def start(self, began_s: float) -> None:
