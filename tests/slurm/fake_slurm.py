@@ -186,6 +186,11 @@ class FakeSlurm:
         return all(self.computed[number] == priority for number, priority in priorities(self).items())
 
 
+def no_answer() -> None:
+    """What an order does that Slurm does not answer."""
+    raise SlurmUnavailable("scontrol: no answer within 30 s")
+
+
 def write_policy(path: Path, features: str = "engineered", seed: int = 1, **facts: Any) -> Path:
     """A policy of random weights."""
     rng, widths = np.random.default_rng(seed), [shapes_of(features)["actor"][1], 16, 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from pydantic import ValidationError
 from rltune.agent.policy_file import TrainedPolicy, load_policy
 from rltune.config.slurm import Band
 from rltune.slurm.decide import assign, decide
-from rltune.slurm.eligibility import ABOVE, RANKED, reason_to_leave
+from rltune.slurm.eligibility import ABOVE, OVERRIDDEN, RANKED, reason_to_leave
 from rltune.slurm.observe import observe
 
 
@@ -94,13 +95,13 @@ def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
     write_policy(tmp_path / "policy.npz", base_policy_bias=1e6, scheduler=scheduler)
     made = controller(slurm, tmp_path)
     made.cycle()
-    mine = priorities(slurm)
-    by_limit = sorted(mine, key=lambda n: slurm.queue[n].time_limit_s or 0)
-    assert by_limit == sorted(mine, key=lambda n: -mine[n])
+    given = priorities(slurm)
+    by_limit = sorted(given, key=lambda n: slurm.queue[n].time_limit_s or 0)
+    assert by_limit == sorted(given, key=lambda n: -given[n])
 
 
-def test_jobs_that_others_hold_the_room_of_do_not_stop_it(tmp_path: Path) -> None:
-    """The CPUs of the only m40 node are a CPU job's, for as long as it likes; a job waits for the m40."""
+def test_jobs_whose_resources_others_use_do_not_stop_it(tmp_path: Path) -> None:
+    """A job without GPUs has the CPUs of the only M40 node; a job waits for the M40."""
     nodes = five_nodes(4, 4, 2, 2, 0)
     nodes[4] = replace(nodes[4], cpus_alloc=32)
     jobs = [
@@ -144,19 +145,14 @@ def test_jobs_that_others_hold_the_room_of_do_not_stop_it(tmp_path: Path) -> Non
         ({"priority": BAND.high + 1}, {}, ABOVE),
         ({"priority": BAND.high + 1}, {"priority_below": BAND.high + 2}, RANKED),
         ({"priority": BAND.high + 2}, {"priority_below": BAND.high + 2}, "high priority"),
+        ({"priority": 777}, {"priority_below": 50_000}, OVERRIDDEN),
         ({"reason": "QOSMaxGRESPerUser"}, {}, "waits for QOSMaxGRESPerUser"),
     ],
 )
-def test_who_is_left_to_slurm_and_why(change: dict, eligible: dict, why: str) -> None:
+def test_which_jobs_are_left_to_slurm_and_why(change: dict, eligible: dict, why: str) -> None:
     rules = make_config(eligible={"partitions": ["gpu"], **eligible}).eligible
-    assert (
-        reason_to_leave(job(7, **change), rules, NOW_S, owned=change.get("priority", 0) in BAND, most=BAND.high) == why
-    )
-
-
-def test_a_priority_that_somebody_has_set_is_a_reason_whatever_it_is() -> None:
-    rules = make_config(eligible={"partitions": ["gpu"], "priority_below": 50_000}).eligible
-    assert reason_to_leave(job(7, priority=777), rules, NOW_S, overridden=True) == "somebody has set its priority"
+    owned = change.get("priority", 0) in BAND
+    assert reason_to_leave(job(7, **change), rules, NOW_S, owned, why == OVERRIDDEN, BAND.high) == why
 
 
 @given(st.data())
@@ -169,19 +165,10 @@ def test_priorities_follow_the_order_inside_the_band_with_the_fewest_writes(data
     after = [changed.get(number, current[number]) for number in order]
     assert all(a > b for a, b in zip(after, after[1:])) and all(BAND.low <= p <= BAND.high for p in after)
     assert assign(order, dict(zip(order, after, strict=True)), BAND) == {}
-    kept = max((len(some) for some in _subsets([current[j] for j in order]) if _stands(some)), default=0)
+    values = [current[number] for number in order if current[number] in BAND]
+    falling = [k for k in range(n + 1) for some in combinations(values, k) if list(some) == sorted({*some})[::-1]]
     narrow = any(p < BAND.low + 40 or p > BAND.high - 40 for p in current.values() if p != 5000)
-    assert len(changed) == n - kept or narrow, "no more jobs are written to than the order needs"
-
-
-def _subsets(values: list[int]):
-    for bits in range(1 << len(values)):
-        yield [v for i, v in enumerate(values) if bits >> i & 1]
-
-
-def _stands(values: list[int]) -> bool:
-    inside = all(BAND.low <= v <= BAND.high for v in values)
-    return inside and all(a > b for a, b in zip(values, values[1:]))
+    assert len(changed) == n - max(falling) or narrow, "no more jobs are written to than the order needs"
 
 
 def test_a_queue_longer_than_the_band_is_refused() -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -154,18 +155,18 @@ def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(idle: Emula
     assert watch.resumed == ["p100-1"] and len(said) == 1
 
 
-class Standing:
-    """A cluster on which the same jobs wait and run for ever."""
+class Answering:
+    """A cluster whose commands give these answers, the last one again and again; the last command is in ``argv``."""
 
     speed = SPEED
-    now = staticmethod(lambda: 0.0)
     ended = staticmethod(dict)
 
-    def __init__(self, states: str) -> None:
-        self.states = states
+    def __init__(self, *answers: str, now: Callable[[], float] = lambda: 0.0) -> None:
+        self.answers, self.now = list(answers), now
 
-    def run(self, *_: str) -> str:
-        return self.states
+    def run(self, *argv: str, stdin: str = "") -> str:
+        self.argv, self.stdin = argv, stdin
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 @pytest.mark.parametrize(
@@ -181,9 +182,8 @@ def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
     states: str, ordered: bool, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
-    slurm: Any = Standing(states)
-    driver: Any = SimpleNamespace(check=lambda: None) if ordered else None  # a controller at work
-    watch = conducting._Watch(slurm, driver, 60.0, 0.0, print)
+    driver = SimpleNamespace(check=lambda: None) if ordered else None  # a controller at work
+    watch = conducting._Watch(Answering(states), driver, 60.0, 0.0, print)
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()
     assert type(raised.value) is kind
@@ -195,13 +195,6 @@ def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.Monk
     def passes(seconds: float) -> None:
         true_s[0] += seconds
 
-    class Taking(Standing):
-        def now(self) -> float:
-            return SPEED * true_s[0]
-
-        def run(self, *argv: str, stdin: str = "") -> str:
-            return "1"
-
     def looks() -> None:
         looked_s.append(true_s[0])
         passes(0.8 * CALM_S)
@@ -209,7 +202,7 @@ def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.Monk
     monkeypatch.setattr(submission, "time", SimpleNamespace(sleep=passes))
     monkeypatch.setattr(Submission, "options", lambda self: submitted_s.append(true_s[0]) or [])
     jobs = [job("a", 300, 1, 1, 60), job("b", 330, 1, 1, 60), job("c", 500, 1, 1, 60)]
-    submit_all(Taking(""), jobs, 0.0, looks)  # type: ignore[arg-type]
+    submit_all(Answering("1", now=lambda: SPEED * true_s[0]), jobs, 0.0, looks)
     assert looked_s and all(min(abs(at - s) for s in (3.0, 5.0) if s > at) >= CALM_S - 1e-9 for at in looked_s)
     assert not any(3.0 <= at < 3.3 for at in looked_s)
 
@@ -263,18 +256,11 @@ def test_accounts_that_are_not_complete_or_cannot_be_read_are_an_error(text: str
 
 
 def test_accounts_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [sacct(**LOST), sacct()]
-
-    class Telling(Standing):
-        def run(self, *_: str) -> str:
-            return answers.pop(0) if len(answers) > 1 else answers[0]
-
-    slurm: Any = Telling("")
+    slurm = Answering(sacct(**LOST), sacct())
     assert accounts.jobs_of(slurm, QUEUE[:1], 1000.0)["start_s"].tolist() == [100.0]
-    answers[:] = [sacct(**LOST)]
     monkeypatch.setattr(accounts, "LATE_S", 0.0)
     with pytest.raises(ClusterDied, match="queued0 .* is COMPLETED: found Start Unknown"):
-        accounts.jobs_of(slurm, QUEUE[:1], 1000.0)
+        accounts.jobs_of(Answering(sacct(**LOST)), QUEUE[:1], 1000.0)
 
 
 def test_what_sbatch_is_asked_for() -> None:
@@ -286,22 +272,11 @@ def test_what_sbatch_is_asked_for() -> None:
     assert account_of("User 07@Lab") == "user_07_lab" and account_of("") == "nobody"
 
 
-class Asked:
-    """A cluster that records its commands, and answers."""
-
-    def __init__(self, says: str) -> None:
-        self.says, self.stdin, self.argv = says, "", ()
-
-    def run(self, *argv: str, stdin: str = "") -> str:
-        self.argv, self.stdin = argv, stdin
-        return self.says
-
-
 def test_a_job_sleeps_as_long_as_on_the_type_of_its_node(tmp_path: Path) -> None:
     """The script, run with a sleep that prints its argument."""
-    job = Submission("x", 0, "ann", "all", 1, 1, 1, 60, 10.0, times_s={"p100": 10.0, "k80": 45.4}, types="p100|k80")
-    slurm = Asked("17;emulated\n")
-    assert submit(slurm, replace(job, model="A3C")) == 17
+    typed = {"times_s": {"p100": 10.0, "k80": 45.4}, "types": "p100|k80", "model": "A3C"}
+    slurm = Answering("17;emulated\n")
+    assert submit(slurm, replace(job("x", 0, 1, 10.0, 60), **typed)) == 17
     assert {"--constraint=p100|k80", "--comment=A3C"} <= set(slurm.argv)
     (tmp_path / "sleep").write_text("#!/bin/sh\necho $1\n")
     (tmp_path / "sleep").chmod(0o755)
@@ -313,7 +288,7 @@ def test_a_job_sleeps_as_long_as_on_the_type_of_its_node(tmp_path: Path) -> None
 
 def test_an_answer_of_sbatch_without_an_id_is_quoted() -> None:
     with pytest.raises(SlurmError, match="job x of the experiment: found 'welcome' from sbatch"):
-        submit(Asked("welcome"), Submission("x", 0, "ann", "all", 1, 1, 1, 60, 10.0))
+        submit(Answering("welcome"), job("x", 0, 1, 10.0, 60))
 
 
 def test_small_nodes_are_taken_first() -> None:

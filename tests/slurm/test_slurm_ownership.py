@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, assigned, controller, job, priorities, ranked
+from fake_slurm import BAND, assigned, controller, job, no_answer, priorities, ranked
 
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.ownership import Assignment, Ownership
@@ -140,12 +140,8 @@ def test_a_job_that_never_had_the_controllers_priority_is_nobody_elses(tmp_path:
 def test_a_job_released_when_it_left_the_scope_is_ranked_when_it_comes_again(tmp_path: Path) -> None:
     """Also where nobody heard that Slurm did release it."""
     slurm, made = ranked(tmp_path)
-
-    def times_out() -> None:
-        raise SlurmUnavailable("scontrol: no answer within 30 s")
-
     slurm.change(12, dependency="afterok:1")
-    slurm.after_release = times_out
+    slurm.after_release = no_answer
     with pytest.raises(SlurmUnavailable):
         made.cycle()
     assert slurm.queue[12].priority == slurm.computed[12]

@@ -8,6 +8,7 @@ Slurm 23.02 to 24.11, by their published schema (https://slurm.schedmd.com/rest_
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,46 +84,33 @@ def test_nodes(folder: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("read", "text", "expected"),
     [
-        ("gpu:p100", {"p100": 1}),
-        ("gpu:1K", {"": 1024}),
-        ("gpu:(null):3(IDX:0,2-3)", {"": 3}),
-        ("gres/gpu=4,gres/gpu:a=1", {"a": 1, "": 3}),
-        ("gpu:p100:0(IDX:N/A)", {}),
-        ("gpu:p100:no_consume:2", {"p100": 2}),
-        ("gpu:p100:4(S:0", None),
-        ("gpu=many", None),
+        (gpus, "gpu:p100", {"p100": 1}),
+        (gpus, "gpu:1K", {"": 1024}),
+        (gpus, "gpu:(null):3(IDX:0,2-3)", {"": 3}),
+        (gpus, "gres/gpu=4,gres/gpu:a=1", {"a": 1, "": 3}),
+        (gpus, "gpu:p100:0(IDX:N/A)", {}),
+        (gpus, "gpu:p100:no_consume:2", {"p100": 2}),
+        (gpus, "gpu:p100:4(S:0", "found 'gpu:p100:4"),
+        (gpus, "gpu=many", "found 'gpu=many'"),
+        (allocated_mb, "cpu=8,mem=2G,gres/gpu=4", 2048),
+        (allocated_mb, "mem=1.5T", 1_572_864),
+        (allocated_mb, "mem=700", 700),
+        (allocated_mb, "cpu=1,gres/mem=5", None),
+        (allocated_mb, "mem=0", None),
+        (allocated_mb, "", None),
+        (allocated_mb, "cpu=1,mem=12X", "tres_alloc_str: found mem='12X', expected memory"),
+        (allocated_mb, "mem=,cpu=1", "tres_alloc_str: found mem='', expected memory"),
     ],
 )
-def test_spellings_of_gpus(text: str, expected: dict[str, int] | None) -> None:
-    """Those that tests/traces has not."""
-    if expected is None:
-        with pytest.raises(Fault, match="found"):
-            gpus(text)
+def test_gpus_and_memory_of_a_job(read: Callable[[str], Any], text: str, expected: Any) -> None:
+    """Spellings of GPUs that tests/traces does not have; a text that is expected is part of the error."""
+    if isinstance(expected, str):
+        with pytest.raises(Fault, match=re.escape(expected)):
+            read(text)
     else:
-        assert gpus(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("cpu=8,mem=2G,gres/gpu=4", 2048),
-        ("mem=1.5T", 1_572_864),
-        ("mem=700", 700),
-        ("cpu=1,gres/mem=5", None),
-        ("mem=0", None),
-        ("", None),
-        ("cpu=1,mem=12X", Fault),
-        ("mem=,cpu=1", Fault),
-    ],
-)
-def test_memory_that_a_job_has(text: str, expected: Any) -> None:
-    if expected is Fault:
-        with pytest.raises(Fault, match="tres_alloc_str: found mem=.*, expected memory"):
-            allocated_mb(text)
-    else:
-        assert allocated_mb(text) == expected
+        assert read(text) == expected
 
 
 def test_lists_of_nodes() -> None:

@@ -36,13 +36,12 @@ def arrivals(rng: np.random.Generator, n: int) -> list[SlurmJob]:
 
 
 def seen_at(now_s: float, jobs: list[SlurmJob], start_s: np.ndarray, end_s: np.ndarray) -> list[SlurmJob]:
-    """What Slurm tells at an instant of jobs that start and end so; where they run does not matter to a first cycle."""
-    jobs_then = []
-    for one, start, end in zip(jobs, start_s, end_s, strict=True):
-        if one.submit_s <= now_s < end:
-            goes = {"state": "RUNNING", "start_s": start, "node_names": ("p100-1",)}
-            jobs_then.append(replace(one, **goes) if start <= now_s else one)
-    return jobs_then
+    """What Slurm reports then of jobs that start and end so; where they run does not matter to a first cycle."""
+    return [
+        replace(one, state="RUNNING", start_s=start, node_names=("p100-1",)) if start <= now_s else one
+        for one, start, end in zip(jobs, start_s, end_s, strict=True)
+        if one.submit_s <= now_s < end
+    ]
 
 
 def played(
@@ -56,8 +55,7 @@ def played(
 
 def begun(jobs: list[SlurmJob], rules: SlurmConfig, others: Sequence[SlurmJob] = (), nodes: Any = None) -> View:
     """What a first cycle sees of jobs that arrive."""
-    view = observe([*others, *(one for one in jobs if one.submit_s <= NOW_S)], nodes or five_nodes(), rules, NOW_S)
-    return view
+    return observe([*others, *(one for one in jobs if one.submit_s <= NOW_S)], nodes or five_nodes(), rules, NOW_S)
 
 
 def case(seed: int, n: int) -> tuple[SlurmConfig, list[SlurmJob], View, np.ndarray, np.ndarray]:
@@ -94,9 +92,9 @@ def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) ->
         if now_s == NOW_S + 9 * STEP_S:
             early = shadow.waits(now_s + STEP_S)
             assert early.realised_s == pytest.approx(early.simulated_s), "jobs that still wait or run count up to now"
-    waits, mine = shadow.waits(now_s + STEP_S), [one.user == "ada" for one in jobs]
-    assert waits.jobs == sum(mine) and waits.simulated_s == pytest.approx(waits.realised_s)
-    assert waits.realised_s == pytest.approx(np.mean((start_s - [one.submit_s for one in jobs])[mine]))
+    waits, ranked = shadow.waits(now_s + STEP_S), [one.user == "ada" for one in jobs]
+    assert waits.jobs == sum(ranked) and waits.simulated_s == pytest.approx(waits.realised_s)
+    assert waits.realised_s == pytest.approx(np.mean((start_s - [one.submit_s for one in jobs])[ranked]))
 
 
 @pytest.mark.parametrize(("most", "backfill"), [(150, "conservative"), (149, "easy")])
@@ -191,31 +189,29 @@ def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(wh
     assert with_ == replace(without, left_out=4) and with_.realised_s == pytest.approx(with_.simulated_s)
 
 
-def test_a_watchdog_that_could_compare_few_of_the_jobs_begins_anew_at_once() -> None:
-    """Nodes come on which most jobs wait: with them it sees that nothing moves, without them it would be blind."""
+def views_of_a_growing_cluster(p100: int, k80: int, after_s: float) -> tuple[View, View]:
+    """What a cycle sees of jobs for P100s, and a later one of these, of jobs for K80s and of the nodes that came for them."""
+    rules = config(min_jobs=5, patience=1)
+    waiting = [job(k + 1, gpu_type="p100") for k in range(p100)] + [job(k + 11, gpu_type="k80") for k in range(k80)]
+    first = observe(waiting[:p100], five_nodes()[:2], rules, NOW_S)
+    return first, observe(waiting, five_nodes(), rules, NOW_S + after_s)
+
+
+def test_a_watchdog_that_could_compare_few_of_the_jobs_restarts_at_once() -> None:
+    """Nodes come on which most jobs wait: with them it sees that nothing moves."""
     said: list[str] = []
-    watchdog = Watchdog(config(min_jobs=5, patience=1), said.append)
-    few, all_ = five_nodes()[:2], five_nodes()
-    waiting = [job(k + 1, gpu_type="p100") for k in range(2)] + [job(k + 11, gpu_type="k80") for k in range(8)]
-    before = observe(waiting[:2], few, watchdog.config, NOW_S)
-    after = observe(waiting, all_, watchdog.config, NOW_S + 600)
-    assert len(after.ranked) == 10
-    assert watchdog.cycle(before) == "" == watchdog.cycle(after)
-    assert said == [
-        "the watchdog restarts: 2 ranked jobs to compare, 8 left out that could not start on the initial nodes"
-    ]
-    assert watchdog.shadow.begin is after
+    watchdog, (before, after) = Watchdog(config(patience=1), said.append), views_of_a_growing_cluster(2, 8, 600.0)
+    assert len(after.ranked) == 10 and watchdog.cycle(before) == "" == watchdog.cycle(after)
+    left_out = "2 ranked jobs to compare, 8 left out that could not start on the initial nodes"
+    assert said == [f"the watchdog restarts: {left_out}"] and watchdog.shadow.begin is after
     assert watchdog.metrics()["watchdog_left_out_jobs"][2] == 8
     found = watchdog.cycle(replace(after, now_s=NOW_S + 9000))
     assert "10 jobs have waited" in found and "left out" not in found and len(said) == 1
 
 
-def test_a_verdict_says_how_many_jobs_it_leaves_out() -> None:
+def test_the_watchdog_reports_how_many_jobs_it_leaves_out() -> None:
     said: list[str] = []
-    watchdog = Watchdog(config(min_jobs=5, patience=1), said.append)
-    waiting = [job(k + 1, gpu_type="p100") for k in range(6)] + [job(k + 11, gpu_type="k80") for k in range(2)]
-    before = observe(waiting[:6], five_nodes()[:2], watchdog.config, NOW_S)
-    after = observe(waiting, five_nodes(), watchdog.config, NOW_S + 7200)
+    watchdog, (before, after) = Watchdog(config(patience=1), said.append), views_of_a_growing_cluster(6, 2, 7200.0)
     assert watchdog.cycle(before) == ""
     found = watchdog.cycle(after)
     assert "6 jobs have waited" in found and "2 left out" in found and "compares 6 jobs, 2 left out" in said[0]

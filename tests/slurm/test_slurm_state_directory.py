@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_slurm import assigned, busy, controller, job, partly_used_node, ranked, serve
+from fake_slurm import assigned, busy, controller, job, no_answer, partly_used_node, ranked, serve
 
 from rltune.errors import DataError, SlurmUnavailable
 from rltune.slurm.ownership import Assignment, Ownership
@@ -94,11 +94,7 @@ def test_changes_are_there_before_they_are_sent_and_that_nobody_knows_what_becam
     before: list[dict[str, Any]] = []
     slurm, made = ranked(tmp_path, cycles=0)
 
-    def times_out() -> None:
-        before.extend(lines(tmp_path))
-        raise SlurmUnavailable("scontrol: no answer within 30 s")
-
-    slurm.before_update = times_out
+    slurm.before_update = lambda: (before.extend(lines(tmp_path)), no_answer())
     with pytest.raises(SlurmUnavailable):
         made.cycle()
     assert {line["job"] for line in before if line["event"] == "change"} == set(range(10, 16))

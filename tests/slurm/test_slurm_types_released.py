@@ -1,4 +1,4 @@
-"""Whatever happens to jobs that were given a GPU type, and to the controller, all of it is given back, and users keep their own."""
+"""Whatever happens to jobs with a GPU type and to the controller, the exclusions are removed, and users keep their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_slurm import FakeSlurm, assigned, controller, job
+from fake_slurm import FakeSlurm, assigned, controller, job, no_answer
 from slurm_live import controller as live_controller, on
 from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, cluster, made, restricted, until
 from slurm_workload import state, submit, wait_for
@@ -48,31 +48,21 @@ def requeue(slurm: FakeSlurm, control: Controller) -> None:
 
 
 def lose_the_change(slurm: FakeSlurm, control: Controller) -> None:
-    """The list says otherwise than Slurm: the job still has what it had before."""
-    slurm.queue[1] = until(LATE_S)
-    slurm.silent = True
-    given = slurm.update
-    slurm.update = lambda changes: (_ for _ in ()).throw(SlurmUnavailable("scontrol: no answer"))  # type: ignore[method-assign]
-    slurm.silent = False
+    """The list differs from Slurm: the job still has what it had before."""
+    slurm.queue[1], slurm.before_update = until(LATE_S), no_answer
     with pytest.raises(SlurmUnavailable):
         control.cycle()
     assert assigned(control)[10].excluded == "p100-1" and slurm.queue[10].excluded == K80S
-    slurm.update = given  # type: ignore[method-assign]
+    slurm.before_update = lambda: None
     release(slurm, control)
 
 
 def forget_the_release(slurm: FakeSlurm, control: Controller) -> None:
     """slurmctld ends before it has saved what it answered, and begins with what it had."""
-    before, times = slurm.queue[10], []
-
-    def pause(seconds: float) -> None:
-        if not times:
-            slurm.queue[10] = before
-        times.append(seconds)
-
-    control.pause = pause
+    states = [slurm.queue[10]]
+    control.pause = lambda seconds: slurm.queue.update({10: states.pop()} if states else {})
     release(slurm, control)
-    assert len(times) == 2
+    assert not states
 
 
 @pytest.mark.parametrize(
@@ -100,22 +90,16 @@ def test_what_the_controller_excluded_once_is_the_users_later(tmp_path: Path) ->
 
 def test_a_change_that_is_late_is_found(tmp_path: Path) -> None:
     """It takes effect after another one was sent, as no answer had come."""
-    slurm, given = cluster(), FakeSlurm.update
+    slurm = cluster()
     control = made(slurm, tmp_path)
-    late: list[Change] = []
-
-    def silent(changes: list[Change]) -> list:
-        late.extend(changes)
-        raise SlurmUnavailable("scontrol: no answer")
-
-    slurm.update = silent  # type: ignore[method-assign]
+    slurm.before_update = no_answer
     with pytest.raises(SlurmUnavailable):
         control.cycle()
-    slurm.queue[1] = until(LATE_S)
-    slurm.update = lambda changes: given(slurm, changes)  # type: ignore[method-assign]
+    late = Change(10, assigned(control)[10].priority, exclude=assigned(control)[10].excluded)
+    slurm.queue[1], slurm.before_update = until(LATE_S), lambda: None
     control.cycle()
     assert slurm.queue[10].excluded == P100S
-    given(slurm, late)
+    slurm.update([late])
     assert slurm.queue[10].excluded == K80S
     release(slurm, control)
     assert slurm.queue[10].excluded == frozenset()
