@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
+from rltune.agent.policy_file import TrainedPolicy, save_policy
 from rltune.config.slurm import Band, SlurmConfig
+from rltune.environment.features import width_of
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.controller import Controller
 from rltune.slurm.ownership import Assignment
@@ -160,9 +161,9 @@ class FakeSlurm:
         self._answer("unknown")
         return frozenset(ids) - self.queue.keys()
 
-    def change(self, number: int, **given: Any) -> None:
-        """Something about a job becomes another."""
-        self.queue[number] = replace(self.queue[number], **given)
+    def change(self, *numbers: int, **given: Any) -> None:
+        """Change fields of jobs."""
+        self.queue |= {number: replace(self.queue[number], **given) for number in numbers}
 
     def hold(self, number: int) -> None:
         """A user holds a waiting job."""
@@ -191,13 +192,11 @@ def no_answer() -> None:
     raise SlurmUnavailable("scontrol: no answer within 30 s")
 
 
-def write_policy(path: Path, features: str = "engineered", seed: int = 1, **facts: Any) -> Path:
+def write_policy(path: Path, seed: int = 1, **facts: Any) -> Path:
     """A policy of random weights."""
-    rng, widths = np.random.default_rng(seed), [shapes_of(features)["actor"][1], 16, 1]
-    weights: list[np.ndarray] = []
-    for a, b in zip(widths, widths[1:]):
-        weights += [rng.normal(size=(a, b)).astype(np.float32), rng.normal(size=b).astype(np.float32)]
-    save_policy(path, TrainedPolicy(tuple(weights), {"features": features, "agent": "rltune", **facts}))
+    rng, width = np.random.default_rng(seed), width_of("engineered")
+    weights = tuple(rng.normal(size=shape).astype(np.float32) for shape in ((width, 16), 16, (16, 1), 1))
+    save_policy(path, TrainedPolicy(weights, {"features": "engineered", "agent": "rltune", **facts}))
     return path
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import slurm_live
-from fake_slurm import BAND, assigned, write_policy
+from fake_slurm import BAND, assigned, serve, write_policy
 from slurm_live import all_in_band, become, kill, meanwhile, none_in_band, on, priorities, stand_in
 from slurm_workload import state, submit, wait_for
 
@@ -86,7 +86,7 @@ def test_an_ended_job_that_its_owner_requeues(slurm: Emulation, waiting: list[in
 
 def test_users_who_lower_their_jobs_into_the_band(slurm: Emulation, users_jobs: list[int], tmp_path: Path) -> None:
     """Slurm lets them lower what an operator has set. Before a start and while it runs: their jobs are ranked like any other,
-    and raising one is not theirs to do."""
+    and they may not raise a priority."""
     made, later = controller(slurm, tmp_path), of_user(slurm, "--gres=gpu:1", "--time=5")
     for job in (*users_jobs, later):
         slurm.run("scontrol", "update", f"jobid={job}", "priority=20000000")
@@ -94,19 +94,17 @@ def test_users_who_lower_their_jobs_into_the_band(slurm: Emulation, users_jobs: 
         as_user(slurm, "scontrol", "update", f"jobid={job}", f"priority={BAND.high}")
     assert "denied" in as_user(slurm, "scontrol", "update", f"jobid={users_jobs[1]}", f"priority={BAND.high + 1}")
     assert {job for job, priority in priorities(slurm).items() if priority in BAND} == set(users_jobs[:2])
-    assert Service(made, once=True).run() == DONE and reported(made, "2 waiting jobs") == 1
+    assert serve(made, once=True) == DONE and reported(made, "2 waiting jobs") == 1
     as_user(slurm, "scontrol", "update", f"jobid={later}", f"priority={BAND.high}")
     as_user(slurm, "scontrol", "update", f"jobid={users_jobs[2]}", f"priority={BAND.low}")
     for _ in range(3):
         assert made.cycle().ranked == 16
     assert {later, *users_jobs} <= assigned(made).keys() and all_in_band(slurm)
-    assert len(set(priorities(slurm).values())) == 16, "in the order of the ranking, not in theirs"
+    assert len(set(priorities(slurm).values())) == 16, "in the order of the ranking"
     assert made.release_all("test")[1] == [] and none_in_band(slurm)
 
 
-def test_a_ranked_job_moves_to_a_partition_that_is_not_ranked(
-    slurm: Emulation, users_jobs: list[int], tmp_path: Path
-) -> None:
+def test_a_ranked_job_moves_to_an_unranked_partition(slurm: Emulation, users_jobs: list[int], tmp_path: Path) -> None:
     """It is released by the next cycle, also where it was ended and is put back there."""
     made = controller(slurm, tmp_path)
     slurm.run("scontrol", "create", "PartitionName=other", "Nodes=ALL", "State=UP")
@@ -132,18 +130,16 @@ def test_slurmctld_is_away_for_a_while(slurm: Emulation, waiting: list[int], tmp
     client.timeout_s = 2.0
     time.sleep(SAVED_S)
     made = controller(slurm, tmp_path, client, max_failures=2, interval_s=0.5)
-    service, back = Service(made, between_tries_s=0.1), threading.Timer(12.0, slurm.start_controller)
+    back = threading.Timer(12.0, slurm.start_controller)
 
-    def say(line: str, level: int = 0) -> None:
-        made.said.append(line)  # type: ignore[attr-defined]
+    def then(line: str, service: Service) -> None:
         if line.startswith("cycle") and reported(made, "cycle ") == 1:
             kill(slurm, "slurmctld")
             back.start()
         if "answers again" in line:
             service.stop.set()
 
-    made.say = say
-    assert service.run() == DONE
+    assert serve(made, then, between_tries_s=0.1) == DONE
     back.join()
     assert reported(made, "does not answer") == 1 and not reported(made, "failed")
     assert none_in_band(slurm) and priorities(slurm).keys() == set(waiting) and not assigned(made)
@@ -177,7 +173,7 @@ def test_a_slow_slurm_gets_smaller_batches(slurm: Emulation, waiting: list[int],
     assert made.release_all("test") == (150, []) and none_in_band(slurm)
 
 
-def test_two_controllers_in_one_band_notice_each_other(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_two_controllers_with_the_same_band(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """Both began at once, with lists and agents of their own."""
     one, other = controller(slurm, tmp_path / "one"), controller(slurm, tmp_path / "other")
     write_policy(tmp_path / "other" / "policy.npz", seed=2)
@@ -190,9 +186,7 @@ def test_two_controllers_in_one_band_notice_each_other(slurm: Emulation, waiting
     assert none_in_band(slurm)
 
 
-def test_two_controllers_with_bands_of_their_own_notice_each_other(
-    slurm: Emulation, waiting: list[int], tmp_path: Path
-) -> None:
+def test_two_controllers_with_different_bands(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     one = controller(slurm, tmp_path / "one")
     other = controller(slurm, tmp_path / "other", band=[3_000_000, 4_000_000])
     one.cycle()

@@ -115,7 +115,7 @@ def test_what_a_slurm_that_falls_silent_has_answered_counts(commands: Commands) 
 
 
 @pytest.mark.parametrize(("age", "expected"), [("300 sec", 420.0), ("0 sec", 7 * 86400.0)])
-def test_how_long_ended_jobs_may_be_requeued_is_slurms_minjobage(commands: Commands, age: str, expected: float) -> None:
+def test_ended_jobs_may_be_requeued_for_slurms_minjobage(commands: Commands, age: str, expected: float) -> None:
     commands.make("scontrol", f"print('MessageTimeout = 10 sec\\nMinJobAge               = {age}')")
     assert commands.client().requeue_s() == expected
 
@@ -224,9 +224,7 @@ for job in wanted:
 
 
 @pytest.mark.parametrize("batch", [LARGEST_BATCH, 1])
-def test_how_jobs_stand_that_are_asked_for_by_id(
-    commands: Commands, monkeypatch: pytest.MonkeyPatch, batch: int
-) -> None:
+def test_states_of_jobs_by_id(commands: Commands, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     """Of an array its waiting rest, else a task that is not over; whatever variables the user has set."""
     commands.make("squeue", STATES)
     client = commands.client(SQUEUE_FORMAT="%j", SQUEUE_STATES="RUNNING")
@@ -250,7 +248,7 @@ def test_half_a_line_about_a_job_is_an_error(commands: Commands, said: str) -> N
         commands.client().states([5])
 
 
-def test_who_is_unknown_by_slurms_word(commands: Commands) -> None:
+def test_jobs_that_slurm_does_not_know(commands: Commands) -> None:
     """Half an answer is an error, for changes too."""
     scontrol(commands)
     assert commands.client().unknown([5, 7, 9]) == {7} and commands.client().unknown([]) == frozenset()

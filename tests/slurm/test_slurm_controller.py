@@ -57,7 +57,7 @@ def test_only_what_has_changed_is_written_and_all_is_in_the_band(tmp_path: Path)
     assert set(assigned(made)) == {*range(10, 16), 99} and assigned(made)[99] == Assignment(slurm.queue[99].priority)
 
 
-def test_what_leaves_the_scope_is_released_and_what_ends_is_forgotten(tmp_path: Path) -> None:
+def test_ineligible_jobs_are_released_and_ended_ones_forgotten(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path)
     slurm.change(10, dependency="afterok:3")
     slurm.start(11)
@@ -86,7 +86,7 @@ def test_jobs_that_have_waited_too_long_for_their_size_go_first(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_jobs_keep_their_place_where_one_starts_between_queue_and_nodes(
+def test_a_job_starts_between_reading_queue_and_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
 ) -> None:
     """The nodes are full of a job that the queue does not have yet; in the second answer it is there, or has no end."""
@@ -145,7 +145,7 @@ def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: d
     assert slurm.queue[10].shared == shared
 
 
-def test_where_slurm_ranks_every_job_above_the_band_that_is_reported(tmp_path: Path) -> None:
+def test_it_reports_that_every_job_is_above_the_band(tmp_path: Path) -> None:
     """Not so where just some are, which come first."""
     basic, slurm = 4_294_901_759, busy(2)
     slurm.change(10, priority=basic)
@@ -160,7 +160,7 @@ def test_where_slurm_ranks_every_job_above_the_band_that_is_reported(tmp_path: P
     assert (done.ranked, done.notes) == (2, ()) and all(p in BAND for p in priorities(slurm).values())
 
 
-def test_jobs_that_others_put_into_the_band_do_not_stop_it(tmp_path: Path) -> None:
+def test_jobs_that_users_put_into_the_band_do_not_stop_it(tmp_path: Path) -> None:
     """Users can lower the priorities of their own jobs: eligible ones are ranked, the others left, and both reported once."""
     slurm, made = ranked(tmp_path)
     slurm.add(job(40, priority=BAND.low + 3), job(41, priority=BAND.low + 4, qos="sla"))
@@ -180,8 +180,7 @@ def test_a_second_controller_with_the_same_band_stops_it(tmp_path: Path, values:
     given = dict(slurm.queue)
     assert controller(slurm, tmp_path / "c", live=False).cycle().ranked == 6 and slurm.queue == given
     with pytest.raises(RLTuneError, match=r"6 waiting jobs .* no controller of this directory"):
-        for number in (10, 11):
-            slurm.change(number, user="grace")
+        slurm.change(10, 11, user="grace")
         serve(controller(slurm, tmp_path / "b"))
     last = sorted(range(10, 16), key=lambda number: priorities(slurm)[number])[:3]
 

@@ -67,7 +67,7 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
     assert view.found.free["gpus"][at] == 0
 
 
-def test_partitions_that_share_nodes_are_one_pool_and_others_are_ranked_apart(policy: TrainedPolicy) -> None:
+def test_partitions_that_share_nodes_are_one_pool(policy: TrainedPolicy) -> None:
     machines = [node("a", partitions=("gpu", "long")), node("b", partitions=("long",)), node("c", partitions=("x",))]
     jobs = [job(1, partition="gpu"), job(2, partition="long"), job(3, partition="x")]
     config = make_config(eligible={"partitions": ["gpu", "long", "x"]})
@@ -77,7 +77,7 @@ def test_partitions_that_share_nodes_are_one_pool_and_others_are_ranked_apart(po
     assert sorted(map(sorted, orders.values())) == [[1, 2], [3]]
 
 
-def test_a_job_that_asks_one_node_for_its_gpus_is_not_thought_to_go_on_smaller_nodes(policy: TrainedPolicy) -> None:
+def test_a_job_of_one_node_does_not_fit_several_smaller_ones(policy: TrainedPolicy) -> None:
     full = [running(7, "p100-1", gpus=4), running(8, "p100-2", gpus=4)]
     view = observe([*full, job(1, gpus=4)], five_nodes(4, 4), make_config(), NOW_S)
     assert view.ranked and decide(view, policy, make_config()).starts == {}

@@ -55,6 +55,14 @@ def conducted(cluster: object, jobs: list[Submission], *_: object) -> Conducted:
     return Conducted(frame, pd.DataFrame(columns=["began_s"]), facts)
 
 
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
+    """The arguments of each run that is conducted, on a cluster on which every job starts at once."""
+    found: list[tuple] = []
+    monkeypatch.setattr(deployment, "conduct", lambda *args: (found.append(args), conducted(*args))[1])
+    return found
+
+
 def test_repetitions_take_the_next_jobs_of_the_test_part(run: Run, workload: Workload) -> None:
     begin, _ = workload.split.test
     assert list(first_jobs(run.config.deployment, workload)) == [begin, begin + 8]
@@ -77,17 +85,14 @@ def test_jobs_that_ask_for_types_are_refused(run: Run, workload: Workload) -> No
         submissions(run, replace(workload, table=workload.table.assign(gpu_type="P100")), 1)
 
 
-def test_who_orders_the_queue_under_each_scheduler(
-    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given, own = [], agent("sjf", scheduler={"policy": "wfp3"})
-    monkeypatch.setattr(deployment, "conduct", lambda *args: (given.append(args[2]), conducted(*args))[1])
+def test_each_scheduler_has_its_policy(run: Run, workload: Workload, tmp_path: Path, runs: list[tuple]) -> None:
+    trained = agent("sjf", scheduler={"policy": "wfp3"})
     for scheduler in ("slurm", "saf", "rltune"):
-        deploy(run, workload, own, scheduler, 1, tmp_path / "log")
-    nobody, rule, its_own = given
+        deploy(run, workload, trained, scheduler, 1, tmp_path / "log")
+    none, rule, given = (arguments[2] for arguments in runs)
     config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}})
-    assert nobody is None and its_own is own
-    assert [scheduler_of(policy, config).policy for policy in (rule, own)] == ["saf", "wfp3"]
+    assert none is None and given is trained
+    assert [scheduler_of(policy, config).policy for policy in (rule, given)] == ["saf", "wfp3"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ def test_who_orders_the_queue_under_each_scheduler(
         ([KeyboardInterrupt()], 1),
     ],
 )
-def test_a_run_whose_cluster_dies_is_repeated_once_and_says_why(
+def test_a_run_whose_cluster_dies_is_repeated_once(
     run: Run,
     workload: Workload,
     tmp_path: Path,
@@ -132,10 +137,11 @@ def test_the_simulator_runs_the_same_jobs(run: Run, workload: Workload) -> None:
     found = simulated(run, workload, agent())
     assert set(zip(found["scheduler"], found["repetition"], strict=True)) == set(run.config.deployment.runs())
     assert set(found["backfill"]) == {"easy", "conservative"}
-    for (_, _, repetition), mine in found.groupby(["backfill", "scheduler", "repetition"]):
+    for (_, _, repetition), frame in found.groupby(["backfill", "scheduler", "repetition"]):
         jobs = submissions(run, workload, int(repetition))
-        assert list(mine["index"]) == list(range(8)) and list(mine["run_s"]) == [job.run_s for job in jobs]
-        assert np.allclose(mine["submit_s"], [job.at_s for job in jobs]) and (mine["start_s"] >= mine["submit_s"]).all()
+        assert list(frame["index"]) == list(range(8)) and list(frame["run_s"]) == [job.run_s for job in jobs]
+        assert np.allclose(frame["submit_s"], [job.at_s for job in jobs])
+        assert (frame["start_s"] >= frame["submit_s"]).all()
 
 
 def test_any_run_of_jobs_has_its_share_of_each_qos_and_of_the_short(workload: Workload) -> None:
@@ -154,13 +160,13 @@ def test_the_simulator_has_slurms_factor_of_the_qos(run: Run, workload: Workload
     alike = make_workload(fitted, META, pd.DataFrame({"estimate_s": limit_s}), CLUSTER, run.config.train_share)
     points = classes(alike)["qos"].map({name: factor for name, (factor, _) in QOS.items()}).to_numpy()
     found = simulated(run, alike, agent("fifo", scheduler={"policy": "multifactor"}))
-    for (scheduler, _, repetition), mine in found.groupby(["scheduler", "backfill", "repetition"]):
+    for (scheduler, _, repetition), frame in found.groupby(["scheduler", "backfill", "repetition"]):
         first = first_jobs(run.config.deployment, alike)[repetition - 1]
-        order = points[first + mine.sort_values("start_s")["index"].to_numpy()][1:]  # but for the first to arrive
+        order = points[first + frame.sort_values("start_s")["index"].to_numpy()][1:]  # but for the first to arrive
         assert (np.diff(order) <= 0).all() == (scheduler == "slurm")
 
 
-def test_the_simulator_gives_an_agent_each_backfill_whatever_it_chose(
+def test_the_simulator_runs_an_agent_with_each_backfill(
     run: Run, workload: Workload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What an agent may choose in training, Slurm decides where it is deployed; nor has it calibrated estimates there."""
@@ -218,7 +224,7 @@ def test_the_simulator_decides_types_as_each_scheduler_does(typed: tuple[Run, Wo
     assert wait["rltune_types"] < wait["rltune"]
 
 
-def test_only_the_controller_that_decides_types_knows_speeds(
+def test_only_the_scheduler_that_decides_types_knows_speeds(
     typed: tuple[Run, Workload], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others expect a job to run on any type as long as on the slowest, as its user's limit says; it runs as long as it does."""
@@ -237,24 +243,20 @@ def test_only_the_controller_that_decides_types_knows_speeds(
     assert set(lasts) == {1.0, 4.0} and set(lasts[found["scheduler"] == "slurm_fastest"]) == {1.0}
 
 
-def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = []
-    monkeypatch.setattr(deployment, "conduct", lambda *args: (given.append(args), conducted(*args))[1])
+def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, runs: list[tuple]) -> None:
     for scheduler in ("slurm_fastest", "rltune", "rltune_types"):
         deploy(*typed, agent(), scheduler, 1, tmp_path / "log")
-    assert [(args[2] is None, args[-1]) for args in given] == [(True, False), (False, False), (False, True)]
-    assert [args[1][0].types for args in given] == ["p100", "", ""]
-    assert all(args[5] == DEFAULT for args in given)
+    assert [(args[2] is None, args[-1]) for args in runs] == [(True, False), (False, False), (False, True)]
+    assert [args[1][0].types for args in runs] == ["p100", "", ""]
+    assert all(args[5] == DEFAULT for args in runs)
     run, workload = typed
     simulation = run.config.simulation.model_copy(update={"max_wait_h": {8: 8.0}})
     bounded = replace(run, config=run.config.model_copy(update={"simulation": simulation}))
     deploy(bounded, workload, agent(), "rltune", 1, tmp_path / "log")
-    assert given[-1][5] == {8: 8.0}
+    assert runs[-1][5] == {8: 8.0}
 
 
-def test_missing_packages_are_named_with_the_command_that_installs_them(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_packages_and_how_to_install_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = run.config.deployment
     assert missing_runs(settings, 6) == "" and missing_runs(settings, 1).startswith("5 of 6 runs")
     monkeypatch.setattr(packages, "missing", lambda **options: [packages.ACCOUNTING])

@@ -222,9 +222,7 @@ def test_signals_end_command_and_cluster(
         wait_for(lambda: not conf.parent.exists())
 
 
-def test_a_daemon_that_dies_is_reported_and_the_rest_still_ends(
-    slurm_packages: None, command: Command, tmp_path: Path
-) -> None:
+def test_a_daemon_that_dies_is_reported(slurm_packages: None, command: Command, tmp_path: Path) -> None:
     go = tmp_path / "go"
     process = command("--", "sh", "-c", f"echo $SLURM_CONF; until [ -e {go} ]; do sleep 0.1; done; exit 3")
     process.stdout.readline()
@@ -251,7 +249,7 @@ def test_the_client_inside_a_fast_clock_waits_by_the_true_one(command: Command) 
     assert (nodes, jobs) == ("5", "0") and float(seconds) > 1  # the three commands take longer than 10 true ms
 
 
-def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_and_how_to_install_them(monkeypatch: pytest.MonkeyPatch) -> None:
     from rltune.slurm.emulate import packages
 
     monkeypatch.setattr(packages, "program", lambda name: None if name in ("slurmctld", "slurmdbd") else f"/bin/{name}")

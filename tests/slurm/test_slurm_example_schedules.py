@@ -150,9 +150,7 @@ def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypa
     ("silences", "error"),
     [(2, SlurmUnavailable("squeue: no answer")), (2, ClusterDied("sacct: 6 of 7 jobs")), (3, ClusterDied("gone"))],
 )
-def test_a_silent_or_forgetful_cluster_is_replaced_and_what_is_made_is_kept(
-    silences: int, error: SlurmError, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_that_fails_is_replaced(silences: int, error: SlurmError, monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[str] = []
     cluster = MagicMock()
     cluster().__enter__().client().version.return_value = "22.05.8"

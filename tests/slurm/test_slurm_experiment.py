@@ -79,7 +79,7 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, ru
     assert np.nanmax(start_s[:2]) < np.nanmin(start_s[4:])
 
 
-def test_a_cluster_that_dies_is_an_error_that_names_the_log(
+def test_the_error_of_a_cluster_that_dies_names_the_log(
     packages_there: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dies(slurm: Emulation, *_: object) -> None:
@@ -97,7 +97,7 @@ def test_a_cluster_that_dies_is_an_error_that_names_the_log(
 SHORT = [job("short", 0, 1, 60, 600)]
 
 
-def test_a_controller_that_fails_is_not_the_clusters_failing(
+def test_a_controller_that_fails_is_no_fault_of_the_cluster(
     packages_there: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_: object) -> None:
@@ -109,7 +109,7 @@ def test_a_controller_that_fails_is_not_the_clusters_failing(
     assert not isinstance(raised.value, ClusterDied)
 
 
-def test_a_cluster_that_cannot_be_taken_down_after_its_run_is_only_said(
+def test_a_cluster_that_does_not_stop_after_its_run_is_reported(
     packages_there: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     really_end = Processes.end
@@ -178,7 +178,7 @@ class Answering:
         ("PENDING", True, SlurmError),
     ],
 )
-def test_a_standstill_is_the_clusters_but_where_a_controller_may_hold_the_jobs(
+def test_a_standstill_is_an_error_of_the_cluster_or_the_controller(
     states: str, ordered: bool, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, assigned
+from fake_slurm import BAND, assigned, serve
 from slurm_live import all_in_band, controller, first_of_m40, kill, meanwhile, none_in_band, priorities, stand_in
 from slurm_workload import need, state, submit, wait_behind, wait_for
 
@@ -46,9 +46,7 @@ def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: lis
     assert none_in_band(slurm) and assigned(made).keys() <= runs
 
 
-def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
-    slurm: Emulation, waiting: list[int], tmp_path: Path
-) -> None:
+def test_a_node_goes_down_during_a_cycle(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """Slurm puts the job back into the queue with the controller's priority, and lets it wait some time first."""
     made = controller(slurm, tmp_path)
     made.cycle()
@@ -65,7 +63,7 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
         assert done.refused == 0 and priorities(slurm)[more] >= BAND.low and priorities(slurm)[job] >= BAND.low
         made.cycle()
         assert "m40-1" not in made.view.cluster.index
-        assert made.view.left[job] == "begins later" and priorities(slurm)[job] < BAND.low, "it was given back"
+        assert made.view.left[job] == "begins later" and priorities(slurm)[job] < BAND.low, "it was released"
     finally:
         slurm.start_node("m40-1")
         wait_for(lambda: all(node.usable for node in slurm.client().nodes().records))
@@ -78,19 +76,15 @@ def test_a_node_goes_down_under_a_ranked_job_in_the_middle_of_a_cycle(
 def test_every_other_answer_is_garbled(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """Cut off, empty, without digits, without ends, with bytes that are no text, an error: no job is forgotten."""
     client = stand_in(slurm, tmp_path / "bin", "squeue", "sinfo", script=GARBLED)
-    made = controller(slurm, tmp_path, client, max_failures=6, interval_s=0.01)
-    said: list[str] = []
-    service, kept = Service(made, between_tries_s=0.0), set()
+    made, kept = controller(slurm, tmp_path, client, max_failures=6, interval_s=0.01), set()
 
-    def say(line: str, level: int = 0) -> None:
-        said.append(line)
+    def then(line: str, service: Service) -> None:
         kept.add(len(assigned(made)))
-        if len(said) == 26:
+        if len(made.said) == 26:
             service.stop.set()
 
-    made.say = say
-    assert service.run() == DONE, said
-    failed, ranked = (sum(word in line for line in said) for word in ("cycle failed", "ranked=12"))
+    assert serve(made, then) == DONE, made.said
+    failed, ranked = (sum(word in line for line in made.said) for word in ("cycle failed", "ranked=12"))
     assert failed >= 12 and ranked >= 6 and kept <= {0, 12}
     assert none_in_band(slurm) and set(waiting) <= priorities(slurm).keys() and not assigned(made)
 
@@ -127,9 +121,8 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
         own, seen, later = priorities(slurm), [], []
         made = controller(slurm, tmp_path, interval_s=0.1)
         made.clock, made.steady = slurm.now, time.monotonic
-        service = Service(made, between_tries_s=0.0)
 
-        def say(line: str, level: int = 0) -> None:
+        def then(line: str, service: Service) -> None:
             seen.append((line, min(priorities(slurm).values())))
             match len(seen):
                 case 2:
@@ -141,8 +134,7 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
                 case 11:
                     service.stop.set()
 
-        made.say = say
-        assert service.run() == DONE
+        assert serve(made, then) == DONE
         lines = [line for line, _ in seen]
         assert "ranked=12" in lines[1] and "jumped by +7200 s" in lines[2] and "ranked=12" in lines[3]
         assert "ranked=13" in lines[5] and "jumped by -7200 s" in lines[7] and "cycle failed" not in lines[8]

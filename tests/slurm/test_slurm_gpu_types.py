@@ -99,7 +99,7 @@ MIXED = replace(node("mix-1"), gpus={"p100": 2, "k80": 2}, gpus_alloc={})
         ("none", [], None),  # no node has it: Slurm knows why the job waits
     ],
 )
-def test_features_that_stand_for_types_and_nodes_of_others(
+def test_features_select_types(
     tmp_path: Path, constraint: str, more: list[SlurmNode], excluded: frozenset | None
 ) -> None:
     """A node of several types is excluded. None: the constraint selects no types, and the job is not ranked."""
@@ -118,9 +118,7 @@ def test_features_that_stand_for_types_and_nodes_of_others(
         ({"state": frozenset({"DRAIN"})}, {}),
     ],
 )
-def test_a_type_on_which_the_job_cannot_start_is_not_given(
-    tmp_path: Path, faster: dict[str, Any], own: dict[str, Any]
-) -> None:
+def test_no_type_on_which_the_job_cannot_start(tmp_path: Path, faster: dict[str, Any], own: dict[str, Any]) -> None:
     slurm = cluster(**own)
     slurm.machines[1:2] = [node(name, "k80", 2, partitions=("gpu", "big")) for name in ("k80-1", "k80-2")]
     slurm.machines += [node("p100-2", used=4), node("v100-1", "v100", 4, **faster)]

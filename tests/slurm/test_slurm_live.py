@@ -164,9 +164,7 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     assert not StateDirectory(command.state).ownership().present, "but for the one that was cancelled"
 
 
-def test_a_folder_that_cannot_be_written_to_stops_the_writing(
-    slurm: Emulation, waiting: list[int], tmp_path: Path
-) -> None:
+def test_a_full_file_system_stops_the_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """A file system of a few kilobytes fills up."""
     folder = tmp_path / "small"
     folder.mkdir()
@@ -231,7 +229,7 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
 
 
 @pytest.mark.parametrize(("left", "cycles"), [(8, 1), (0, 4)])
-def test_answers_that_lack_jobs_and_look_whole_lose_none(
+def test_answers_that_silently_lack_jobs_lose_none(
     slurm: Emulation, waiting: list[int], tmp_path: Path, left: int, cycles: int
 ) -> None:
     """squeue ends well without the jobs after the third that waits, or without any, cycle after cycle; scontrol knows them.

@@ -106,7 +106,7 @@ def test_answers_that_lack_every_job_lose_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("priority", "below"), [(777, None), (777, 4_000_000_000), (5_000_000, None), (3_000_000, 4_000_000)]
 )
-def test_what_somebody_else_has_set_on_a_ranked_job_stays(tmp_path: Path, priority: int, below: int | None) -> None:
+def test_a_priority_that_somebody_else_sets_stays(tmp_path: Path, priority: int, below: int | None) -> None:
     """Eligible, lower or higher than the band; after a restart, too, and as long as the job is there."""
     eligible = {"partitions": ["gpu"], "priority_below": below}
     slurm, made = ranked(tmp_path, eligible=eligible)
@@ -128,7 +128,7 @@ def test_what_somebody_else_has_set_on_a_ranked_job_stays(tmp_path: Path, priori
         assert again.directory.ownership().overridden == overridden
 
 
-def test_a_job_that_never_had_the_controllers_priority_is_nobody_elses(tmp_path: Path) -> None:
+def test_a_job_that_never_got_its_priority_is_not_overridden(tmp_path: Path) -> None:
     """The list was written, and Slurm's controller ended before it had saved what it was asked for."""
     slurm, made = ranked(tmp_path, cycles=0)
     own = dict(slurm.queue)
@@ -137,7 +137,7 @@ def test_a_job_that_never_had_the_controllers_priority_is_nobody_elses(tmp_path:
     assert made.cycle().ranked == 6 and all(p in BAND for p in priorities(slurm).values())
 
 
-def test_a_job_released_when_it_left_the_scope_is_ranked_when_it_comes_again(tmp_path: Path) -> None:
+def test_a_job_that_is_eligible_again_is_ranked_again(tmp_path: Path) -> None:
     """Also where nobody heard that Slurm did release it."""
     slurm, made = ranked(tmp_path)
     slurm.change(12, dependency="afterok:1")
@@ -152,7 +152,7 @@ def test_a_job_released_when_it_left_the_scope_is_ranked_when_it_comes_again(tmp
 
 
 @pytest.mark.parametrize("case", ["late", "previous", "other band"])
-def test_another_priority_than_the_last_that_was_sent_is_still_the_controllers(tmp_path: Path, case: str) -> None:
+def test_any_priority_that_was_sent_counts_as_the_controllers(tmp_path: Path, case: str) -> None:
     """Nobody heard what became of two changes, and the first arrives; killed before Slurm heard of it; another `band`."""
     slurm, made = ranked(tmp_path, cycles=1)
     given, before = assigned(made), slurm.queue[12].priority

@@ -134,7 +134,7 @@ def test_the_short_form_is_short() -> None:
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])
-def test_what_slurm_writes_for_nothing_and_without_end_goes_by_the_width_of_the_field(bits: int) -> None:
+def test_unset_and_infinite_numbers_depend_on_the_width_of_the_field(bits: int) -> None:
     nothing, without_end, seven = 2**bits - 2, 2**bits - 1, {"set": True, "infinite": False, "number": 7}
 
     def number(value: Any) -> float | None:
@@ -148,7 +148,7 @@ def test_what_slurm_writes_for_nothing_and_without_end_goes_by_the_width_of_the_
 
 
 @pytest.mark.parametrize("value", [65534, 65535])
-def test_numbers_that_mean_nothing_in_16_bits_are_numbers_in_wider_fields(value: int) -> None:
+def test_numbers_that_are_unset_in_16_bits_only(value: int) -> None:
     """Ids, priorities, limits and memory of jobs and nodes, where they are plain numbers."""
     answer, machines = answer_of("22.05", "squeue.json"), answer_of("22.05", "sinfo.json")
     fields = dict.fromkeys(("job_id", "array_job_id", "priority", "time_limit", "cpus"), value)

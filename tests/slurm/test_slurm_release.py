@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import typer
-from fake_slurm import BAND, assigned, busy, controller, job, priorities, ranked
+from fake_slurm import BAND, FakeSlurm, assigned, busy, controller, job, priorities, ranked
 
 from rltune.cli import slurm as command
 from rltune.errors import SlurmUnavailable
@@ -17,25 +18,19 @@ from rltune.slurm.release import SAVED_S
 REASONS = {"held": "held", "set": "somebody has set its priority"}
 
 
-def somebody(slurm: object, number: int, then: str) -> None:
-    """Somebody holds a job or sets its priority, or it starts."""
-    if then == "held":
-        slurm.hold(number)  # type: ignore[attr-defined]
-    elif then == "set":
-        slurm.change(number, priority=777)  # type: ignore[attr-defined]
-    else:
-        slurm.start(number)  # type: ignore[attr-defined]
+EVENTS = {"held": FakeSlurm.hold, "set": partial(FakeSlurm.change, priority=777), "started": FakeSlurm.start}
+"""Somebody holds a job or sets its priority, or it starts."""
 
 
 @pytest.mark.parametrize("when", ["just before", "between two batches"])
 @pytest.mark.parametrize("then", ["held", "set", "started"])
-def test_what_happens_to_a_job_while_others_are_released(tmp_path: Path, then: str, when: str) -> None:
+def test_a_job_changes_while_others_are_released(tmp_path: Path, then: str, when: str) -> None:
     slurm, made = ranked(tmp_path)
     slurm.batch = 2
     if when == "just before":
-        somebody(slurm, 14, then)
+        EVENTS[then](slurm, 14)
     else:
-        slurm.after_release = lambda: None if slurm.released[2:] else somebody(slurm, 14, then)
+        slurm.after_release = lambda: None if slurm.released[2:] else EVENTS[then](slurm, 14)
     assert made.release_all("test") == (5, []) and 14 not in slurm.released
     assert slurm.queue[14].held == (then == "held") and (then != "set" or slurm.queue[14].priority == 777)
     made.cycle()
@@ -44,12 +39,11 @@ def test_what_happens_to_a_job_while_others_are_released(tmp_path: Path, then: s
 
 
 @pytest.mark.parametrize("then", ["held", "set"])
-def test_what_happens_to_a_job_just_before_it_is_released_in_a_cycle_stays(tmp_path: Path, then: str) -> None:
+def test_a_job_changes_just_before_its_release_in_a_cycle(tmp_path: Path, then: str) -> None:
     slurm, made = ranked(tmp_path)
-    for number in (12, 13):
-        slurm.change(number, dependency="afterok:1")
+    slurm.change(12, 13, dependency="afterok:1")
     slurm.add(job(99))  # so that something is written before jobs are released
-    slurm.before_update = lambda: somebody(slurm, 13, then)
+    slurm.before_update = lambda: EVENTS[then](slurm, 13)
     done = made.cycle()
     assert slurm.released == [12] and (done.released, done.refused) == (1, 0)
     assert slurm.queue[13].held == (then == "held") and slurm.queue[13].priority in (0, 777)
@@ -57,7 +51,7 @@ def test_what_happens_to_a_job_just_before_it_is_released_in_a_cycle_stays(tmp_p
     assert made.cycle().left[13] == REASONS[then]
 
 
-def test_the_queue_is_read_no_oftener_than_needed(tmp_path: Path) -> None:
+def test_how_often_the_queue_is_read(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path)
     assert slurm.calls == ["jobs"] * 2, "once a cycle"
     slurm.batch = 2
@@ -107,7 +101,7 @@ def test_slurm_falls_silent_between_two_batches(tmp_path: Path) -> None:
     assert made.cycle().ranked == 6
 
 
-def test_whole_nodes_of_a_job_with_another_priority_are_taken_back_and_it_stays_theirs(tmp_path: Path) -> None:
+def test_a_job_with_another_priority_loses_only_its_whole_nodes(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path)
     slurm.change(12, priority=777, shared="NO")
     made.directory.write(Ownership(assigned(made) | {12: Assignment(BAND.low, exclusive=True, seen=True)}))
@@ -123,9 +117,7 @@ def release(made: object, band: bool, monkeypatch: pytest.MonkeyPatch) -> int:
     return ended.value.exit_code
 
 
-def test_release_without_a_list_says_what_is_in_the_band_of_the_ranked_partitions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_release_without_a_list_reports_the_jobs_in_the_band(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert release(controller(busy(), tmp_path), False, monkeypatch) == 0, "nothing is in the band"
     slurm, _ = ranked(tmp_path, cycles=1)
     slurm.add(job(70, partition="other", priority=BAND.low + 1), job(71, partition="other,gpu", priority=BAND.low + 2))
@@ -159,8 +151,7 @@ def test_a_release_that_comes_undone_is_made_again(tmp_path: Path, undone: str) 
             slurm.change(12, priority=before)
 
     if undone == "lost that of the last cycle":
-        for number in range(10, 16):
-            slurm.change(number, dependency="afterok:1")
+        slurm.change(*range(10, 16), dependency="afterok:1")
         assert made.cycle().released == 6
     if undone == "late":
         made.directory.write(Ownership(assigned(made) | {12: replace(assigned(made)[12], previous=before)}))

@@ -25,7 +25,7 @@ FIFO = {"watchdog": {"policy": "fifo", "min_jobs": 1, "patience": 1}}
 """A watchdog whose verdict comes at once."""
 
 
-def test_a_crashed_controllers_jobs_are_gone_on_with_or_released(tmp_path: Path) -> None:
+def test_jobs_of_a_crashed_controller_are_found_again(tmp_path: Path) -> None:
     """The list is written before Slurm is."""
     slurm, made = ranked(tmp_path, cycles=0)
 
@@ -124,7 +124,7 @@ def test_stopped_while_slurm_does_not_answer_it_keeps_the_list(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("managed", [False, True])
-def test_what_it_says_has_a_level_and_systemd_is_told(
+def test_messages_have_levels_and_systemd_is_notified(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, managed: bool
 ) -> None:
     slurm, heard = busy(), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -146,7 +146,7 @@ def test_what_it_says_has_a_level_and_systemd_is_told(
 
 
 @pytest.mark.parametrize("release_too", [False, True])
-def test_an_unforeseen_error_releases_all_and_shows_itself_or_the_status_says_that_it_could_not(
+def test_an_unforeseen_error_releases_all_jobs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], release_too: bool
 ) -> None:
     """Otherwise a supervisor would start it again and again, with jobs in the band."""
@@ -239,9 +239,7 @@ def test_the_watchdog_makes_it_release_all_and_pause_for_a_day(tmp_path: Path, l
 
 
 @pytest.mark.parametrize("end", ["stopped", "failed", "refused"])
-def test_during_the_pause_jobs_are_released_however_it_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+def test_jobs_are_released_however_the_pause_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     """Job 11 starts, and is requeued just before a signal to stop, or when no cycle succeeds any more; or the release of
     another is refused at first."""
     verdicts = iter(["waits are longer"])
@@ -276,7 +274,7 @@ def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_p
 
 
 @pytest.mark.parametrize("full", [("write_journal",), ("write", "write_journal")])
-def test_a_full_disk_stops_the_writing_but_not_the_release(
+def test_a_full_disk_does_not_stop_the_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: tuple[str, ...]
 ) -> None:
     """Nothing is written that is not noted first."""

@@ -80,7 +80,7 @@ def followed(shadow: Shadow, jobs: list[SlurmJob], start_s: np.ndarray, end_s: n
 
 
 @pytest.mark.parametrize(("seed", "others"), [(1, 0), (2, 0), (3, 3)])
-def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) -> None:
+def test_the_simulation_repeats_what_happened(seed: int, others: int) -> None:
     """With every third job another user's, whom the controller leaves to Slurm, too."""
     rules, jobs = config({"users": ["ada"]}), arrivals(np.random.default_rng(seed), 60)
     jobs = [replace(one, user="grace") if others and one.id % others == 0 else one for one in jobs]
@@ -98,7 +98,7 @@ def test_the_shadow_of_what_happened_is_what_happened(seed: int, others: int) ->
 
 
 @pytest.mark.parametrize(("most", "backfill"), [(150, "conservative"), (149, "easy")])
-def test_by_default_it_is_slurms_own_order_with_reservations(
+def test_by_default_the_simulation_has_slurms_own_order(
     most: int, backfill: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For every job, up to a number of jobs."""
@@ -114,7 +114,7 @@ def test_by_default_it_is_slurms_own_order_with_reservations(
 
 
 @pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True)])
-def test_the_watchdog_speaks_up_where_it_was_worse_for_long(policy: str, says: bool) -> None:
+def test_the_watchdog_reports_longer_waits(policy: str, says: bool) -> None:
     rules, jobs, first, start_s, end_s = case(3, 40)
     if policy == "worst":  # everybody waits three times as long
         longer_s = 2 * (start_s - [one.submit_s for one in jobs])
@@ -170,7 +170,7 @@ def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:
 
 
 @pytest.mark.parametrize("why", ["absent", "held by a job without GPUs", "another partition's"])
-def test_jobs_that_could_not_start_on_what_was_found_are_left_out_and_counted(why: str) -> None:
+def test_jobs_that_could_not_start_on_the_initial_nodes_are_left_out(why: str) -> None:
     """The M40 comes later, and the jobs for it wait on; the others are compared as if those were not there."""
     rules = config({"partitions": ["gpu", "m40"]})
     jobs, (others, nodes) = arrivals(np.random.default_rng(1), 40), nodes_without_m40(why)
@@ -217,7 +217,7 @@ def test_the_watchdog_reports_how_many_jobs_it_leaves_out() -> None:
     assert "6 jobs have waited" in found and "2 left out" in found and "compares 6 jobs, 2 left out" in said[0]
 
 
-def test_a_watchdog_that_is_off_says_nothing_and_few_jobs_are_no_verdict() -> None:
+def test_no_verdict_without_a_watchdog_or_with_few_jobs() -> None:
     rules = make_config(watchdog=None)
     view = observe([job(1)], five_nodes(), rules, NOW_S)
     assert Watchdog(rules).cycle(view) == ""

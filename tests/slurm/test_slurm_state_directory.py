@@ -29,7 +29,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("stopped_first", [False, True])
 @pytest.mark.parametrize("what", TAKEN)
-def test_what_is_taken_away_while_it_runs_makes_it_release_all(tmp_path: Path, what: str, stopped_first: bool) -> None:
+def test_files_removed_while_it_runs_make_it_release_all(tmp_path: Path, what: str, stopped_first: bool) -> None:
     """By what it remembers; a stop that comes first is an ordinary end."""
     slurm, state = busy(), tmp_path / "state"
     made = controller(slurm, tmp_path, state=state)
@@ -65,9 +65,7 @@ def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
         StateDirectory(tmp_path).ownership()
 
 
-def test_the_list_is_on_the_disk_before_it_has_its_name_and_its_name_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_list_is_synced_before_and_after_its_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Content, rename, folder: so that a loss of power leaves the old list or the new one."""
     done: list[str] = []
     sync, replace = os.fsync, os.replace
@@ -90,7 +88,7 @@ def whys(folder: Path, event: str) -> list[tuple[int, str]]:
     return [(line["job"], line["why"]) for line in lines(folder, event)]
 
 
-def test_changes_are_there_before_they_are_sent_and_that_nobody_knows_what_became_of_them(tmp_path: Path) -> None:
+def test_changes_are_in_the_journal_before_they_are_sent(tmp_path: Path) -> None:
     before: list[dict[str, Any]] = []
     slurm, made = ranked(tmp_path, cycles=0)
 
@@ -104,11 +102,10 @@ def test_changes_are_there_before_they_are_sent_and_that_nobody_knows_what_becam
     assert line["why"] == "scontrol: no answer within 30 s"
 
 
-def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
+def test_the_journal_has_refusals_and_releases(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.add(job(99), job(98))
-    for number in (12, 13):
-        slurm.change(number, dependency="afterok:1")
+    slurm.change(12, 13, dependency="afterok:1")
     slurm.before_update, slurm.refuses = lambda: slurm.start(99), {13: "Access denied"}
     done = made.cycle()
     assert (done.refused, done.released) == (2, 1)
@@ -117,11 +114,10 @@ def test_what_slurm_refuses_and_what_it_does(tmp_path: Path) -> None:
     assert whys(tmp_path, "released") == [(12, "depends on other jobs")]
 
 
-def test_released_is_what_was_released_where_slurm_falls_silent(tmp_path: Path) -> None:
+def test_the_journal_where_slurm_falls_silent_during_releases(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.batch = 1
-    for number in (12, 13):
-        slurm.change(number, dependency="afterok:1")
+    slurm.change(12, 13, dependency="afterok:1")
     slurm.after_release = lambda: setattr(slurm, "silent", True)
     with pytest.raises(SlurmUnavailable):
         made.cycle()
@@ -129,7 +125,7 @@ def test_released_is_what_was_released_where_slurm_falls_silent(tmp_path: Path) 
     assert [line["jobs"] for line in lines(tmp_path, "unknown")] == [[13]]
 
 
-def test_whole_nodes_that_are_taken_back_and_jobs_that_are_forgotten(tmp_path: Path) -> None:
+def test_undone_whole_nodes_and_forgotten_jobs(tmp_path: Path) -> None:
     slurm = partly_used_node("OK")
     made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
     made.cycle()
@@ -142,7 +138,7 @@ def test_whole_nodes_that_are_taken_back_and_jobs_that_are_forgotten(tmp_path: P
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_why_a_job_is_left_is_reported_once_and_when_it_changes(tmp_path: Path, live: bool) -> None:
+def test_why_a_job_is_left_is_written_when_it_changes(tmp_path: Path, live: bool) -> None:
     slurm = busy()
     slurm.add(job(99, dependency="afterok:1"), job(98, gpus=0))
     made = controller(slurm, tmp_path, live=live)
@@ -156,7 +152,7 @@ def test_why_a_job_is_left_is_reported_once_and_when_it_changes(tmp_path: Path, 
     assert whys(tmp_path, "left") == [*left, (99, "held")]
 
 
-def test_a_dry_run_tells_a_change_again_where_it_is_another_one(tmp_path: Path) -> None:
+def test_a_dry_run_writes_a_change_when_it_differs(tmp_path: Path) -> None:
     slurm = busy()
     made = controller(slurm, tmp_path, live=False)
     for _ in range(3):
@@ -181,9 +177,7 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None
     assert cut == '{"event":"tw' and [json.loads(line)["event"] for line in rest] == ["three", "four", "five"]
 
 
-def test_a_long_journal_is_renamed_and_the_one_before_it_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_journal_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rltune.slurm.state_directory.JOURNAL_BYTES", 10)
     kept = StateDirectory(tmp_path)
     for number in range(3):

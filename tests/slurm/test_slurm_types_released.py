@@ -76,7 +76,7 @@ def test_every_type_is_released(tmp_path: Path, what: Any) -> None:
     assert slurm.queue[10].excluded == frozenset()
 
 
-def test_what_the_controller_excluded_once_is_the_users_later(tmp_path: Path) -> None:
+def test_the_user_excludes_nodes_that_the_controller_once_did(tmp_path: Path) -> None:
     """The plan has changed, and Slurm has shown the new nodes; then its user excludes the first ones."""
     slurm, control = restricted(tmp_path)
     slurm.queue[1] = until(LATE_S)
@@ -105,7 +105,7 @@ def test_a_change_that_is_late_is_found(tmp_path: Path) -> None:
     assert slurm.queue[10].excluded == frozenset()
 
 
-def test_a_type_alone_counts_as_the_controllers(tmp_path: Path) -> None:
+def test_a_job_with_a_type_alone_is_an_earlier_controllers(tmp_path: Path) -> None:
     """Its owner has lowered the priority since the controller was killed: a dry run must not leave the job so."""
     slurm, control = restricted(tmp_path)
     slurm.change(10, priority=7)
@@ -113,7 +113,7 @@ def test_a_type_alone_counts_as_the_controllers(tmp_path: Path) -> None:
     assert control.has_jobs() and made(slurm, tmp_path, live=False).jobs_at_start()[0] == {10}
 
 
-def test_what_the_user_excludes_later_is_the_users(tmp_path: Path) -> None:
+def test_nodes_that_the_user_excludes_later_stay(tmp_path: Path) -> None:
     slurm, control = restricted(tmp_path)
     slurm.change(10, excluded=frozenset({"p100-1"}))
     control.cycle()
@@ -122,7 +122,7 @@ def test_what_the_user_excludes_later_is_the_users(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_happens_a_release_leaves_nothing_but_the_users_own(tmp_path: Path, seed: int) -> None:
+def test_a_release_leaves_only_what_users_exclude(tmp_path: Path, seed: int) -> None:
     """Jobs come, start, are requeued, held and released, users exclude nodes, answers are lost."""
     rng = np.random.default_rng(seed)
     slurm = cluster()
@@ -165,7 +165,7 @@ def excluded(slurm: Emulation, number: int) -> set[str]:
     return set(next(one for one in slurm.client().jobs().records if one.id == number).excluded)
 
 
-def test_on_real_daemons_a_job_waits_for_its_type_and_gets_it(idle: Emulation, tmp_path: Path) -> None:
+def test_a_job_waits_for_its_type_on_real_daemons(idle: Emulation, tmp_path: Path) -> None:
     """The K80s are expected to be free in two days and the P100s in ten minutes; the K80s turn out to be free at once."""
     sizes = {"k80:2": "2-0", "p100:4": "10", "m40:1": "10"}
     for gpus, time in sizes.items():

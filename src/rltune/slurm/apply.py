@@ -31,8 +31,6 @@ class Plan:
     """What a cycle is about to write, and what it is based on."""
 
     view: View
-    jobs: tuple[SlurmJob, ...]
-    """All jobs that Slurm reported."""
     decision: Decision
     changes: list[Change]
     """Changes of ranked jobs."""
@@ -45,7 +43,7 @@ class Plan:
     def unranked(self) -> list[SlurmJob]:
         """Waiting jobs that are not ranked."""
         ranked = {job.id for job in self.view.ranked}
-        return [job for job in self.jobs if job.state in WAITING_STATES and job.id not in ranked]
+        return [job for job in self.view.everyone if job.state in WAITING_STATES and job.id not in ranked]
 
     @property
     def releases(self) -> dict[int, int]:

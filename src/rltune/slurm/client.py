@@ -1,8 +1,8 @@
 """Read Slurm's queue and nodes and write priorities with its own commands, never through a shell.
 
-Changes go to a ``scontrol`` on its standard input, a line each, with a line between them that is no command: what
-scontrol says of that line ("invalid keyword: ...") tells what it said before of one change from what it says of the
-next. scontrol gets numbers and names of nodes only, never a name that a user chose.
+Changes go to the standard input of one ``scontrol``, a line each. A line that is no command follows each: scontrol's
+complaint about it ("invalid keyword: ...") separates the answers to two changes. scontrol gets only numbers and names of
+nodes, never a name that a user chose.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class Client:
     def update(self, changes: Sequence[Change]) -> list[Outcome]:
         """Change waiting jobs; one outcome a change, in their order.
 
-        A job that has started, ended or gone in the meantime is an outcome, not an error; so is a change that nothing was
-        heard of any more after others had been answered.
+        A job that has started, ended or gone in the meantime is an outcome, not an error; so is a change without an answer
+        after others had one.
         """
         return self._execute([(change.job, _update_line(change)) for change in changes])
 
@@ -141,8 +141,8 @@ class Client:
         return frozenset(job for (job, _), text in zip(commands, said, strict=True) if UNKNOWN.search(text))
 
     def _states(self, wanted: list[int]) -> dict[int, JobState]:
-        """States of one batch; of several ids Slurm passes over those it does not know."""
-        ids, form = ",".join(f"{job:d}" for job in wanted), "%A|%F|%T|%Q|."  # the dot tells a whole line
+        """States of one batch; among several ids Slurm ignores those it does not know."""
+        ids, form = ",".join(f"{job:d}" for job in wanted), "%A|%F|%T|%Q|."  # the dot marks a complete line
         # --array: otherwise waiting tasks hide behind their array
         argv = ["squeue", "--all", "--array", "--noheader", "--states=all", "-o", form, f"--jobs={ids}"]
         done = self._run(argv, check=False)
@@ -201,7 +201,7 @@ class Client:
         return said, None
 
     def _send_batch(self, commands: list[tuple[int, str]]) -> list[str]:
-        """What one scontrol answers to commands, or to the first of them if then its time was up, or Slurm fell silent."""
+        """What one scontrol answers to commands; only to the first ones if it timed out or Slurm fell silent."""
         lines = "".join(f"{command}\n{MARK}{k}\n" for k, (_, command) in enumerate(commands))
         started = time.monotonic()
         done = run_command(["scontrol"], self.env, self.timeout_s * self._speed, lines)

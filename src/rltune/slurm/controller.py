@@ -129,7 +129,7 @@ class Controller:
         changes = self._changes(view, decision, ownership)
         done.decide_s = time.perf_counter() - started
         started = time.perf_counter()
-        self._write(Plan(view, self.jobs, decision, changes, ownership, forgotten, self.config.band), done)
+        self._write(Plan(view, decision, changes, ownership, forgotten, self.config.band), done)
         done.write_s = time.perf_counter() - started
         self._report(done, view.now_s)
         return done

@@ -2,7 +2,7 @@
 
 Nodes that Slurm starts nothing on, and those without GPUs or with GPUs of several types, are left out. Partitions that
 share nodes make one pool. A running job keeps its part of the remaining nodes; whatever else is in use (by jobs without
-GPUs, by users of a whole node) counts as in use for ever.
+GPUs, by users of a whole node) counts as permanently in use.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WHOLE = frozenset({"NO", "EXCLUSIVE", "USER"})
 NO_NODES = "no pool could hold it now"
 IN_USE = "what it requests is in use by jobs without GPUs, or on unusable nodes"
 OVERDUE_S = 3600.0
-"""Shortest expected rest of a running job that is past its limit."""
+"""Shortest expected remaining time of a running job that is past its limit."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ def _found(
     t0_s: float,
     faults: list[str],
 ) -> Found:
-    """What is found, made consistent: where Slurm's records contradict one another, the larger use counts."""
+    """The initial state, made consistent: where Slurm's records contradict one another, the larger use counts."""
     at, total = cluster.index, cluster.layout.nodes.gpus
     in_use, free = np.zeros(len(at), np.int64), np.zeros(len(at), ROOM)
     offsets, chunks = [0], []

@@ -1,8 +1,8 @@
 """Release jobs to Slurm: jobs that are not ranked any more, and all of them when the controller ends.
 
-Slurm's release lifts a hold, too: a job is released only while it waits with the priority that the controller gave it. That
-Slurm accepts a release is no proof: it saves its state some seconds later, and what is killed before has not happened. So the
-queue is read again, and once more when the state has been saved.
+Slurm's release lifts a hold, too: a job is released only while it waits with the priority that the controller gave it. A
+release that Slurm accepts may be lost: slurmctld saves its state some seconds later and may be killed before. So the queue is
+read again, and once more when the state has been saved.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Compressed time: Slurm's daemons, clients and jobs live on a clock that runs ``speed`` times as fast.
+"""Compressed time: Slurm's daemons, clients and jobs use a clock that runs ``speed`` times as fast.
 
 One `faketime` process holds the clock that all the others share (its start, in shared memory). munged and the database
-stay on the true clock.
+use the true clock.
 
-Slurm's daemons have threads and fork, and libfaketime (0.9.10) has locks. Three things keep them apart:
+Slurm's daemons have threads and fork, and libfaketime (0.9.10) has locks. Three things prevent deadlocks:
 
-- its library for programs with threads (``faketime -m``) reads the clock under a mutex; a process that is forked while another
-  thread has it, as slurmstepd forks a job's, finds it locked for ever. So the other library is taken, whose threads write
-  the same values twice;
-- files have their true dates (NO_FAKE_STAT), or each ``stat`` would take a semaphore that all processes share, and one that
-  stops with it in its hands would stop the cluster;
-- a process that starts takes that semaphore too, and can be killed just then. What it guards is the clock's start, which the
+- The library for programs with threads (``faketime -m``) reads the clock under a mutex. A process that is forked while
+  another thread has the mutex, as slurmstepd forks a job's, would find it locked forever. So the library without threads is
+  used; threads then write the same values twice.
+- Files have their true dates (NO_FAKE_STAT). Otherwise each ``stat`` would take a semaphore that all processes share, and
+  a process that stops while it has the semaphore would stop the cluster.
+- A starting process takes that semaphore too, and can be killed just then. The semaphore guards the clock's start, which the
   holder has written before anybody reads it: so there are permits for all (:func:`shared_by_all`).
 """
 
@@ -33,7 +33,7 @@ FILE = "FAKETIME_TIMESTAMP_FILE"
 HOLDER_S = 5.0
 """Longest time that the holder takes to make the clock."""
 PERMITS = 1 << 16
-"""More than processes can be killed, or be at work, with the semaphore in their hands."""
+"""More than the processes that can have the semaphore, or be killed while they have it."""
 
 
 def is_clock(name: str) -> bool:

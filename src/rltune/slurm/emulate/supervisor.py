@@ -1,8 +1,8 @@
-"""Parent of an emulated cluster's daemons: a process of its own that ends them all when whoever started it is gone.
+"""Parent of an emulated cluster's daemons: a separate process that ends them all when the process that started it is gone.
 
 It runs as a script, without the rest of the project, and takes calls of :class:`Supervisor` as lines of JSON on its standard
-input. The end of that input, by whatever cause, ends every process below it. As a "subreaper" it inherits processes whose parents
-ended (job steps of a killed slurmd), so that none escapes.
+input. The end of that input, by whatever cause, ends every process below it. As a "subreaper" it adopts processes whose
+parents ended (job steps of a killed slurmd), so that none escapes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def descendants(keep: int | None) -> list[psutil.Process]:
 
 
 def reap() -> None:
-    """Let children that ended go."""
+    """Wait for children that ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -80,7 +80,7 @@ class Supervisor:
         self.to_remove: list[str] = []
         setpriv = shutil.which("setpriv")
         self.wrapper = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
-        """Ends a daemon also when this process is killed."""
+        """Command that ends a daemon also when this process is killed."""
 
     def start(self, name: str, argv: list[str], env: dict[str, str], log: str) -> int:
         """Start a daemon whose words are added to a file; its process id."""
@@ -101,7 +101,7 @@ class Supervisor:
         return self.daemons[name].pid
 
     def reap_orphans(self, *_: object) -> None:
-        """Let adopted processes that ended go, one a job of the cluster; how a daemon ended is kept."""
+        """Wait for adopted processes that ended, one per job of the cluster; a daemon's exit status is kept."""
         if self.starting:
             return  # a child that is not among the daemons yet may be one; the next child's end comes by here again
         daemons = {daemon.pid: daemon for daemon in self.daemons.values()}
