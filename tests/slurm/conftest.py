@@ -1,4 +1,4 @@
-"""Emulated clusters for the tests; where Slurm's packages are absent, those tests skip and say which."""
+"""Emulated clusters for the tests; without Slurm's packages, these tests are skipped and name what is missing."""
 
 from __future__ import annotations
 

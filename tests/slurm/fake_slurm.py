@@ -1,4 +1,4 @@
-"""A Slurm in memory, for what the real daemons cannot be made to do at will; a policy; jobs and nodes."""
+"""A fake Slurm in memory, for what real daemons cannot be made to do; a policy, jobs and nodes for tests."""
 
 from __future__ import annotations
 
@@ -123,12 +123,10 @@ class FakeSlurm:
         if change.priority is not None and one.priority == 0:
             return Outcome(change.job, False, "Job is in held state")
         self.writes.append(change)
-        if change.priority is not None:
-            self.change(change.job, priority=change.priority)
-        if change.oversubscribe is not None:
-            self.change(change.job, shared="YES" if change.oversubscribe else "NO")
-        if change.exclude is not None:
-            self.change(change.job, excluded=frozenset(expand(change.exclude)))
+        shared = {None: one.shared, True: "YES", False: "NO"}[change.oversubscribe]
+        priority = one.priority if change.priority is None else change.priority
+        excluded = one.excluded if change.exclude is None else frozenset(expand(change.exclude))
+        self.change(change.job, priority=priority, shared=shared, excluded=excluded)
         return Outcome(change.job, True)
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:

@@ -1,4 +1,4 @@
-"""Emulated clusters for tests: what is submitted, a controller of them, and what their jobs look like from outside."""
+"""Helpers for tests on emulated clusters: a controller, commands, faults, and queries about the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make tests/slurm/recorded anew: what real daemons say of jobs of many kinds. By hand, python slurm_record.py.
+"""Record tests/slurm/recorded again: what real daemons say of jobs of many kinds. Run it as python slurm_record.py.
 
 Times, ids and what Slurm decides differ from recording to recording; the tests know jobs by their names.
 """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fake_slurm import NOW_S, FakeSlurm, controller, job, node, running
+from fake_slurm import FakeSlurm, controller, job, node, running
 
 from rltune.slurm.controller import Controller
 from rltune.slurm.records import SlurmJob
@@ -19,9 +20,8 @@ K80S, P100S = frozenset({"k80-1", "k80-9"}), frozenset({"p100-1"})
 
 
 def until(rest_s: float, **given: Any) -> SlurmJob:
-    """A job that holds all P100s so long."""
-    limit_s = NOW_S - (NOW_S - 500) + rest_s
-    return running(1, "p100-1", gpus=4, time_limit_s=limit_s, asked_type="p100", gpu_type="p100", **given)
+    """A job that has run for 500 s on all P100s, and ends after ``rest_s``."""
+    return running(1, "p100-1", gpus=4, time_limit_s=500 + rest_s, asked_type="p100", gpu_type="p100", **given)
 
 
 def cluster(rest_s: float = SOON_S, **given: Any) -> FakeSlurm:
@@ -32,17 +32,16 @@ def cluster(rest_s: float = SOON_S, **given: Any) -> FakeSlurm:
         node("k80-9", "k80", 2, features=("k80",), state=frozenset({"DOWN"})),
         node("k80-x", "k80", 2, partitions=("other",)),
     ]
-    mine = job(10, time_limit_s=LIMIT_S, **given)
-    return FakeSlurm({1: until(rest_s), 10: mine}, machines)
+    return FakeSlurm({1: until(rest_s), 10: job(10, time_limit_s=LIMIT_S, **given)}, machines)
 
 
-def made(slurm: FakeSlurm, folder: Path, **given: Any) -> Controller:
-    return controller(slurm, folder, **{"speeds": SPEEDS, **given})
+made = partial(controller, speeds=SPEEDS)
+"""A live controller that decides GPU types."""
 
 
-def restricted(folder: Path, **given: Any) -> tuple[FakeSlurm, Controller]:
-    """Job 10 is to wait for a P100, and kept off the K80s."""
-    slurm = cluster(**given)
+def restricted(folder: Path) -> tuple[FakeSlurm, Controller]:
+    """Job 10 is to wait for a P100: the K80s are excluded."""
+    slurm = cluster()
     control = made(slurm, folder)
     control.cycle()
     assert slurm.queue[10].excluded == K80S

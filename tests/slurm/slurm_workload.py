@@ -1,4 +1,4 @@
-"""Jobs on an emulated cluster, and waiting for what becomes of them."""
+"""Submit jobs to an emulated cluster, and wait for their states."""
 
 from __future__ import annotations
 

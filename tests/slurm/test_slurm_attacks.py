@@ -1,4 +1,4 @@
-"""What users and operators do to the controller on real daemons: nobody may stop it, and nothing of it may stay behind."""
+"""What users and operators do to the controller on real daemons: it keeps running, and leaves no job behind."""
 
 from __future__ import annotations
 

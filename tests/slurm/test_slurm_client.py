@@ -1,4 +1,4 @@
-"""The client against stand-ins for Slurm's commands: what it asks, and what it makes of their failures."""
+"""The client against stand-ins for Slurm's commands: what it sends, and how it handles their failures."""
 
 from __future__ import annotations
 

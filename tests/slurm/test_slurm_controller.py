@@ -1,4 +1,4 @@
-"""Cycles of the controller against a Slurm in memory: who is written to, what is left on disk, whole nodes, the band."""
+"""Cycles of the controller against a fake Slurm: which jobs it changes, its files, whole nodes, the band."""
 
 from __future__ import annotations
 

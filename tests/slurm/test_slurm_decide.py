@@ -1,4 +1,4 @@
-"""A live cluster as the simulator sees it, which jobs are ranked, their order, and the priorities that follow from it."""
+"""A live cluster in the simulator, which jobs are ranked, their order, and their priorities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of faults in docs/reference/controller.md names the test of each row, and which run on real daemons."""
+"""The table of faults in docs/reference/controller.md names the test of each row, and which tests use real daemons."""
 
 from __future__ import annotations
 

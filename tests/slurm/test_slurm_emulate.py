@@ -1,4 +1,4 @@
-"""Real daemons: the emulated cluster comes up, is steered, and leaves nothing behind; the client talks to it."""
+"""Real daemons: the emulated cluster starts, can be controlled, and leaves nothing behind; the client reads and writes."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_processes_that_die_with_the_clocks_lock_stop_nobody() -> None:
     need(speed=60)
     with Emulation(speed=60) as slurm:
         library, lock = clock.semaphore(int(slurm.env["FAKETIME_SHARED"].rpartition("_")[2]))
-        for _ in range(100):  # as many as were killed with it in their hands
+        for _ in range(100):  # as many as were killed while they had it
             assert library.sem_trywait(lock) == 0
         library.sem_close(lock)
         assert slurm.run("sinfo", "-h", "-o", "%D").strip() == "5" and slurm.run("ls", "-l", slurm.conf)

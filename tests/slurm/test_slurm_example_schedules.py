@@ -1,4 +1,4 @@
-"""Figures 1 to 4 on real daemons: the order matters, nodes are shared or not as asked, and what the simulator differs in."""
+"""Figures 1 to 4 on real daemons: the order matters, nodes are shared or not, and how the simulator differs."""
 
 from __future__ import annotations
 

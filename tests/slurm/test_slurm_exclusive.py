@@ -20,11 +20,11 @@ def shared(slurm: Emulation, job: int) -> str:
     return slurm.run("squeue", "-h", "-j", str(job), "-o", "%h").strip()
 
 
-def test_whole_nodes_are_given_and_taken_back(idle: Emulation, tmp_path: Path) -> None:
+def test_whole_nodes_are_given_and_released(idle: Emulation, tmp_path: Path) -> None:
     """A job of two P100s waits although a node of four is idle: Slurm keeps both nodes for the one above it, until a job of
     two on p100-1 has ended."""
-    beside = submit(idle, "--gres=gpu:p100:2", "--nodelist=p100-1", "--time=60")
-    wait_for(lambda: state(idle, beside) == "RUNNING")
+    other = submit(idle, "--gres=gpu:p100:2", "--nodelist=p100-1", "--time=60")
+    wait_for(lambda: state(idle, other) == "RUNNING")
     first = submit(idle, "--nodes=2", "--gres=gpu:p100:4", "--time=60")
     idle.run("scontrol", "update", f"jobid={first}", f"priority={ABOVE}")
     job = submit(idle, "--gres=gpu:p100:2", "--time=600")

@@ -1,4 +1,4 @@
-"""The experiment on real daemons: what was submitted is in the accounts, in the order that was written."""
+"""The experiment on real daemons: submissions, accounts, the written order, and clusters that fail."""
 
 from __future__ import annotations
 
@@ -169,24 +169,16 @@ class Answering:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-@pytest.mark.parametrize(
-    ("states", "ordered", "kind"),
-    [
-        ("PENDING RUNNING", False, ClusterDied),
-        ("PENDING RUNNING", True, ClusterDied),
-        ("PENDING", False, ClusterDied),
-        ("PENDING", True, SlurmError),
-    ],
-)
-def test_a_standstill_is_an_error_of_the_cluster_or_the_controller(
-    states: str, ordered: bool, kind: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("states", ["PENDING RUNNING", "PENDING"])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_standstill_is_an_error_of_the_cluster(states: str, ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or of the controller, where it orders jobs and none runs."""
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
     driver = SimpleNamespace(check=lambda: None) if ordered else None  # a controller at work
     watch = conducting._Watch(Answering(states), driver, 60.0, 0.0, print)
     with pytest.raises(SlurmError, match="nothing has started or ended") as raised:
         watch.look()
-    assert type(raised.value) is kind
+    assert isinstance(raised.value, ClusterDied) == (not ordered or "RUNNING" in states)
 
 
 def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What goes wrong around real daemons while the controller writes: accounting, clock, nodes, garbled answers."""
+"""Faults around real daemons while the controller writes: accounting, clock, nodes, garbled answers."""
 
 from __future__ import annotations
 

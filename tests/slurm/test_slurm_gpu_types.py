@@ -1,4 +1,4 @@
-"""Which GPU type the controller gives a job: that of the plan, nothing against the user, and how fast jobs are taken to run."""
+"""Which GPU type the controller gives a job: the planned one, within the user's request; and the expected run times."""
 
 from __future__ import annotations
 

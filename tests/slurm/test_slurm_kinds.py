@@ -1,4 +1,4 @@
-"""Jobs of all kinds beside the ranked ones, on real daemons: which are left to Slurm, and that nothing of theirs changes."""
+"""Jobs of all kinds on real daemons: which are left to Slurm, and that these do not change."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The controller on real daemons, an emulated cluster of five nodes with made-up GPUs: every fault is a real one, and others
-are at work beside it."""
+"""The controller on real daemons, an emulated cluster of five nodes: real faults, and other users at work."""
 
 from __future__ import annotations
 
@@ -140,13 +139,13 @@ def test_the_command_is_asked_to_stop(slurm: Emulation, waiting: list[int], tmp_
 
 
 def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
-    """Jobs come and go while nobody is there; the next start has them all ranked, and `release` hands all of them back."""
+    """Jobs come and go while nobody is there; the next start has them all ranked, and `release` releases all of them."""
     own, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
     wait_for(lambda: all_in_band(slurm), 300)
     run.kill()
     run.communicate(timeout=60)
-    assert all_in_band(slurm), "nobody was there to hand back"
+    assert all_in_band(slurm), "nobody was there to release them"
     more = [submit(slurm, "--gres=gpu:1") for _ in range(3)]
     own |= {job: priorities(slurm)[job] for job in more}
     slurm.run("scancel", str(waiting[0]))

@@ -1,4 +1,4 @@
-"""Whose a priority is: of requeued, unreadable, array and foreign jobs; nothing of the controller's is forgotten."""
+"""Which priorities count as the controller's: of requeued, unreadable and array jobs, and of those that others changed."""
 
 from __future__ import annotations
 

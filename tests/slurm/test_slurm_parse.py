@@ -1,5 +1,4 @@
-"""What Slurm says of jobs and nodes, recorded from real daemons, becomes the records that it means; whatever else it may say
-gives counted faults, or the one error.
+"""Recorded answers of real daemons about jobs and nodes are read correctly; others give counted faults or SlurmError.
 
 recorded/22.05 and 22.05-accounting are what daemons said (slurm_record.py), v0.0.39 and v0.0.41 the same in the layouts of
 Slurm 23.02 to 24.11, by their published schema (https://slurm.schedmd.com/rest_api.html: v0.0.41_job_info, sinfo).

@@ -1,4 +1,4 @@
-"""Releases: nothing but what is the controller's, nothing of it forgotten, whatever Slurm refuses or others do meanwhile."""
+"""Releases: all of the controller's jobs and no others, whatever Slurm refuses or others do meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose right it is to write priorities: an operator's, who need not be root; on real daemons, with Slurm's accounting."""
+"""Operators may write priorities, other users may not; on real daemons, with Slurm's accounting."""
 
 from __future__ import annotations
 
@@ -55,4 +55,4 @@ def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: P
         set_level(slurm, f"sacctmgr modify user {USER} set adminlevel=None")
         given, refused = made.release_all("the right is gone")
         assert given == 0 and {outcome.job for outcome in refused} == set(waiting)
-        assert set(assigned(made)) == set(waiting), "for an operator to hand back"
+        assert set(assigned(made)) == set(waiting), "for an operator to release"

@@ -1,4 +1,4 @@
-"""The controller at work, when something goes wrong: every job is released, or found again later."""
+"""The controller when something goes wrong: every job is released, or found again later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watchdog's simulation: the same as what happened where Slurm's order is what happened; worse is noticed."""
+"""The watchdog's simulation: it repeats what happened under Slurm's own order, and longer waits are noticed."""
 
 from __future__ import annotations
 

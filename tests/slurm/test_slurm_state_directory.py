@@ -1,4 +1,4 @@
-"""What a controller leaves on disk: the list, of which nothing may be lost, and the journal, with every change and reason once."""
+"""The controller's files: the list of assigned jobs, which must not be lost, and the journal of changes and reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a cluster's log to its queue on real daemons, with the commands that the documents give."""
+"""From a cluster's log to its queue on real daemons, with the commands of the documents."""
 
 from __future__ import annotations
 

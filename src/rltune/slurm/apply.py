@@ -50,6 +50,10 @@ class Plan:
         """Unranked jobs that have a priority of the controller's → that priority."""
         return self.ownership.owned(self.unranked, self.band)
 
+    def why(self, job: int) -> str:
+        """Why an unranked job is released."""
+        return self.view.left.get(job, "not ranked")
+
     def describe(self) -> tuple[str, ...]:
         """What is to be written, a line a job, in the order of each queue."""
         by_job, lines = {change.job: change for change in self.changes}, []
@@ -88,21 +92,53 @@ class Plan:
 
 
 @dataclass
-class Journal:
-    """Writes the lines of decisions.jsonl, and remembers what it has written of the jobs that wait."""
+class Writer:
+    """Writes plans to the disk and to Slurm, and remembers what it has written of the jobs that wait.
 
+    ``note`` calls what writes to the disk where an error of the disk must not hide one of Slurm.
+    """
+
+    slurm: Client
     directory: StateDirectory
+    note: Callable[..., None]
     _left: dict[int, str] = field(default_factory=dict)
     _changes: dict[int, Change] = field(default_factory=dict)
     _releases: dict[int, str] = field(default_factory=dict)
 
-    def planned(self, plan: Plan, live: bool) -> None:
-        """Write what a cycle is about to do; in a dry run (not ``live``), what it would do."""
+    def write(self, plan: Plan) -> tuple[int, int, int, bool]:
+        """Write the list of assigned jobs, then the plan to the journal, then to Slurm, then the outcomes; how many jobs
+        were changed, how many released, how many of either Slurm refused, and whether it answered all.
+
+        Raises RLTuneError where Slurm does not answer, OSError where the disk is full: before Slurm gets anything, where
+        the disk has to come first.
+        """
+        releases, old = plan.releases, plan.ownership.assigned
+        new = replace(plan.ownership, assigned=plan.assignments()).before_release(releases)
+        undo = [change for job in plan.unranked if (change := plan.ownership.undo(job))]
+        self.directory.write(new)
+        self.write_plan(plan, live=True)
+        outcomes = self._update(plan, undo)
+        released_now = self._release(plan, releases)
+        undone = {o.job for o in outcomes[len(plan.changes) :] if o.ok}
+        released = {o.job for o in released_now if o.ok}
+        untried = releases.keys() - {o.job for o in released_now}
+        after = {
+            job: given.without_node_settings() if job in undone else given
+            for job, given in {**new.assigned, **{job: old[job] for job in untried if job in old}}.items()
+        }
+        self.directory.write(Ownership(after, new.overridden))  # released ones are dropped once two answers agree
+        changed = sum(o.ok for o in outcomes[: len(plan.changes)])
+        every = (*outcomes, *released_now)
+        refused = sum(not outcome.ok and not outcome.unknown for outcome in every)
+        return changed, len(released), refused, not any(outcome.unknown for outcome in every)
+
+    def write_plan(self, plan: Plan, live: bool) -> None:
+        """Write to the journal what a cycle is about to do; in a dry run (not ``live``), what it would do."""
         view, decision = plan.view, plan.decision
         rank = {job: (pool, k) for pool, order in decision.orders.items() for k, job in enumerate(order, 1)}
         changes = [change for change in plan.changes if live or self._changes.get(change.job) != change]
         lines = [_changed(change, view, decision, *rank.get(change.job, ("", 0)), live) for change in changes]
-        releases = {} if live else {job: view.left.get(job, "not ranked") for job in plan.releases}
+        releases = {} if live else {job: plan.why(job) for job in plan.releases}
         for event, reasons, before in (
             ("would release", releases, self._releases),
             ("forgotten", plan.forgotten if live else {}, {}),
@@ -114,61 +150,6 @@ class Journal:
         self._left, self._releases = dict(view.left), releases
         self._changes = {} if live else {change.job: change for change in plan.changes}
 
-    def outcomes(
-        self, view: View, what: str, outcomes: Iterable[Outcome], event: str = "", reasons: Mapping[int, str] = {}
-    ) -> None:
-        """Write which changes were refused and, where ``event`` names it, which were made, with ``reasons`` by job."""
-        lines: list[Line] = []
-        for outcome in outcomes:
-            if not outcome.ok:
-                word = "unknown" if outcome.unknown else "refused"
-                lines.append({**_line(view, word, outcome.job), "what": what, "why": outcome.message})
-            elif event:
-                why = {"why": reasons[outcome.job]} if outcome.job in reasons else {}
-                lines.append({**_line(view, event, outcome.job), **why})
-        self.directory.write_journal(*lines)
-
-    def unknown(self, view: View, what: str, jobs: Iterable[int], error: Exception) -> None:
-        """Write that the outcome of changes is unknown."""
-        line: Line = {"time_s": round(view.now_s, 3), "event": "unknown", "what": what, "jobs": sorted(jobs)}
-        self.directory.write_journal({**line, "why": str(error)})
-
-
-@dataclass(frozen=True)
-class Writer:
-    """Writes plans. ``note`` calls what writes to disk where an error of the disk must not hide one of Slurm."""
-
-    slurm: Client
-    journal: Journal
-    note: Callable[..., None]
-
-    def write(self, plan: Plan) -> tuple[int, int, int, bool]:
-        """Write the list of assigned jobs, then the plan to the journal, then to Slurm, then the outcomes; how many jobs
-        were changed, how many released, how many of either Slurm refused, and whether it answered all.
-
-        Raises RLTuneError where Slurm does not answer, OSError where the disk is full: before Slurm gets anything, where
-        the disk has to come first.
-        """
-        directory, releases, old = self.journal.directory, plan.releases, plan.ownership.assigned
-        new = replace(plan.ownership, assigned=plan.assignments()).before_release(releases)
-        undo = [change for job in plan.unranked if (change := plan.ownership.undo(job))]
-        directory.write(new)
-        self.journal.planned(plan, live=True)
-        outcomes = self._update(plan, undo)
-        released_now = self._release(plan, releases)
-        undone = {o.job for o in outcomes[len(plan.changes) :] if o.ok}
-        released = {o.job for o in released_now if o.ok}
-        untried = releases.keys() - {o.job for o in released_now}
-        after = {
-            job: given.without_node_settings() if job in undone else given
-            for job, given in {**new.assigned, **{job: old[job] for job in untried if job in old}}.items()
-        }
-        directory.write(Ownership(after, new.overridden))  # released ones too: it drops them once two answers agree
-        changed = sum(o.ok for o in outcomes[: len(plan.changes)])
-        every = (*outcomes, *released_now)
-        refused = sum(not outcome.ok and not outcome.unknown for outcome in every)
-        return changed, len(released), refused, not any(outcome.unknown for outcome in every)
-
     def _update(self, plan: Plan, undo: Sequence[Change]) -> list[Outcome]:
         """Change jobs, the ranked ones first."""
         changes = [*plan.changes, *undo]
@@ -177,30 +158,45 @@ class Writer:
         try:
             outcomes = self.slurm.update(changes)
         except Exception as error:
-            self.note(self.journal.unknown, plan.view, "change", [change.job for change in changes], error)
+            self.note(self._write_unknown, plan, "change", [change.job for change in changes], error)
             raise
-        self.journal.outcomes(plan.view, "change", outcomes[: len(plan.changes)])
-        self.journal.outcomes(plan.view, "undo", outcomes[len(plan.changes) :], "undone")
+        self._write_outcomes(plan, "change", outcomes[: len(plan.changes)])
+        self._write_outcomes(plan, "undo", outcomes[len(plan.changes) :], "undone")
         return outcomes
 
     def _release(self, plan: Plan, releases: Mapping[int, int]) -> list[Outcome]:
         """Release jobs that still wait with the assigned priority: a hold set meanwhile must not be undone."""
         outcomes: list[Outcome] = []
         until_s = time.monotonic() + RELEASE_S
-        reasons = {job: plan.view.left.get(job, "not ranked") for job in releases}
-        written = (plan.view, "release", outcomes, "released", reasons)
         try:
             for outcome in release(self.slurm, releases, plan.band, fresh=False):
                 outcomes.append(outcome)
                 if time.monotonic() > until_s:
                     break
         except Exception as error:
-            self.note(self.journal.outcomes, *written)
+            self.note(self._write_outcomes, plan, "release", outcomes, "released")
             rest = releases.keys() - {outcome.job for outcome in outcomes}
-            self.note(self.journal.unknown, plan.view, "release", rest, error)
+            self.note(self._write_unknown, plan, "release", rest, error)
             raise
-        self.journal.outcomes(*written)
+        self._write_outcomes(plan, "release", outcomes, "released")
         return outcomes
+
+    def _write_outcomes(self, plan: Plan, what: str, outcomes: Iterable[Outcome], event: str = "") -> None:
+        """Write to the journal which changes were refused and, where ``event`` names it, which were made."""
+        lines: list[Line] = []
+        for outcome in outcomes:
+            if not outcome.ok:
+                word = "unknown" if outcome.unknown else "refused"
+                lines.append({**_line(plan.view, word, outcome.job), "what": what, "why": outcome.message})
+            elif event:
+                why = {"why": plan.why(outcome.job)} if event == "released" else {}
+                lines.append({**_line(plan.view, event, outcome.job), **why})
+        self.directory.write_journal(*lines)
+
+    def _write_unknown(self, plan: Plan, what: str, jobs: Iterable[int], error: Exception) -> None:
+        """Write to the journal that the outcome of changes is unknown."""
+        line: Line = {"time_s": round(plan.view.now_s, 3), "event": "unknown", "what": what, "jobs": sorted(jobs)}
+        self.directory.write_journal({**line, "why": str(error)})
 
 
 def _type(change: Change, decision: Decision) -> str:

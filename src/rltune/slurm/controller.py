@@ -1,4 +1,4 @@
-"""The controller: reads queue and nodes, ranks, writes priorities, and releases every job when it should not go on.
+"""The controller: reads queue and nodes, ranks jobs, writes priorities, and releases every job when it has to stop.
 
 A cycle either ends well or changes nothing that the next one, or `rltune slurm release`, does not find again.
 """
@@ -17,14 +17,14 @@ from typing import Any
 from rltune.agent.policy_file import TrainedPolicy, load_policy
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
-from rltune.slurm.apply import Journal, Plan, Writer
+from rltune.slurm.apply import Plan, Writer
 from rltune.slurm.client import Client
 from rltune.slurm.decide import Decision, assign, decide, overdue
 from rltune.slurm.eligibility import ABOVE, OVERRIDDEN
 from rltune.slurm.observe import View, observe
 from rltune.slurm.ownership import Ownership, look_up, names, update_ownership
 from rltune.slurm.records import Change, Outcome, SlurmJob
-from rltune.slurm.release import Released, release_all, unlisted
+from rltune.slurm.release import FullRelease, unlisted
 from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.systemd import Say, log
 
@@ -64,7 +64,7 @@ class Cycle:
     write_s: float = 0.0
 
 
-@dataclass
+@dataclass(repr=False)
 class Controller:
     """One controller of one cluster. ``live``: priorities are written, not only printed."""
 
@@ -80,32 +80,32 @@ class Controller:
     """Waits, s, while a release takes effect."""
     steady: Callable[[], float] | None = None
     """A clock that nobody sets, for noticing when `clock` is set; default: the system's own, with the system's clock."""
-    metrics: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
+    metrics: dict[str, tuple[str, str, float]] = field(default_factory=dict)
     """Metrics of others (the watchdog), name → (kind, description, value), written with the next cycle's own."""
-    view: View = field(init=False, repr=False)
+    view: View = field(init=False)
     """What the last cycle saw."""
-    unlisted: frozenset[int] = field(default=frozenset(), repr=False)
+    unlisted: frozenset[int] = frozenset()
     """Waiting jobs with priorities of the band that were not on the list in the last release."""
-    jobs: tuple[SlurmJob, ...] = field(default=(), repr=False)
+    jobs: tuple[SlurmJob, ...] = ()
     """All jobs that Slurm reported to it."""
-    _policy: TrainedPolicy | None = field(default=None, repr=False)
-    _loaded_ns: int = field(default=0, repr=False)
-    _unread: str = field(default="", repr=False)
+    _policy: TrainedPolicy | None = None
+    _loaded_ns: int = 0
+    _unread: str = ""
     """Why the policy's file cannot be read any more."""
-    _requeue_s: float | None = field(default=None, repr=False)
-    _reported: frozenset[int] = field(default=frozenset(), repr=False)
+    _requeue_s: float | None = None
+    _reported: frozenset[int] = frozenset()
     """Jobs in the band that somebody else put there, as last reported."""
-    _raised: int = field(default=0, repr=False)
+    _raised: int = 0
     """Consecutive cycles in which somebody had raised the priorities of several jobs of the list."""
-    _is_sure: bool = field(default=False, repr=False)
+    _is_sure: bool = False
     """Whether the outcomes of all changes of the last cycle are known."""
-    _last: tuple[float, float] | None = field(default=None, repr=False)
-    _totals: Counter[str] = field(default_factory=Counter, repr=False)
-    _shown: dict[str, tuple[str, str, float]] = field(default_factory=dict, repr=False)
-    _journal: Journal = field(init=False, repr=False)
+    _last: tuple[float, float] | None = None
+    _totals: Counter[str] = field(default_factory=Counter)
+    _shown: dict[str, tuple[str, str, float]] = field(default_factory=dict)
+    _writer: Writer = field(init=False)
 
     def __post_init__(self) -> None:
-        self._journal = Journal(self.directory)
+        self._writer = Writer(self.slurm, self.directory, self._note)
 
     def cycle(self) -> Cycle:
         """One cycle: read, decide, write.
@@ -219,10 +219,10 @@ class Controller:
             if not band_too:
                 raise
             known = Ownership()
-        done = Released(known)
+        done = FullRelease(self.slurm, self.config, known, self._keep, self.clock(), self.pause)
         line: dict[str, Any] = {"time_s": round(self.clock(), 3), "event": "released all", "why": why}
         try:
-            release_all(self.slurm, self.config, done, self._keep, self.clock(), band_too, self.pause)
+            done.run(band_too)
         except Exception as error:
             line |= {"event": "unknown", "what": "release", "released": sorted(done.jobs), "why": str(error)}
             self._note(self.directory.write_journal, line)
@@ -332,10 +332,9 @@ class Controller:
     def _write(self, plan: Plan, done: Cycle) -> None:
         """Write to Slurm; in a dry run, to the journal alone."""
         if self.live:
-            writer = Writer(self.slurm, self._journal, self._note)
-            done.changed, done.released, done.refused, self._is_sure = writer.write(plan)
+            done.changed, done.released, done.refused, self._is_sure = self._writer.write(plan)
         else:
-            self._journal.planned(plan, live=False)
+            self._writer.write_plan(plan, live=False)
             done.changed, done.released, done.planned = len(plan.changes), len(plan.releases), plan.describe()
 
     def _report(self, done: Cycle, now_s: float) -> None:

@@ -21,7 +21,7 @@ from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.values import compress
 
 FEATURES = re.compile(r"[\w.-]+(\|[\w.-]+)*", re.ASCII)
-"""Features of which any will do; Slurm knows other constraints too."""
+"""Alternative features, the only constraints that are understood here."""
 
 
 def read_speeds(speeds: str | Mapping[str, float], types: Collection[str] = ()) -> Profile:

@@ -42,7 +42,7 @@ class Assignment:
     shown: int = 0
     """Consecutive answers that showed it with the last of them."""
     unfit: bool = False
-    """Whether Slurm could not start it with what it was given to exclude, so that it gets no more."""
+    """Whether Slurm could not start it with the nodes that it was given to exclude: it is given none any more."""
     missed: int = 0
     """Consecutive answers that did not show it running, or waiting with a priority of the controller's."""
     seen: bool = False

@@ -153,7 +153,7 @@ class Outcome:
     message: str = ""
     """Slurm's words where it refused; empty where all went well."""
     unknown: bool = False
-    """Whether nothing was heard of it: Slurm may have made the change."""
+    """Whether there was no answer: Slurm may have made the change."""
 
     @property
     def over(self) -> bool:

@@ -1,8 +1,8 @@
 """Release jobs to Slurm: jobs that are not ranked any more, and all of them when the controller ends.
 
-Slurm's release lifts a hold, too: a job is released only while it waits with the priority that the controller gave it. A
-release that Slurm accepts may be lost: slurmctld saves its state some seconds later and may be killed before. So the queue is
-read again, and once more when the state has been saved.
+Slurm's release lifts a hold, too: a job is released only while it waits with the priority that the controller gave it.
+A release that Slurm accepts may be lost: slurmctld saves its state some seconds later and may be killed before. So the
+queue is read again, and once more when the state has been saved.
 """
 
 from __future__ import annotations
@@ -22,20 +22,6 @@ PASSES = 8
 """Readings of the queue at most."""
 SAVED_S = 6.0
 """Time after which slurmctld has saved what it answered: its thread waits 5 s at most (SAVE_MAX_WAIT)."""
-
-
-@dataclass
-class Released:
-    """What has been released so far."""
-
-    ownership: Ownership
-    """What is still on the list."""
-    jobs: set[int] = field(default_factory=set)
-    refused: dict[int, Outcome] = field(default_factory=dict)
-    running: int = 0
-    """Jobs of the list that run: they keep the assigned priority if they are requeued."""
-    unlisted: frozenset[int] = frozenset()
-    """Waiting jobs of the ranked partitions whose priority of the band is not from the list."""
 
 
 def release(slurm: Client, jobs: Mapping[int, int], band: Band, fresh: bool) -> Iterator[Outcome]:
@@ -71,98 +57,101 @@ def unlisted(jobs: Collection[SlurmJob], ownership: Ownership, config: SlurmConf
     return frozenset(in_band(jobs, config).keys() - known)
 
 
-def release_all(
-    slurm: Client,
-    config: SlurmConfig,
-    done: Released,
-    keep: Callable[[Ownership], None],
-    now_s: float,
-    band_too: bool = False,
-    pause: Callable[[float], None] = time.sleep,
-) -> None:
-    """Release every job that waits with a priority of the list; ``done`` starts with the list and holds what was done, also
-    where this raises RLTuneError because Slurm does not answer.
+@dataclass
+class FullRelease:
+    """Releases every job that waits with a priority of the list, and has the results, also after an error."""
 
-    It repeats until two answers, the second after slurmctld has saved its state, show no job of the list with a priority of
-    the controller's. A job that an answer lacks for no known reason is requested by its id. ``keep`` is given each new list;
-    a released job stays on it until then. ``band_too``: also jobs of the ranked partitions with a priority in the band that
-    are not on the list.
-    """
-    requeue_s, is_saved = slurm.requeue_s(), False
-    sent: dict[int, tuple[int, ...]] = {}
-    """Priorities that a job had, or may still get by a change that is late."""
-    for _ in range(PASSES):
-        read, refused = slurm.jobs(), done.refused.keys()
-        owned = _look(slurm, config, done, read, now_s, requeue_s)
-        if band_too:
-            owned |= in_band(read.records, config)
-        done.unlisted = unlisted(read.records, done.ownership, config) - done.jobs - owned.keys()
-        # another priority than before a release that Slurm has made is its own, even in the band
-        owned = {job: at for job, at in owned.items() if job not in done.jobs or at in sent[job]}
-        for job, at in owned.items():
-            given = done.ownership.assigned.get(job, Assignment(at))
-            sent.setdefault(job, (at, given.priority, given.previous))
-        undo = [change for job in read.records if (change := done.ownership.undo(job))]
-        assigned = done.ownership.assigned
-        done.ownership = done.ownership.before_release(owned)
-        keep(done.ownership)
-        undone = slurm.update(undo) if undo else []
-        outcomes: list[Outcome] = []
-        for outcome in release(slurm, owned, config.band, fresh=True):
-            outcomes.append(outcome)
-            done.jobs |= {outcome.job} if outcome.ok else set()
-        _record(done, assigned, owned, undone, outcomes)
-        keep(done.ownership)
-        is_over = is_saved or not done.jobs and not any(given.missed for given in done.ownership.present.values())
-        if is_over and not owned and not undo:
-            rest = {job: given for job, given in done.ownership.assigned.items() if job not in done.jobs}
-            done.ownership = replace(done.ownership, assigned=rest)
-            return keep(done.ownership)
-        if done.refused and done.refused.keys() == refused:
-            return None
-        is_saved = not owned and not undo
-        if is_saved:
-            pause(SAVED_S)
-    done.refused |= {job: Outcome(job, False, STILL) for job in owned}
-    return None
+    slurm: Client
+    config: SlurmConfig
+    ownership: Ownership
+    """What is still on the list."""
+    keep: Callable[[Ownership], None]
+    """Called with each new list."""
+    now_s: float
+    pause: Callable[[float], None] = time.sleep
+    jobs: set[int] = field(default_factory=set)
+    """Released jobs."""
+    refused: dict[int, Outcome] = field(default_factory=dict)
+    running: int = 0
+    """Jobs of the list that run: they keep the assigned priority if they are requeued."""
+    unlisted: frozenset[int] = frozenset()
+    """Waiting jobs of the ranked partitions whose priority of the band is not from the list."""
 
+    def run(self, band_too: bool = False) -> None:
+        """Repeat until two answers, the second after slurmctld has saved its state, show no job of the list with a
+        priority of the controller's.
 
-def _look(
-    slurm: Client, config: SlurmConfig, done: Released, read: Parsed[SlurmJob], now_s: float, requeue_s: float
-) -> dict[int, int]:
-    """Bring the list up to date with an answer; jobs that wait with a priority of the list → that priority."""
-    missing = done.ownership.unaccounted(read)
-    found, over = look_up(slurm, missing)
-    done.ownership, _ = update_ownership(done.ownership, read, config.band, missing, over, now_s, requeue_s)
-    assigned = done.ownership.assigned
-    done.running = sum(
-        job.state not in WAITING_STATES and (job.id in assigned or job.array_id in assigned) for job in read.records
-    )
-    return done.ownership.owned(read.records, config.band) | {
-        job: state.priority
-        for job, state in found.items()
-        if state.state in WAITING_STATES and job in assigned and assigned[job].includes(state.priority, config.band)
-    }
+        A job that an answer lacks for no known reason is requested by its id. A released job stays on the list until the
+        end. ``band_too``: also jobs of the ranked partitions with a priority in the band that are not on the list.
+        Raises RLTuneError where Slurm does not answer.
+        """
+        requeue_s, is_saved = self.slurm.requeue_s(), False
+        sent: dict[int, tuple[int, ...]] = {}
+        """Priorities that a job had, or may still get by a change that is late."""
+        for _ in range(PASSES):
+            read, refused = self.slurm.jobs(), self.refused.keys()
+            owned = self._look(read, requeue_s)
+            if band_too:
+                owned |= in_band(read.records, self.config)
+            self.unlisted = unlisted(read.records, self.ownership, self.config) - self.jobs - owned.keys()
+            # another priority than before a release that Slurm has made is its own, even in the band
+            owned = {job: at for job, at in owned.items() if job not in self.jobs or at in sent[job]}
+            for job, at in owned.items():
+                given = self.ownership.assigned.get(job, Assignment(at))
+                sent.setdefault(job, (at, given.priority, given.previous))
+            undo = [change for job in read.records if (change := self.ownership.undo(job))]
+            assigned = self.ownership.assigned
+            self.ownership = self.ownership.before_release(owned)
+            self.keep(self.ownership)
+            undone = self.slurm.update(undo) if undo else []
+            outcomes: list[Outcome] = []
+            for outcome in release(self.slurm, owned, self.config.band, fresh=True):
+                outcomes.append(outcome)
+                self.jobs |= {outcome.job} if outcome.ok else set()
+            self._record(assigned, owned, undone, outcomes)
+            self.keep(self.ownership)
+            is_over = is_saved or not self.jobs and not any(given.missed for given in self.ownership.present.values())
+            if is_over and not owned and not undo:
+                rest = {job: given for job, given in self.ownership.assigned.items() if job not in self.jobs}
+                self.ownership = replace(self.ownership, assigned=rest)
+                return self.keep(self.ownership)
+            if self.refused and self.refused.keys() == refused:
+                return None
+            is_saved = not owned and not undo
+            if is_saved:
+                self.pause(SAVED_S)
+        self.refused |= {job: Outcome(job, False, STILL) for job in owned}
+        return None
 
+    def _look(self, read: Parsed[SlurmJob], requeue_s: float) -> dict[int, int]:
+        """Bring the list up to date with an answer; jobs that wait with a priority of the list → that priority."""
+        missing, band = self.ownership.unaccounted(read), self.config.band
+        found, over = look_up(self.slurm, missing)
+        self.ownership, _ = update_ownership(self.ownership, read, band, missing, over, self.now_s, requeue_s)
+        assigned = self.ownership.assigned
+        self.running = sum(
+            job.state not in WAITING_STATES and (job.id in assigned or job.array_id in assigned) for job in read.records
+        )
+        return self.ownership.owned(read.records, band) | {
+            job: state.priority
+            for job, state in found.items()
+            if state.state in WAITING_STATES and job in assigned and assigned[job].includes(state.priority, band)
+        }
 
-def _record(
-    done: Released,
-    before: Mapping[int, Assignment],
-    owned: Mapping[int, int],
-    undone: list[Outcome],
-    released: list[Outcome],
-) -> None:
-    """Record the outcomes of one pass; ``before``: the assignments until then."""
-    outcomes = (*undone, *released)
-    changed = [Outcome(job, False, CHANGED) for job in owned.keys() - {outcome.job for outcome in released}]
-    done.refused = {o.job: o for o in (*outcomes, *changed) if not o.ok and not o.over and not o.started}
-    over = {o.job for o in outcomes if o.over}
-    assigned = {job: given for job, given in done.ownership.assigned.items() if job not in over}
-    for outcome in undone:  # for a job that was not to be released, the next pass finds the reason
-        if outcome.ok and outcome.job in assigned:
-            missed = 0 if outcome.job in owned else 1
-            assigned[outcome.job] = replace(assigned[outcome.job].without_node_settings(), missed=missed)
-    assigned |= {job: assigned.get(job, Assignment(0)) for job in done.refused}
-    assigned |= {outcome.job: before[outcome.job] for outcome in changed if outcome.job in before}
-    overridden = {job: missed for job, missed in done.ownership.overridden.items() if job not in done.jobs}
-    done.ownership = Ownership(assigned, overridden)
+    def _record(
+        self, before: Mapping[int, Assignment], owned: Mapping[int, int], undone: list[Outcome], released: list[Outcome]
+    ) -> None:
+        """Record the outcomes of one pass; ``before``: the assignments until then."""
+        outcomes = (*undone, *released)
+        changed = [Outcome(job, False, CHANGED) for job in owned.keys() - {outcome.job for outcome in released}]
+        self.refused = {o.job: o for o in (*outcomes, *changed) if not o.ok and not o.over and not o.started}
+        over = {o.job for o in outcomes if o.over}
+        assigned = {job: given for job, given in self.ownership.assigned.items() if job not in over}
+        for outcome in undone:  # for a job that was not to be released, the next pass finds the reason
+            if outcome.ok and outcome.job in assigned:
+                missed = 0 if outcome.job in owned else 1
+                assigned[outcome.job] = replace(assigned[outcome.job].without_node_settings(), missed=missed)
+        assigned |= {job: assigned.get(job, Assignment(0)) for job in self.refused}
+        assigned |= {outcome.job: before[outcome.job] for outcome in changed if outcome.job in before}
+        overridden = {job: missed for job, missed in self.ownership.overridden.items() if job not in self.jobs}
+        self.ownership = Ownership(assigned, overridden)

@@ -45,27 +45,27 @@ class Waits:
     """Long waits by size, in words → (realised, simulated), s."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Shadow:
     """Follows a cluster's jobs since ``begin``: the ranked ones, which are compared, and the others."""
 
     begin: View
     config: SlurmConfig
-    _jobs: dict[int, SlurmJob] = field(default_factory=dict, repr=False)
+    _jobs: dict[int, SlurmJob] = field(default_factory=dict)
     """Every job that has waited for nodes, or started, since, as it was when it was seen first."""
-    _ranked: set[int] = field(default_factory=set, repr=False)
-    _elsewhere: set[int] = field(default_factory=set, repr=False)
+    _ranked: set[int] = field(default_factory=set)
+    _elsewhere: set[int] = field(default_factory=set)
     """Ranked jobs that wait on partitions without a usable node at the beginning."""
-    _excused: set[int] = field(default_factory=set, repr=False)
+    _excused: set[int] = field(default_factory=set)
     """Jobs that were ranked, and then waited for something else than their turn: held, limited, with another priority."""
-    _start_s: dict[int, float] = field(default_factory=dict, repr=False)
-    _end_s: dict[int, float] = field(default_factory=dict, repr=False)
+    _start_s: dict[int, float] = field(default_factory=dict)
+    _end_s: dict[int, float] = field(default_factory=dict)
     """When jobs started and ended, s since 1970; an end is noticed in the cycle after it."""
-    _node: dict[int, str] = field(default_factory=dict, repr=False)
+    _node: dict[int, str] = field(default_factory=dict)
     """A node on which a job has run."""
-    _running: frozenset[int] = field(init=False, repr=False)
-    _everybody: EligibleConfig = field(init=False, repr=False)
-    _rules: WatchdogConfig = field(init=False, repr=False)
+    _running: frozenset[int] = field(init=False)
+    _everybody: EligibleConfig = field(init=False)
+    _rules: WatchdogConfig = field(init=False)
 
     def __post_init__(self) -> None:
         assert self.config.watchdog is not None
@@ -112,8 +112,6 @@ class Shadow:
         jobs = sorted(self._jobs.values(), key=lambda job: (max(job.submit_s, begin.t0_s), job.id))
         rows, kept = begin.cluster.compiled([*begin.running, *jobs], begin.t0_s)
         ranked = len((self._ranked - self._excused) & self._jobs.keys()) + len(self._elsewhere)
-        if self._running - kept:  # a view's running jobs fit its cluster
-            return Waits(0, 0.0, 0.0, ranked)
         first, ids = len(self._running), [job.id for job in jobs if job.id in kept]
         fits = self._could_start(rows)
         rows = rows.take(np.concatenate([np.arange(first), first + np.flatnonzero(fits)]))

@@ -1,4 +1,4 @@
-"""One command, or a shell, inside an emulated cluster; whatever ends it, the cluster ends after it."""
+"""Run one command, or a shell, inside an emulated cluster, which ends with it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Inside:
             self.phase = "end"
             raise SystemExit(128 + number)
         if self.phase == "run" and self.process is not None:
-            # a terminal's Ctrl-C has reached the command already; what it does about it is its own affair
+            # a terminal's Ctrl-C has reached the command already, which may handle it
             if number != signal.SIGINT or not sys.stdin.isatty():
                 self.process.send_signal(number)
                 self.kill_at = self.kill_at or time.monotonic() + GRACE_S

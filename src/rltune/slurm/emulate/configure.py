@@ -38,7 +38,7 @@ class Node:
 
 
 class Folders:
-    """Where everything of one emulation lies; sockets lie apart, since their paths must be short."""
+    """The folders of one emulation; sockets have one of their own, since their paths must be short."""
 
     def __init__(self, root: Path, sockets: Path) -> None:
         self.root, self.sockets = root, sockets

@@ -1,4 +1,4 @@
-"""The emulated cluster: its daemons started in order, steered while they run, and ended whatever happens."""
+"""The emulated cluster: start its daemons in order, control them while they run, and always end them."""
 
 from __future__ import annotations
 

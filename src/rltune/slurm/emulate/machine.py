@@ -1,4 +1,4 @@
-"""What an emulated cluster takes of the machine: a user, free ports, device files."""
+"""What an emulated cluster uses of the machine: a user, free ports, device files."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rltune.errors import SlurmError
 
 SYSTEM_PATH = ("/usr/sbin", "/sbin", "/usr/local/sbin")
-"""Where daemons lie that a user's PATH does not have."""
+"""Folders of daemons that a user's PATH does not have."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ CLOCK = Group("compressed or set time (--speed)", ("libfaketime", "faketime"), (
 
 
 def program(name: str) -> str | None:
-    """Path of a program, looked for on PATH and where daemons lie."""
+    """Path of a program, looked for on PATH and in SYSTEM_PATH; None where it is absent."""
     return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_PATH]))
 
 

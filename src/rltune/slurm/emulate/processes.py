@@ -1,4 +1,4 @@
-"""The supervisor from outside: start daemons, ask how they are, end them."""
+"""The supervisor's client: start daemons, query their states, end them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Processes:
         return self._supervisor.pid
 
     def start(self, name: str, argv: Sequence[str | Path], env: Mapping[str, str], log: Path) -> int:
-        """Start a daemon in the foreground; what it says is added to ``log``. Its process id."""
+        """Start a daemon in the foreground and return its process id; its output is appended to ``log``."""
         return self._ask("start", name, [str(word) for word in argv], dict(env), str(log))
 
     def kill(self, name: str, number: int, wait_s: float = 10.0) -> int | None:

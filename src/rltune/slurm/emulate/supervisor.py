@@ -32,7 +32,7 @@ def adopt_orphans() -> None:
 
 
 def end_all(keep: int | None = None) -> None:
-    """End every descendant of this process but ``keep`` and those below it: politely, and after GRACE_S by force."""
+    """End every descendant of this process but ``keep`` and those below it: by SIGTERM, after GRACE_S by SIGKILL."""
     deadline = time.monotonic() + GRACE_S
     asked: set[int] = set()
     while left := descendants(keep):

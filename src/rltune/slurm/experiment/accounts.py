@@ -15,19 +15,7 @@ from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
 from rltune.slurm.resources import gpus
 from rltune.slurm.values import Fault, Row, expand, shown
 
-FIELDS = (
-    "JobIDRaw",
-    "Submit",
-    "Start",
-    "End",
-    "Account",
-    "Partition",
-    "QOS",
-    "NodeList",
-    "AllocTRES",
-    "State",
-    "JobName",
-)
+FIELDS = "JobIDRaw Submit Start End Account Partition QOS NodeList AllocTRES State JobName".split()
 """Columns of sacct; times in s since 1970."""
 COMMAND = (
     *("env", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"),

@@ -116,14 +116,14 @@ def conduct(
         options = {"accounting": True, "accounts": accounts, "speed": speed, "settings": settings(speed)}
         options |= {"partitions": {SHORT: {}}, "qos": PRIORITY_OF_QOS}
         slurm = Emulation(cluster, **options, small_first=True)
-        with _up(slurm, say), log.open("w", encoding="utf-8", buffering=1) as words:
+        with _started(slurm, say), log.open("w", encoding="utf-8", buffering=1) as log_file:
             speeds = cluster.speeds if decides_types else None
             driver = None
             if policy is not None:
                 names = sorted({job.partition for job in submissions})
                 eligible = {"partitions": names, "also": ["constraints"]}
                 rules = {"eligible": eligible, "speeds": speeds, "max_wait_h": max_wait_h}
-                driver = _Driver(slurm, policy, Path(folder), words.write, rules)
+                driver = _Driver(slurm, policy, Path(folder), log_file.write, rules)
                 driver.prepare(submissions)
             began_s, began = slurm.now() + LEAD_S * speed, time.monotonic() + LEAD_S
             longest_s = max(job.limit_s for job in submissions)
@@ -159,7 +159,7 @@ def _drift_s(slurm: Emulation) -> float:
 
 
 @contextmanager
-def _up(slurm: Emulation, say: Callable[[str], None]) -> Iterator[None]:
+def _started(slurm: Emulation, say: Callable[[str], None]) -> Iterator[None]:
     """Start the cluster, and stop it in the end."""
     try:
         slurm.start()

@@ -1,4 +1,4 @@
-"""The runs of a deployment (paper §5.6): what is submitted to the emulated Slurm cluster, and under whose order."""
+"""The runs of a deployment (paper §5.6): which jobs are submitted to the emulated cluster, and who orders them."""
 
 from __future__ import annotations
 

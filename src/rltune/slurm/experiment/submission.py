@@ -1,4 +1,4 @@
-"""What is submitted to the emulated cluster, and when."""
+"""Jobs to submit to the emulated cluster, and their submission at the right time."""
 
 from __future__ import annotations
 
