@@ -143,9 +143,7 @@ def flexible_jobs(cut: np.ndarray, jobs: Sequence[SlurmJob], restricted: Collect
     )
 
 
-def nodes_of_other_types(
-    nodes: Iterable[SlurmNode], partitions: Collection[str], types: Iterable[str]
-) -> dict[str, str]:
+def exclusions_by_type(nodes: Iterable[SlurmNode], partitions: Collection[str], types: Iterable[str]) -> dict[str, str]:
     """Type → the nodes in these partitions with GPUs of any other type, usable or not, in Slurm's short form."""
     has = [node for node in nodes if any(node.gpus.values()) and set(node.partitions) & set(partitions)]
     return {kind: compress(node.name for node in has if type_of(node) != kind) for kind in types}

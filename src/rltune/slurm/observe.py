@@ -24,14 +24,7 @@ from rltune.errors import DataError, RLTuneError
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.found import ROOM, Found, could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
-from rltune.slurm.gpu_types import (
-    flexible_jobs,
-    nodes_of_other_types,
-    read_speeds,
-    type_of,
-    with_live_speeds,
-    with_types,
-)
+from rltune.slurm.gpu_types import exclusions_by_type, flexible_jobs, read_speeds, type_of, with_live_speeds, with_types
 from rltune.slurm.ownership import Ownership
 from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
 from rltune.traces.columns import empty_columns
@@ -178,7 +171,7 @@ def observe(
         return view
     in_one = {job.id for job in ranked if len({cluster.pool_of.get(p) for p in job.partition.split(",")}) == 1}
     flexible = flexible_jobs(arrays.cut[len(running) :], ranked, restricted) & in_one
-    exclusions = nodes_of_other_types(nodes, config.eligible.partitions, cluster.layout.types)
+    exclusions = exclusions_by_type(nodes, config.eligible.partitions, cluster.layout.types)
     return replace(view, flexible=flexible, exclusions=exclusions)
 
 
