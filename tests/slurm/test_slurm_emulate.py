@@ -113,7 +113,7 @@ def test_accounts_and_a_fast_clock() -> None:
     need(accounting=True, speed=60)
     more = {"partitions": {"short": {"PriorityJobFactor": "0"}}, "qos": {"low": 0, "high": 100}}
     with Emulation(accounting=True, accounts=["physics", "biology"], speed=60, **more) as slurm:
-        own, begin, started = slurm.now(), time.time(), time.monotonic()
+        simulated_s, begin, started = slurm.now(), time.time(), time.monotonic()
         job = submit(slurm, "--account=physics", "--gres=gpu:p100:2", "--time=600", sleep_s=36_000)
         held = submit(slurm, "--hold", "--account=biology")
         client = slurm.client()
@@ -135,7 +135,7 @@ def test_accounts_and_a_fast_clock() -> None:
         wait_for(lambda: "CANCELLED" in slurm.run("sacct", "-n", "-X", "-j", str(job), "-o", "State"))
         before, true_s, after = slurm.now(), float(slurm.run("date", "+%s.%N")), slurm.now()
         assert before - 60 < true_s < after + 60  # a true second: its start was read by such a command, too
-        assert slurm.now() - own > 50 * (time.monotonic() - started) > time.time() - begin
+        assert slurm.now() - simulated_s > 50 * (time.monotonic() - started) > time.time() - begin
         number = slurm.env["FAKETIME_SHARED"].rpartition("_")[2]  # another cluster may be at work, too
         shared = list(Path("/dev/shm").glob(f"*faketime*_{number}"))
         assert shared

@@ -28,11 +28,11 @@ def test_whole_nodes_are_given_and_released(idle: Emulation, tmp_path: Path) -> 
     first = submit(idle, "--nodes=2", "--gres=gpu:p100:4", "--time=60")
     idle.run("scontrol", "update", f"jobid={first}", f"priority={ABOVE}")
     job = submit(idle, "--gres=gpu:p100:2", "--time=600")
-    own, made = priorities(idle), controller(idle, tmp_path, exclusive="model", interference_slowdown=2.0)
+    computed, made = priorities(idle), controller(idle, tmp_path, exclusive="model", interference_slowdown=2.0)
     assert shared(idle, job) == "OK"
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused) == (1, 1, 0) and first in done.left
     assert shared(idle, job) == "NO" and assigned(made)[job].exclusive and shared(idle, first) == "OK"
     assert made.cycle().changed == 0, "what is written once is not written again"
     assert made.release_all("test") == (1, []) and shared(idle, job) == "YES" and not assigned(made)
-    wait_for(lambda: priorities(idle) == own)
+    wait_for(lambda: priorities(idle) == computed)

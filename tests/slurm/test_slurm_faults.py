@@ -118,7 +118,7 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
     need(settable=True)
     with Emulation(settable=True) as slurm:
         waiting = wait_behind(slurm)
-        own, seen, later = priorities(slurm), [], []
+        computed, seen, later = priorities(slurm), [], []
         made = controller(slurm, tmp_path, interval_s=0.1)
         made.clock, made.steady = slurm.now, time.monotonic
 
@@ -141,4 +141,4 @@ def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
         assert all(least >= BAND.low for _, least in seen[:8])
         assert made.view.left == {later[0]: "begins later"}, "to Slurm, too, until then"
         assert priorities(slurm).keys() == {*waiting, *later} and none_in_band(slurm) and not assigned(made)
-        assert {job: p for job, p in priorities(slurm).items() if job in waiting} == own
+        assert {job: p for job, p in priorities(slurm).items() if job in waiting} == computed

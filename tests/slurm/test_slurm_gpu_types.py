@@ -59,7 +59,7 @@ def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "own",
+    "fields",
     [
         {"asked_type": "k80", "gpu_type": "k80", "gpus_by_type": {"k80": 1}},
         {"excluded": frozenset({"k80-9"})},
@@ -73,14 +73,14 @@ def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path: Path) -> None:
         {"partition": "gpu,more"},
     ],
 )
-def test_what_the_user_requested_stays(tmp_path: Path, own: dict[str, Any]) -> None:
-    slurm = cluster(**own)
+def test_what_the_user_requested_stays(tmp_path: Path, fields: dict[str, Any]) -> None:
+    slurm = cluster(**fields)
     slurm.machines.append(node("v100-1", "v100", 4, partitions=("more",)))
     eligible = {"partitions": ["gpu", "more"], "also": ["arrays", "constraints"]}
     control = made(slurm, tmp_path, eligible=eligible, speeds={**SPEEDS, "V100": 9.0})
     assert control.cycle().ranked == 1
     assert [change.exclude for change in slurm.writes] == [None]
-    assert slurm.queue[10].excluded == own.get("excluded", frozenset())
+    assert slurm.queue[10].excluded == fields.get("excluded", frozenset())
 
 
 V100 = node("v100-1", "v100", 1, features=("v100",))
@@ -110,7 +110,7 @@ def test_features_select_types(
 
 
 @pytest.mark.parametrize(
-    ("faster", "own"),
+    ("faster", "fields"),
     [
         ({}, {"nodes": 2, "gpus": 2}),  # it requests two nodes, of which there is one
         ({"partitions": ("big",)}, {}),  # another partition, to which a K80 belongs, too
@@ -118,8 +118,8 @@ def test_features_select_types(
         ({"state": frozenset({"DRAIN"})}, {}),
     ],
 )
-def test_no_type_on_which_the_job_cannot_start(tmp_path: Path, faster: dict[str, Any], own: dict[str, Any]) -> None:
-    slurm = cluster(**own)
+def test_no_type_on_which_the_job_cannot_start(tmp_path: Path, faster: dict[str, Any], fields: dict[str, Any]) -> None:
+    slurm = cluster(**fields)
     slurm.machines[1:2] = [node(name, "k80", 2, partitions=("gpu", "big")) for name in ("k80-1", "k80-2")]
     slurm.machines += [node("p100-2", used=4), node("v100-1", "v100", 4, **faster)]
     slurm.add(running(2, "p100-2", gpus=4, asked_type="p100", gpu_type="p100", time_limit_s=LATE_S))

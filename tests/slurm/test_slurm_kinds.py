@@ -27,16 +27,18 @@ def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int]
             "held": submit(slurm, "--hold", "--gres=gpu:1"),
             "part of a heterogeneous job": submit(slurm, "--gres=gpu:p100:1", ":", "--gres=gpu:k80:1"),
         }
-        made, own = controller(slurm, tmp_path), priorities(slurm)
+        made, computed = controller(slurm, tmp_path), priorities(slurm)
         for _ in range(2):
             done = made.cycle()
         assert done.ranked == 14 and set(licensed) <= assigned(made).keys()
         left = {why: done.left[job] for why, job in kinds.items()}
         assert left.pop("Reservation") in ("waits for Reservation", "begins later") and left == {k: k for k in left}
         now = priorities(slurm)
-        assert all(now[job] == own[job] for job in done.left) and all(now[job] in BAND for job in (*waiting, *licensed))
+        assert all(now[job] == computed[job] for job in done.left) and all(
+            now[job] in BAND for job in (*waiting, *licensed)
+        )
         made.release_all("test")
-        assert none_in_band(slurm) and priorities(slurm).keys() == own.keys()
+        assert none_in_band(slurm) and priorities(slurm).keys() == computed.keys()
 
 
 def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
-    made, own, now_s = controller(slurm, tmp_path), priorities(slurm), slurm.now()
+    made, computed, now_s = controller(slurm, tmp_path), priorities(slurm), slurm.now()
     made.clock = lambda: now_s  # waits are features: an order may change as they grow
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused, done.faults) == (12, 12, 0, ())
@@ -33,7 +33,7 @@ def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiti
     order = slurm.run("squeue", "-h", "-t", "PD", "-S", "-p", "-o", "%A").split()
     assert [int(job) for job in order] == sorted(ranked, key=lambda job: -ranked[job])
     assert made.release_all("test")[0] == 12
-    wait_for(lambda: priorities(slurm) == own)
+    wait_for(lambda: priorities(slurm) == computed)
 
 
 def test_the_first_of_the_ranking_starts_first(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -63,13 +63,13 @@ def test_a_thousand_submissions_between_two_cycles(slurm: Emulation, waiting: li
 
 def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """The slurmctld that is written to is another than the one that was read, and has the jobs from its saved state."""
-    made, own = controller(slurm, tmp_path), priorities(slurm)
+    made, computed = controller(slurm, tmp_path), priorities(slurm)
     meanwhile(made, "update", slurm.restart_controller)
     done = made.cycle()
     assert (done.ranked, done.changed, done.refused) == (12, 12, 0)
     assert priorities(slurm).keys() == set(waiting) and all_in_band(slurm)
     assert made.release_all("test") == (12, []) and not assigned(made)
-    wait_for(lambda: priorities(slurm) == own)
+    wait_for(lambda: priorities(slurm) == computed)
 
 
 def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
@@ -128,30 +128,30 @@ class Command:
 
 
 def test_the_command_is_asked_to_stop(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
-    own, command = priorities(slurm), Command(slurm, tmp_path)
+    computed, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
     wait_for(lambda: all_in_band(slurm), 300)
     printed = command.output("status")
     assert "is running" in printed and "12 jobs" in printed
     run.terminate()
     assert "SIGTERM" in run.communicate(timeout=120)[0] and run.returncode == 0
-    wait_for(lambda: priorities(slurm) == own)
+    wait_for(lambda: priorities(slurm) == computed)
 
 
 def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     """Jobs come and go while nobody is there; the next start has them all ranked, and `release` releases all of them."""
-    own, command = priorities(slurm), Command(slurm, tmp_path)
+    computed, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
     wait_for(lambda: all_in_band(slurm), 300)
     run.kill()
     run.communicate(timeout=60)
     assert all_in_band(slurm), "nobody was there to release them"
     more = [submit(slurm, "--gres=gpu:1") for _ in range(3)]
-    own |= {job: priorities(slurm)[job] for job in more}
+    computed |= {job: priorities(slurm)[job] for job in more}
     slurm.run("scancel", str(waiting[0]))
     slurm.run("scontrol", "hold", str(waiting[1]))
-    del own[waiting[0]]
-    own[waiting[1]] = 0
+    del computed[waiting[0]]
+    computed[waiting[1]] = 0
     printed = command.output("run", "--live", "--once")
     assert "going on with" in printed and "ranked=13" in printed
     ranked = priorities(slurm)
@@ -159,7 +159,7 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
     assert ranked.keys() == {*waiting[2:], *more}
     assert "rltune_live 0.0" in (command.state / "metrics.prom").read_text()
     assert "released 13 jobs" in command.output("release")
-    wait_for(lambda: priorities(slurm) == own)
+    wait_for(lambda: priorities(slurm) == computed)
     assert not StateDirectory(command.state).ownership().present, "but for the one that was cancelled"
 
 
@@ -189,13 +189,13 @@ def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
     """Waiting, cancelled, an array, and some that there have never been."""
     slurm.run("scancel", str(waiting[0]))
     array, client = submit(slurm, "--gres=gpu:1", "--array=1-5"), slurm.client()
-    own = priorities(slurm)
+    computed = priorities(slurm)
     slurm.run("scontrol", "update", f"jobid={array}_2", "priority=777")
     task = next(job.id for job in client.jobs().records if job.array_id == array != job.id)
     assert client.states([*waiting[:2], array, task, 999_998, 999_999]) == {
-        waiting[0]: JobState("CANCELLED", own[waiting[1]]),
-        waiting[1]: JobState("PENDING", own[waiting[1]]),
-        array: JobState("PENDING", own[array]),
+        waiting[0]: JobState("CANCELLED", computed[waiting[1]]),
+        waiting[1]: JobState("PENDING", computed[waiting[1]]),
+        array: JobState("PENDING", computed[array]),
         task: JobState("PENDING", 777),
     }
     assert client.states([999_999]) == {}
@@ -204,7 +204,7 @@ def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
 
 def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     made, higher, lower, held = controller(slurm, tmp_path), *waiting[:3]
-    own = priorities(slurm)
+    computed = priorities(slurm)
     made.cycle()
     made.cycle()
     slurm.run("scontrol", "update", f"jobid={higher}", "priority=5000000")
@@ -216,7 +216,7 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
     slurm.run("scontrol", "release", str(held))
     assert made.cycle().ranked == 10 and priorities(slurm)[held] in BAND, "its user's hold is over"
     assert made.release_all("test") == (10, [])
-    wait_for(lambda: priorities(slurm) == {**own, higher: 5_000_000, lower: 777})
+    wait_for(lambda: priorities(slurm) == {**computed, higher: 5_000_000, lower: 777})
     assert controller(slurm, tmp_path).cycle().ranked == 10, "after a new start, too"
     slurm.run("scontrol", "hold", str(lower))
     again = controller(slurm, tmp_path)

@@ -126,7 +126,7 @@ def test_a_release_leaves_only_what_users_exclude(tmp_path: Path, seed: int) -> 
     """Jobs come, start, are requeued, held and released, users exclude nodes, answers are lost."""
     rng = np.random.default_rng(seed)
     slurm = cluster()
-    control, given, own = made(slurm, tmp_path), slurm.update, {}
+    control, given, of_users = made(slurm, tmp_path), slurm.update, {}
 
     def lost(changes: list[Change]) -> list:
         if rng.random() < 0.5:
@@ -145,8 +145,8 @@ def test_a_release_leaves_only_what_users_exclude(tmp_path: Path, seed: int) -> 
         elif event == "hold" and now.state == "PENDING":
             slurm.hold(some)
         elif event == "exclude" and now.state == "PENDING":
-            own[some] = frozenset({"p100-1", "k80-x"})
-            slurm.change(some, excluded=own[some])
+            of_users[some] = frozenset({"p100-1", "k80-x"})
+            slurm.change(some, excluded=of_users[some])
         elif event == "plan":
             slurm.queue[1] = until(float(rng.choice([SOON_S, LATE_S])))
         slurm.update = lost if event == "lost" else given  # type: ignore[method-assign]
@@ -157,7 +157,7 @@ def test_a_release_leaves_only_what_users_exclude(tmp_path: Path, seed: int) -> 
     slurm.update = given  # type: ignore[method-assign]
     control.release_all("test")
     waiting = {k: one.excluded for k, one in slurm.queue.items() if one.state == "PENDING"}
-    assert waiting == {k: own.get(k, frozenset()) for k in waiting}
+    assert waiting == {k: of_users.get(k, frozenset()) for k in waiting}
 
 
 def excluded(slurm: Emulation, number: int) -> set[str]:

@@ -105,35 +105,35 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
 
     # 4 the queue: observed, written, released
     with Emulation() as slurm:
-        waiting, mine = wait_behind(slurm), root / "config" / "slurm" / "mine.yaml"
+        waiting, config = wait_behind(slurm), root / "config" / "slurm" / "mine.yaml"
         example = (root / "config" / "slurm" / "example.yaml").read_text()
-        mine.write_text(
+        config.write_text(
             example.replace("results/cells/CELL/policy.npz", policy).replace("[gpu]", "[all]")
             + f"slurm_conf: {slurm.conf}\n"
         )
-        own = priorities(slurm)
-        said = rltune("slurm", "run", "--config", mine, "--once")
-        assert "ranked=12" in said and "would_change=12" in said and priorities(slurm) == own
+        computed = priorities(slurm)
+        said = rltune("slurm", "run", "--config", config, "--once")
+        assert "ranked=12" in said and "would_change=12" in said and priorities(slurm) == computed
         planned = {int(job): int(value) for job, value in re.findall(r"job (\d+), priority (\d+)", said)}
-        assert "changed=12" in rltune("slurm", "run", "--config", mine, "--once", "--live")
+        assert "changed=12" in rltune("slurm", "run", "--config", config, "--once", "--live")
         written = priorities(slurm)
         assert written.keys() == planned.keys() == set(waiting)
         assert all(BAND.low <= value <= BAND.high for value in written.values())
         lines = [json.loads(line) for line in (root / "results/slurm/decisions.jsonl").read_text().splitlines()]
         assert {line["job"]: line["priority"] for line in lines if line["event"] == "change"} == written
-        assert "12 jobs have been assigned" in rltune("slurm", "status", "--config", mine)
-        assert "released 12 jobs" in rltune("slurm", "release", "--config", mine)
-        assert priorities(slurm) == own
+        assert "12 jobs have been assigned" in rltune("slurm", "status", "--config", config)
+        assert "released 12 jobs" in rltune("slurm", "release", "--config", config)
+        assert priorities(slurm) == computed
 
         # 5 the same with GPU types, for the three jobs of any type
         speeds = re.findall(r"^ +(speeds: .*)$", (ROOT / "docs/how-to/live-controller.md").read_text(), re.MULTILINE)
-        mine.write_text(mine.read_text() + speeds[0] + "\n")
-        said = rltune("slurm", "run", "--config", mine, "--once")
+        config.write_text(config.read_text() + speeds[0] + "\n")
+        said = rltune("slurm", "run", "--config", config, "--once")
         given = dict(re.findall(r"job (\d+),.* GPU type (\w+)", said))
         assert given.keys() == {str(waiting[k]) for k in (0, 4, 8)} and not any(away(slurm).values())
-        rltune("slurm", "run", "--config", mine, "--once", "--live")
+        rltune("slurm", "run", "--config", config, "--once", "--live")
         there = {node.name: node.name.partition("-")[0] for node in slurm.nodes}
         for job, kind in given.items():
             assert away(slurm)[int(job)] == {name for name, its in there.items() if its != kind}
-        rltune("slurm", "release", "--config", mine)
-        assert priorities(slurm) == own and not any(away(slurm).values())
+        rltune("slurm", "release", "--config", config)
+        assert priorities(slurm) == computed and not any(away(slurm).values())

@@ -89,7 +89,7 @@ def _job(item: Any) -> SlurmJob:
     by_type = dict(sum(map(Counter, detail), Counter())) or gpus(allocated, "tres_alloc_str") or requested
     of_node = None
     if names and len(detail) == len(names):
-        of_node = {name: sum(own.values()) for name, own in zip(names, detail, strict=True)}
+        of_node = {name: sum(amounts.values()) for name, amounts in zip(names, detail, strict=True)}
     elif len(names) == 1:
         of_node = {names[0]: sum(by_type.values())}
     priority = job.count("priority", 0)

@@ -71,16 +71,16 @@ class Plan:
     def assignments(self) -> dict[int, Assignment]:
         """The list with what the ranked jobs are about to get."""
         ranked, after = {job.id: job for job in self.view.ranked}, dict(self.ownership.assigned)
-        own = {job: (given.priority, given.previous) for job, given in after.items()}
+        listed = {job: (given.priority, given.previous) for job, given in after.items()}
         for job in ranked.values():  # one that somebody has moved inside the band and that may stay there
-            if job.id in own and job.priority not in own[job.id] and self.ownership.owns(job, self.band):
+            if job.id in listed and job.priority not in listed[job.id] and self.ownership.owns(job, self.band):
                 after[job.id] = replace(after[job.id], priority=job.priority)
         for change in self.changes:
             job = ranked[change.job]
             owned = self.ownership.owns(job, self.band)
             last = job.priority if owned else 0
-            if job.id in own and last not in own[job.id]:  # somebody else's
-                last = own[job.id][0] if owned else 0
+            if job.id in listed and last not in listed[job.id]:  # somebody else's
+                last = listed[job.id][0] if owned else 0
             given = after.get(job.id, Assignment(0))
             priority = last if change.priority is None else change.priority
             if change.oversubscribe is not None:

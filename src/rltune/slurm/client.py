@@ -148,18 +148,18 @@ class Client:
         done = self._run(argv, check=False)
         if done.returncode and not UNKNOWN.search(done.stderr):
             raise _failure(argv, done)
-        own: dict[int, JobState] = {}
+        by_id: dict[int, JobState] = {}
         tasks: dict[int, JobState] = {}
         for line in done.stdout.splitlines():
             parts = STATE_LINE.fullmatch(line.strip())
             if parts is None:
                 raise SlurmError(f"squeue -o {form!r}: found {line[:80]!r}, expected ids, a state and a priority")
             found = JobState(parts[3], int(parts[4]))
-            own[int(parts[1])] = found
+            by_id[int(parts[1])] = found
             if found.state not in ENDED_STATES:
                 tasks[int(parts[2])] = found
-        there = own | tasks | {job: state for job, state in own.items() if state.state not in ENDED_STATES}
-        return {job: there[job] for job in wanted if job in there}  # an array's answer has tasks of other batches
+        states = by_id | tasks | {job: state for job, state in by_id.items() if state.state not in ENDED_STATES}
+        return {job: states[job] for job in wanted if job in states}  # an array's answer has tasks of other batches
 
     @property
     def batch(self) -> int:

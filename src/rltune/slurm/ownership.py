@@ -228,10 +228,10 @@ def update_ownership(
     overridden: dict[int, int] = {}
     forgotten: dict[int, str] = {}
     for number, before in {**old.assigned, **inherited}.items():
-        own = single.get(number)
+        record = single.get(number)
         missed = _missed(before, members[number], band)
-        new = replace(before, missed=missed, seen=_is_seen(before, own, band), ended_s=0.0)
-        new = new if own is None else new.seen_with(own)
+        new = replace(before, missed=missed, seen=_is_seen(before, record, band), ended_s=0.0)
+        new = new if record is None else new.seen_with(record)
         if missed >= ANSWERS and number in unaccounted:
             new = replace(new, missed=0)
         if new.missed < ANSWERS and number not in over:
@@ -241,15 +241,15 @@ def update_ownership(
         if not members[number] and now_s - ended_s < requeue_s:
             kept[number] = replace(new, ended_s=ended_s)
             continue
-        forgotten[number] = _reason(own, new)
-        if own is not None and new.seen:
+        forgotten[number] = _reason(record, new)
+        if record is not None and new.seen:
             overridden[number] = 0
     for number, before_missed in old.overridden.items():
-        own = single.get(number)
+        record = single.get(number)
         missed = 0 if members[number] else before_missed + 1
         if missed >= ANSWERS and number in unaccounted:
             missed = 0
-        if own is not None and own.state in WAITING_STATES and own.priority == 0:
+        if record is not None and record.state in WAITING_STATES and record.priority == 0:
             forgotten[number] = "held"
         elif missed < ANSWERS and number not in over:
             overridden[number] = missed
@@ -264,18 +264,18 @@ def _missed(given: Assignment, records: Iterable[SlurmJob], band: Band) -> int:
     return given.missed + 1
 
 
-def _is_seen(given: Assignment, own: SlurmJob | None, band: Band) -> bool:
+def _is_seen(given: Assignment, record: SlurmJob | None, band: Band) -> bool:
     """Whether a job was last seen waiting with a priority of the controller's (priorities of others apart)."""
-    if own is None:
+    if record is None:
         return given.seen
-    if own.state not in WAITING_STATES or own.priority == 0:
+    if record.state not in WAITING_STATES or record.priority == 0:
         return False
-    return given.seen or given.includes(own.priority, band)
+    return given.seen or given.includes(record.priority, band)
 
 
-def _reason(own: SlurmJob | None, given: Assignment) -> str:
-    if own is None:
+def _reason(record: SlurmJob | None, given: Assignment) -> str:
+    if record is None:
         return "gone"
-    if own.priority == 0:
+    if record.priority == 0:
         return "held"
-    return f"has priority {own.priority}, {'which somebody has set' if given.seen else 'computed by Slurm'}"
+    return f"has priority {record.priority}, {'which somebody has set' if given.seen else 'computed by Slurm'}"

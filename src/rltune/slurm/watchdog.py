@@ -151,10 +151,10 @@ class Shadow:
         """The largest wait and, of as many jobs as it takes, the 95th and 99th percentile, of each size of jobs."""
         sizes, found = np.array([size_of(self.config.max_wait_h, int(n)) for n in gpus]), {}
         for size in np.unique(sizes):
-            own = [wait[sizes == size] for wait in waits]
+            of_size = [wait[sizes == size] for wait in waits]
             for share, name, least in TAILS:
-                if len(own[0]) >= max(self._rules.min_jobs, least):
-                    both = tuple(float(np.quantile(wait, share)) for wait in own)
+                if len(of_size[0]) >= max(self._rules.min_jobs, least):
+                    both = tuple(float(np.quantile(wait, share)) for wait in of_size)
                     found[f"{name} of jobs of up to {size} GPUs"] = both
         return found
 
