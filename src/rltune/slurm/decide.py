@@ -21,7 +21,7 @@ from rltune.config.slurm import Band, SlurmConfig
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import Simulation
 from rltune.simulator.config import SchedulerConfig
-from rltune.simulator.found import resume
+from rltune.simulator.snapshot import resume
 from rltune.slurm.observe import View
 
 

@@ -22,7 +22,7 @@ from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
 from rltune.simulator.config import SchedulerConfig
-from rltune.simulator.found import ROOM, Found, could_start, resume
+from rltune.simulator.snapshot import FREE_RESOURCES, Snapshot, could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.gpu_types import exclusions_by_type, flexible_jobs, read_speeds, type_of, with_live_speeds, with_types
 from rltune.slurm.ownership import Ownership
@@ -83,7 +83,7 @@ class View:
     cluster: LiveCluster
     jobs: Jobs
     """The running jobs, then those to rank, by submission."""
-    found: Found
+    found: Snapshot
     running: tuple[SlurmJob, ...]
     """[R] The running jobs."""
     ranked: tuple[SlurmJob, ...]
@@ -175,7 +175,7 @@ def observe(
     return replace(view, flexible=flexible, exclusions=exclusions)
 
 
-def _that_could_start(arrays: Jobs, layout: Layout, found: Found) -> tuple[Jobs, np.ndarray]:
+def _that_could_start(arrays: Jobs, layout: Layout, found: Snapshot) -> tuple[Jobs, np.ndarray]:
     """(The jobs without the GPU types on which the queued ones do not fit even if all known running jobs ended; which of the
     queued jobs [Q] fit on some type)."""
     first, cut = len(found.start_s), arrays.cut.copy()
@@ -276,10 +276,10 @@ def _found(
     now_s: float,
     t0_s: float,
     faults: list[str],
-) -> Found:
+) -> Snapshot:
     """The initial state, made consistent: where Slurm's records contradict one another, the larger use counts."""
     at, total = cluster.index, cluster.layout.nodes.gpus
-    in_use, free = np.zeros(len(at), np.int64), np.zeros(len(at), ROOM)
+    in_use, free = np.zeros(len(at), np.int64), np.zeros(len(at), FREE_RESOURCES)
     offsets, chunks = [0], []
     for job in running:
         for m, gpus in _places(job, at):
@@ -304,7 +304,7 @@ def _found(
     # a job past its limit is expected to run as long again as it has, as in the engine
     late_s = now_s + np.maximum(now_s - start_s, OVERDUE_S)
     end_s = np.where(due_s > now_s, due_s, late_s)
-    return Found(now_s, start_s, end_s, np.array(offsets), np.array(chunks, CHUNK), free, queued)
+    return Snapshot(now_s, start_s, end_s, np.array(offsets), np.array(chunks, CHUNK), free, queued)
 
 
 def _places(job: SlurmJob, at: dict[str, int]) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from rltune.cluster.fit import Jobs
 from rltune.config.max_wait import size_of
 from rltune.config.slurm import EligibleConfig, SlurmConfig, WatchdogConfig
 from rltune.simulator.config import SchedulerConfig
-from rltune.simulator.found import could_start, resume
+from rltune.simulator.snapshot import could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.observe import View
 from rltune.slurm.records import PENDING, RUNNING_STATES, WAITING_STATES, SlurmJob

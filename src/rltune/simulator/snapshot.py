@@ -1,7 +1,6 @@
-"""A run that begins with a cluster as it is found: jobs running on it, others queued, at a given time.
+"""Simulations that start from a snapshot of a cluster in use: some jobs run, others are queued.
 
-Everything else of the simulator starts from an idle cluster. A live cluster does not, and a replay's middle neither;
-from here on the same engine, observation and placement go to work on them.
+Every other simulation starts from an idle cluster. A live cluster is not idle, nor is the middle of a replay.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from rltune.simulator.queue import enqueue
 from rltune.simulator.start import start_job
 from rltune.simulator.state import MAX_VISIBLE, POOL, sequence_of
 
-ROOM = record(int64="gpus cpu mem")
+FREE_RESOURCES = record(int64="gpus cpu mem")
 """What is free on a node: GPUs, thousandths of a CPU, MB."""
 
 
-class Found(NamedTuple):
-    """What is found at one time; R jobs running, all others of Jobs queued or yet to come."""
+class Snapshot(NamedTuple):
+    """A cluster in use at one time; R jobs run, all others of Jobs are queued or yet to come."""
 
     now_s: float
     """Now, s since the same t0 as the submissions of Jobs."""
@@ -40,7 +39,7 @@ class Found(NamedTuple):
     chunks: np.ndarray
     """[C] CHUNK."""
     free: np.ndarray
-    """[M] ROOM, what is free on each node now; whatever is neither free nor a running job's stays taken."""
+    """[M] FREE_RESOURCES, what is free on each node now; whatever is neither free nor a running job's stays taken."""
     queued: int
     """Jobs queued now: the Q behind the first R of Jobs, in the order of submission; those behind them are to come."""
 
@@ -48,18 +47,19 @@ class Found(NamedTuple):
 def resume(
     jobs: Jobs,
     layout: Layout,
-    found: Found,
+    snapshot: Snapshot,
     scheduler: SchedulerConfig,
     placer: Placer | None = None,
     asks: bool = False,
 ) -> Simulation:
-    """A run at the time that was found, before its first decision.
+    """A simulation at the time of a snapshot, before its first decision.
 
     ``asks``: rankings are asked of the driver, of the first MAX_VISIBLE jobs of each queue; else the order is the
-    scheduler's. Where GPU types are planned, all jobs then have a reservation, and a single one is ranked too. The start and
-    end of each running job are those found. Raises ValueError where what was found contradicts itself: chunks and free GPUs beyond a node's, starts or submissions after now, ends before it.
+    scheduler's. Where GPU types are planned, all jobs then have a reservation, and a single job is ranked too. Running jobs
+    keep the start and end of the snapshot. Raises ValueError where the snapshot contradicts itself: chunks and free GPUs
+    beyond a node's, starts or submissions after now, ends before it.
     """
-    _check(jobs, layout, found)
+    _check(jobs, layout, snapshot)
     everyone = np.array([len(jobs.row)])
     plans = asks and scheduler.types in PLANNED_TYPES
     run = Simulation(
@@ -67,53 +67,53 @@ def resume(
     )
     # what others use may leave a node GPUs without CPUs
     state = run.state._replace(options=run.state.options._replace(resources=3, whole=plans))
-    widest = int(np.diff(found.offsets).max(initial=0))
-    if widest > state.place.shape[1]:  # jobs found on more nodes than the scheduler would use
+    widest = int(np.diff(snapshot.offsets).max(initial=0))
+    if widest > state.place.shape[1]:  # a job runs on more nodes than the scheduler would use
         state = state._replace(place=np.zeros((1, widest), CHUNK))
-    state = state._replace(chunk=np.zeros((1, state.chunk.shape[1] + len(found.chunks)), CHUNK))
+    state = state._replace(chunk=np.zeros((1, state.chunk.shape[1] + len(snapshot.chunks)), CHUNK))
     run.state = state
-    _resume(layout.nodes, jobs, state, found)
+    _resume(layout.nodes, jobs, state, snapshot)
     return run
 
 
-def _check(jobs: Jobs, layout: Layout, found: Found) -> None:
-    r, q = len(found.start_s), found.queued
+def _check(jobs: Jobs, layout: Layout, snapshot: Snapshot) -> None:
+    r, q = len(snapshot.start_s), snapshot.queued
     if r + q > len(jobs.row):
         raise ValueError(f"found {r} jobs running and {q} queued, of {len(jobs.row)} jobs")
-    taken = np.bincount(found.chunks["node"], found.chunks["gpus"], minlength=len(layout.nodes.row))
-    over = np.flatnonzero((taken + found.free["gpus"] > layout.nodes.gpus) | (found.free["gpus"] < 0))
+    taken = np.bincount(snapshot.chunks["node"], snapshot.chunks["gpus"], minlength=len(layout.nodes.row))
+    over = np.flatnonzero((taken + snapshot.free["gpus"] > layout.nodes.gpus) | (snapshot.free["gpus"] < 0))
     if len(over):
         m = int(over[0])
         raise ValueError(
-            f"node {m}: found {int(taken[m])} GPUs in use and {int(found.free['gpus'][m])} free, expected "
+            f"node {m}: found {int(taken[m])} GPUs in use and {int(snapshot.free['gpus'][m])} free, expected "
             f"no more than its {int(layout.nodes.gpus[m])}"
         )
-    if (np.diff(found.start_s) < 0).any() or (found.start_s > found.now_s).any():
+    if (np.diff(snapshot.start_s) < 0).any() or (snapshot.start_s > snapshot.now_s).any():
         raise ValueError("start_s: expected starts in ascending order, none after now_s")
-    if (found.end_s <= found.now_s).any():
+    if (snapshot.end_s <= snapshot.now_s).any():
         raise ValueError("end_s: expected ends after now_s")
     submitted = jobs.submit_s[r : r + q]
-    if (np.diff(submitted) < 0).any() or (submitted > found.now_s).any():
+    if (np.diff(submitted) < 0).any() or (submitted > snapshot.now_s).any():
         raise ValueError("queued jobs: expected submissions in ascending order, none after now_s")
 
 
 @kernel
-def _resume(nodes, jobs, st, found):
+def _resume(nodes, jobs, st, snapshot):
     seq = sequence_of(st, 0)
-    status, running = seq.status, found.start_s.shape[0]
+    status, running = seq.status, snapshot.start_s.shape[0]
     for r in range(running):
-        n = found.offsets[r + 1] - found.offsets[r]
+        n = snapshot.offsets[r + 1] - snapshot.offsets[r]
         for c in range(n):
-            chunk = found.chunks[found.offsets[r] + c]
+            chunk = snapshot.chunks[snapshot.offsets[r] + c]
             seq.place[c].node, seq.place[c].gpus = chunk.node, chunk.gpus
-        status.now = found.start_s[r]
+        status.now = snapshot.start_s[r]
         start_job(nodes, jobs, seq, st.options, r, n)
-    _end_at(seq, found.end_s)
+    _end_at(seq, snapshot.end_s)
     for m in range(nodes.row.shape[0]):
-        free, here = found.free[m], seq.free.row[m]
+        free, here = snapshot.free[m], seq.free.row[m]
         change(nodes, seq.free, m, free.gpus - here.gpus, free.cpu - here.cpu, free.mem - here.mem)
-    status.now, status.arrived, status.events = found.now_s, running + found.queued, 1
-    for job in range(running, running + found.queued):
+    status.now, status.arrived, status.events = snapshot.now_s, running + snapshot.queued, 1
+    for job in range(running, running + snapshot.queued):
         q = 0 if st.options.sticky_head else jobs.row[job].pool
         enqueue(nodes, jobs, seq, q, st.options, job)
         seq.queue[q].dirty = True
@@ -129,13 +129,13 @@ def _end_at(seq, end_s):
         seq.heap[i].end, seq.heap[i].job = end_s[order[i]], order[i]
 
 
-def could_start(run: Simulation, layout: Layout, found: Found) -> np.ndarray:
+def could_start(run: Simulation, layout: Layout, snapshot: Snapshot) -> np.ndarray:
     """Which of the queued jobs [Q] bool would fit, on the fewest nodes that could hold them, once all running jobs ended.
 
-    The others wait for what nobody in the run will release, and would stop it. ``run`` is a resumed one before its
-    first step, and is of no use afterwards.
+    The others wait for GPUs that no job of the run will release, and would stop it. ``run`` has just been resumed; it cannot
+    be continued afterwards.
     """
-    return _could_start(layout.nodes, run.jobs, run.state, len(found.start_s), found.queued)
+    return _could_start(layout.nodes, run.jobs, run.state, len(snapshot.start_s), snapshot.queued)
 
 
 @allocating

@@ -1,0 +1,115 @@
+"""A run resumed from a snapshot goes on as the whole run does; a snapshot that contradicts itself is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from random_cases import times
+from twin_cases import Case, allocations, cases, run_engine
+from workload_cases import cluster, group, simple
+
+from rltune.cluster.free import CHUNK
+from rltune.reference.placement import Placement
+from rltune.simulator.batch import SchedulerConfig
+from rltune.simulator.snapshot import FREE_RESOURCES, Snapshot, resume
+from rltune.simulator.state import State
+
+
+def free_resources(case: Case, allocations_of: list[dict[int, int]], rows: np.ndarray) -> np.ndarray:
+    """What the running jobs leave free [M] FREE_RESOURCES, by the plain-Python twin."""
+    placement = Placement(case.jobs, case.layout, case.scheduler.placement)
+    free = placement.capacity
+    for j, allocation in zip(rows, allocations_of, strict=True):
+        free = placement.with_job(free, j, allocation, -1)
+    return np.array([free[m] for m in sorted(free)], FREE_RESOURCES)
+
+
+def snapshot_of(case: Case, state: State, now_s: float) -> tuple[Case, Snapshot, np.ndarray]:
+    """(Case with the jobs in the order of the snapshot, snapshot of sequence 0 before its decisions at a time, job order)."""
+    first, n = case.first[0], case.n[0]
+    start, end = state.start[0, :n], state.end[0, :n]
+    submit = case.jobs.submit_s[first : first + n]
+    running = np.flatnonzero((start < now_s) & (end > now_s))
+    running = running[np.argsort(start[running], kind="stable")]
+    queued = np.flatnonzero((submit <= now_s) & ~(start < now_s))
+    order = np.concatenate([running, queued, np.flatnonzero(submit > now_s)])
+    mine = [allocations(state, 0)[j] for j in running]
+    chunks = np.array([chunk for allocation in mine for chunk in allocation.items()], CHUNK)
+    offsets = np.cumsum([0, *map(len, mine)])
+    free = free_resources(case, mine, first + running)
+    snapshot = Snapshot(now_s, start[running], end[running], offsets, chunks, free, len(queued))
+    return replace(case, jobs=case.jobs.take(first + order)), snapshot, order
+
+
+@times(0.5)
+@given(
+    cases().filter(
+        lambda c: (
+            c.visible is None
+            and not c.scheduler.sticky_head
+            and c.scheduler.interference_slowdown == 1.0
+            and not c.scheduler.policy.startswith("multifactor")
+        )
+    ),
+    st.floats(0, 1),
+)
+def test_a_resumed_run_goes_on_as_the_whole_run(case: Case, share: float) -> None:
+    state = run_engine(case.jobs, case.layout, case.first, case.n, case.scheduler)
+    n = case.n[0]
+    start, end = state.start[0, :n], state.end[0, :n]
+    last = np.nanmax(start)
+    times = np.unique(np.concatenate([start, end[end <= last], case.jobs.submit_s[case.first[0] :][:n]]))
+    now_s = float(times[int(share * (len(times) - 1))])
+    middle, snapshot, order = snapshot_of(case, state, now_s)
+    run = resume(middle.jobs, middle.layout, snapshot, middle.scheduler)
+    assert len(run.advance()) == 0
+    assert run.state.start[0].tolist() == start[order].tolist()
+    assert allocations(run.state, 0) == [allocations(state, 0)[j] for j in order]
+
+
+TWO = cluster([group(2, 4)])
+
+
+def one_running(free: list[tuple[int, int, int]], queued: int, node: int = 0) -> Snapshot:
+    """At 20 s: the first job has four GPUs of a node from 0 to 50 s, whatever its run time says; ``free`` on each node."""
+    starts, ends, chunks = np.array([0.0]), np.array([50.0]), np.array([(node, 4)], CHUNK)
+    return Snapshot(20.0, starts, ends, np.array([0, 1]), chunks, np.array(free, FREE_RESOURCES), queued)
+
+
+def test_the_driver_ranks_the_queue_and_running_jobs_end_as_the_snapshot_says() -> None:
+    jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4), (6, 10, 4))
+    snapshot = one_running([(0, 0, 0), (4, 10**6, 10**6)], 2)
+    run = resume(jobs, layout, snapshot, SchedulerConfig("fifo"), asks=True)
+    assert run.advance().tolist() == [0] and run.state.queued_jobs(0).tolist() == [1, 2]
+    run.state.score[0, :2] = [1.0, 0.0]
+    while len(run.advance()):
+        pass
+    assert run.state.start[0].tolist() == [0.0, 30.0, 20.0] and run.state.end[0, 0] == 50.0
+
+
+def test_gpus_neither_free_nor_of_a_running_job_stay_taken() -> None:
+    jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4))
+    snapshot = one_running([(3, 10**6, 10**6), (0, 0, 0)], 1, node=1)  # one GPU of node 0 is in use by others
+    run = resume(jobs, layout, snapshot, SchedulerConfig("fifo"))
+    run.advance()
+    assert run.state.start[0].tolist() == [0.0, 50.0] and allocations(run.state, 0)[1] == {1: 4}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"now_s": -1.0}, "start_s"),
+        ({"end_s": np.array([19.0])}, "end_s"),
+        ({"queued": 3}, "of 2 jobs"),
+        ({"free": np.array([(4, 0, 0), (4, 0, 0)], FREE_RESOURCES)}, "node 0: found 4 GPUs in use and 4 free"),
+        ({"now_s": 4.0, "end_s": np.array([9.0])}, "queued jobs"),
+    ],
+)
+def test_contradictions_are_refused(change: dict, words: str) -> None:
+    jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4))
+    snapshot = one_running([(0, 0, 0), (4, 0, 0)], 1)
+    with pytest.raises(ValueError, match=words):
+        resume(jobs, layout, snapshot._replace(**change), SchedulerConfig("fifo"))
