@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rltune.cluster.candidates import classes, count_candidates, room
+from rltune.cluster.candidates import class_table, classes, count_candidates
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, Free, all_free, change
 from rltune.cluster.layout import Layout
@@ -56,7 +56,7 @@ def placed(jobs: Jobs, layout: Layout, j: int, free: Free, rule: int, extra: int
 
 def ways_of(jobs: Jobs, layout: Layout, j: int, free: Free) -> int:
     """Ways of a job as the simulator counts them."""
-    out = room(layout.nodes)
+    out = class_table(layout.nodes)
     k = classes(layout.nodes, int(jobs.pool[j]), free, False, out)
     return count_candidates(layout.nodes, jobs, j, out, k)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rltune.cluster.candidates import classes, count_candidates, room
+from rltune.cluster.candidates import class_table, classes, count_candidates
 from rltune.cluster.fit import Jobs
 from rltune.cluster.free import Free
 from rltune.cluster.layout import Layout
@@ -98,7 +98,7 @@ def _count(jobs: Jobs, layout: Layout, state: State, s: int, j: int) -> int:
     """Ways of a job, up to 8; where there is nothing to choose, whether it fits."""
     nodes, options = layout.nodes, state.options
     free = Free(*(column[s] for column in state.free))
-    table = room(nodes)
+    table = class_table(nodes)
     k = classes(nodes, jobs.row["pool"][j], free, options.rule == EXCLUSIVE, table)
     ways = count_candidates(nodes, jobs, j, table, k)
     return ways or int(find(nodes, jobs, free, j, options.rule, options.extra, np.zeros_like(state.place[s])) > 0)

@@ -144,7 +144,7 @@ def test_wrong_calls_are_refused(small: dict) -> None:
     observation, _ = env.reset(seed=4)
     places = observation["action_mask"].sum()
     for action, message in (
-        (places, f"found {places}, expected 0 … {places - 1}, a place in its visible queue"),
+        (places, f"found {places}, expected 0 … {places - 1}, a rank in its visible queue"),
         (-1, "found -1"),
         (0.0, "action: found 0.0, expected one whole number"),
         ([0], r"action: found \[0\]"),

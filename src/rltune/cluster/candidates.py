@@ -28,8 +28,8 @@ CLASS = record(int64="group gpus cpu mem count lowest type")
 
 
 @allocating
-def room(nodes):
-    """A table that holds the classes of any pool: as many rows as the largest has nodes."""
+def class_table(nodes):
+    """An empty table for the classes of any pool: as many rows as the largest has nodes."""
     return np.empty((nodes.pool["stop"] - nodes.pool["start"]).max(), CLASS)
 
 
@@ -125,7 +125,7 @@ def candidates_of_type(nodes, jobs, j, kind, table, k):
 
 @inner_allocating
 def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
-    """Number of ways to take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_CANDIDATES."""
+    """Candidates that take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_CANDIDATES."""
     total = 0
     for last in range(k if rem > 0 else 1):
         fits = table[last].type == kind and holds(nodes, jobs, table[last], j, rem, table[last].lowest)

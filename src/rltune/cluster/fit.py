@@ -115,12 +115,12 @@ def fit(
         jobs = jobs.assign(**{name: jobs[name] * fastest for name in ("run_s", "requested_s")}, model=slow.model)
         audit.note("run time on the fastest GPU type, by the cluster's speeds", int(keep.sum()))
     if cluster.balance is not None and keep.any():
-        held = jobs[keep]
-        first = max(1, int(len(held) * known_share))
-        target, load = cluster.balance, offered_load(held.iloc[:first], cluster.gpus)
+        fitting = jobs[keep]
+        first = max(1, int(len(fitting) * known_share))
+        target, load = cluster.balance, offered_load(fitting.iloc[:first], cluster.gpus)
         if load > target:
             thinned = np.zeros(len(jobs), dtype=bool)
-            thinned[keep] = ~within_load(held, cluster.gpus, target, first)
+            thinned[keep] = ~within_load(fitting, cluster.gpus, target, first)
             leave_out(f"thinned to an offered load of {target:g}", thinned)
         else:
             audit.note(f"offered load {load:.3g}, not above {target:g}: none thinned", int(keep.sum()))

@@ -17,7 +17,7 @@ ANY_TYPE = "any"
 
 NODE = record(int64="gpus cpu_milli mem_mb type group share_cpu share_mem domain slot")
 """A node: GPUs, thousandths of a CPU, MB; index into Layout.types; index over all groups of all pools; CPU and memory
-that go with one GPU; its domain and its place there."""
+that go with one GPU; its domain and its index there."""
 DOMAIN = record(int64="gpus largest nodes member_at bucket_at word_at words")
 """A domain: GPUs in all and of the largest node, nodes; where its nodes begin in ``member``, its buckets (one for
 each number of free GPUs, from 0) and the words of its buckets, so many a bucket (rltune.cluster.free)."""
@@ -105,7 +105,7 @@ def build_layout(cluster: ClusterConfig) -> Layout:
 
 
 def _domains(row: np.ndarray, pool: np.ndarray, types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(domain, domain_of, member) of Nodes; fills in the nodes' domains and places."""
+    """(domain, domain_of, member) of Nodes; fills in the nodes' domains and slots."""
     domain_of = np.full((len(pool), types), -1, np.int64)
     found, members = [], []
     member_at = bucket_at = word_at = 0

@@ -207,7 +207,7 @@ def idle(nodes, free, m):
 
 
 @inner_kernel
-def _room(nodes, jobs, free, j, rule, m):
+def _available(nodes, jobs, free, j, rule, m):
     """GPUs that node ``m`` can give job ``j`` now."""
     if rule == EXCLUSIVE and not idle(nodes, free, m):
         return 0
@@ -224,12 +224,12 @@ def _room(nodes, jobs, free, j, rule, m):
 def fewest_nodes(nodes, jobs, free, j, rule, d):
     """Nodes that job ``j`` takes on what is free in a domain if it may be cut anyhow; NEVER if it does not fit."""
     here = nodes.domain[d]
-    with_room = np.zeros(here.largest + 1, np.int64)
+    with_available = np.zeros(here.largest + 1, np.int64)
     for i in range(here.member_at, here.member_at + here.nodes):
-        with_room[_room(nodes, jobs, free, j, rule, nodes.member[i])] += 1
+        with_available[_available(nodes, jobs, free, j, rule, nodes.member[i])] += 1
     n, left = 0, jobs.row[j].gpus
     for r in range(here.largest, 0, -1):
-        used = min(with_room[r], (left + r - 1) // r)
+        used = min(with_available[r], (left + r - 1) // r)
         n += used
         left -= used * r
         if left <= 0:
@@ -274,13 +274,13 @@ def _fill(nodes, jobs, free, j, rule, d, n, place):
                     break
                 if isolates and (free.row[m].multi_gpu_jobs > 0) != (shared == 1):
                     continue
-                if _room(nodes, jobs, free, j, rule, m) == r:
+                if _available(nodes, jobs, free, j, rule, m) == r:
                     place[k].node, place[k].gpus = m, r
                     left -= r
                     k += 1
     best, best_left = -1, 0
     for m in mine:
-        if _room(nodes, jobs, free, j, rule, m) < left:
+        if _available(nodes, jobs, free, j, rule, m) < left:
             continue
         taken = False
         for u in range(k):

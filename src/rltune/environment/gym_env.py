@@ -10,10 +10,10 @@ from gymnasium import spaces
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
+from rltune.environment.action_space import RankSpace
 from rltune.environment.example import example_workload
 from rltune.environment.features import bounds_of, width_of
 from rltune.environment.observation import Observation
-from rltune.environment.places import Places
 from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, REWARD_FLOOR, reward, trained_for
 from rltune.environment.vector import VectorEnvironment
 from rltune.simulator.batch import Placer, simulate
@@ -36,10 +36,10 @@ class SchedulingEnv(gymnasium.Env):
 
     ## Action space
 
-    ``Discrete(visible)``: the place in the visible queue, from 0, of the job that goes first. The queue is in the order
-    of the base policy, so action 0 is what that policy does. Only places that hold a job are legal: those are 1 in the
+    ``Discrete(visible)``: the rank in the visible queue, from 0, of the job that goes first. The queue is in the order
+    of the base policy, so action 0 is what that policy does. Only ranks that hold a job are legal: those are 1 in the
     action mask, always the first ones; any other action raises ValueError. Sampling from ``action_space`` draws legal
-    places only; spaces batched by vector environments do not know of the mask.
+    ranks only; spaces batched by vector environments do not know of the mask.
 
     ## Observation space
 
@@ -157,7 +157,7 @@ class SchedulingEnv(gymnasium.Env):
         self.observation_space = spaces.Dict(
             {"queue": spaces.Box(low, high, dtype=np.float32), "action_mask": spaces.MultiBinary(visible)}
         )
-        self.action_space = Places(visible)
+        self.action_space = RankSpace(visible)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -184,7 +184,7 @@ class SchedulingEnv(gymnasium.Env):
         return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
-        """Let the job in place ``action`` of the queue go first."""
+        """Let the job of rank ``action`` in the queue go first."""
         if np.ndim(action) or np.asarray(action).dtype.kind not in "iu":
             raise ValueError(f"action: found {action!r}, expected one whole number")
         self._seen = self._many.pick([int(action)])
@@ -197,7 +197,7 @@ class SchedulingEnv(gymnasium.Env):
         return observation, value, done, False, info
 
     def action_masks(self) -> np.ndarray:
-        """Which places hold a job [visible] bool; the name that sb3-contrib's MaskablePPO looks for."""
+        """Which ranks hold a job [visible] bool; the name that sb3-contrib's MaskablePPO looks for."""
         return self.action_space.mask.astype(bool)
 
     def _observation(self) -> dict[str, np.ndarray]:

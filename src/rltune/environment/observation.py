@@ -1,7 +1,7 @@
 """What an agent sees of each queued job (paper §3.2), written straight into flat buffers.
 
 Rows have the columns of a feature set, and the critic its five (rltune.environment.features). One code observes in
-training, in judging and on a live cluster: it reads the arrays of State alone.
+training, in evaluation and on a live cluster: it reads the arrays of State alone.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rltune.cluster.candidates import room
+from rltune.cluster.candidates import class_table
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
+from rltune.environment.encoding import TOGETHER, FeatureEncoding, encode_features
 from rltune.environment.features import CRITIC, JOB, NOW, POOL, SHAPE, slots, width_of
-from rltune.environment.plan import TOGETHER, Plan, make_plan
-from rltune.environment.standing import PLACE, standings, waits
+from rltune.environment.standing import PLACE, queue_ranks, waits
 from rltune.environment.supply import FLAG, FREED, SHAPED, pool_features, shape_features
 from rltune.kernels import inlined, kernel, record
 from rltune.simulator.queue import rank
@@ -26,8 +26,8 @@ __all__ = ["CRITIC_WIDTH", "Observation", "Observer", "width_of"]
 
 CRITIC_WIDTH = len(CRITIC)
 
-SEEN = record(uint64="row shape place")
-"""A visible job: its row in the workload, its shape, its place in the queue."""
+SEEN = record(uint64="row shape rank")
+"""A visible job: its row in the workload, its shape, its rank in the queue."""
 
 
 class Work(NamedTuple):
@@ -67,8 +67,8 @@ class Observation:
         return np.diff(self.offsets)
 
     @property
-    def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sequence of each row, and its place in the queue, both [R]: where its answer goes in ``State.score``."""
+    def score_index(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sequence of each row, and its rank in the queue, both [R]: the index of its answer in ``State.score``."""
         sequence, before = (np.repeat(each, self.length) for each in (self.asking, self.offsets[:-1]))
         return sequence, np.arange(len(self.jobs)) - before
 
@@ -85,17 +85,17 @@ class Observer:
     jobs: Jobs
     layout: Layout
     features: str
-    _plan: Plan = field(init=False, repr=False)
+    _encoding: FeatureEncoding = field(init=False, repr=False)
     _work: Work = field(init=False, repr=False)
     _run: np.ndarray | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
-        self._plan = make_plan(self.jobs, self.layout, self.features)
+        self._encoding = encode_features(self.jobs, self.layout, self.features)
 
     @property
     def width(self) -> int:
         """Columns of the rows."""
-        return self._plan.rows.shape[1]
+        return self._encoding.rows.shape[1]
 
     def __call__(self, state: State, asking: np.ndarray) -> Observation:
         """What the sequences in ``asking`` [k] int64 are to rank."""
@@ -107,7 +107,7 @@ class Observer:
                 np.zeros((s, shapes, len(slots(SHAPE))), np.float32),
                 np.full(s, -1, FREED),
                 np.zeros(2, np.int64),
-                room(self.layout.nodes),
+                class_table(self.layout.nodes),
                 np.zeros((3, self.jobs.cut.shape[1])),
                 np.zeros(len(slots(POOL)), np.float32),
                 np.zeros((len(slots(NOW)), most), np.float32),
@@ -119,12 +119,12 @@ class Observer:
         rows = np.empty((offsets[-1], self.width), np.float32)
         critic = np.empty((offsets[-1], CRITIC_WIDTH), np.float32)
         jobs = np.empty(offsets[-1], np.int64)
-        _observe(self.layout.nodes, self.jobs, state, asking, self._plan, self._work, offsets, jobs, rows, critic)
+        _observe(self.layout.nodes, self.jobs, state, asking, self._encoding, self._work, offsets, jobs, rows, critic)
         return Observation(asking, offsets, jobs, rows, critic)
 
 
 @kernel
-def _observe(nodes, jobs, st, asking, plan, work, offsets, job, rows, critic):
+def _observe(nodes, jobs, st, asking, encoding, work, offsets, job, rows, critic):
     """Write rows ``offsets[i]:offsets[i + 1]`` for the visible queue of sequence ``asking[i]``."""
     for a in range(asking.shape[0]):
         s = asking[a]
@@ -133,12 +133,12 @@ def _observe(nodes, jobs, st, asking, plan, work, offsets, job, rows, critic):
             work.count[0] += 1
             freed.started, freed.running, freed.number = seq.status.started, seq.status.running, work.count[0]
         queue, n = seq.queue[seq.status.queue], seq.status.visible
-        if plan.wants[NOW, PLACE] and not queue.ranked:
+        if encoding.wants[NOW, PLACE] and not queue.ranked:
             rank(nodes, jobs, seq, seq.status.queue, st.options.base)
         for r in range(n):
             job[offsets[a] + r] = seq.waiting[queue.at + r]
-            _note(plan.fact, work.seen[r], seq.status.first + seq.waiting[queue.at + r], r)
-        standings(plan.fact, work.seen, n, seq.status.now, plan.wants[NOW], work.value, work.now)
+            _note(encoding.fact, work.seen[r], seq.status.first + seq.waiting[queue.at + r], r)
+        queue_ranks(encoding.fact, work.seen, n, seq.status.now, encoding.wants[NOW], work.value, work.now)
         pool, stop = (0, nodes.pool.shape[0]) if st.options.sticky_head else (seq.status.queue, seq.status.queue + 1)
         while pool < stop:
             m = n
@@ -146,25 +146,27 @@ def _observe(nodes, jobs, st, asking, plan, work, offsets, job, rows, critic):
                 m = 0
                 for r in range(n):
                     j = seq.status.first + job[offsets[a] + r]
-                    if plan.fact[j].pool == pool:
-                        _note(plan.fact, work.seen[m], j, r)
+                    if encoding.fact[j].pool == pool:
+                        _note(encoding.fact, work.seen[m], j, r)
                         m += 1
             if m > 0:
-                _pool(nodes, jobs, seq, st.options, pool, plan, work, s, m, offsets[a], rows, critic)
+                _pool(nodes, jobs, seq, st.options, pool, encoding, work, s, m, offsets[a], rows, critic)
             pool += 1
 
 
 @inlined
 def _note(fact, seen, j, r):
-    seen.row, seen.shape, seen.place = j, fact[j].shape, r
+    seen.row, seen.shape, seen.rank = j, fact[j].shape, r
 
 
 @inlined
-def _pool(nodes, jobs, seq, options, pool, plan, work, s, m, begin, rows, critic):
+def _pool(nodes, jobs, seq, options, pool, encoding, work, s, m, begin, rows, critic):
     """Write the rows of the ``m`` visible jobs ``work.seen`` of one pool."""
     freed, by_shape = work.freed[s], work.by_shape[s]
     work.count[1] += 1
-    pool_features(nodes, seq, options, pool, plan.fact, work.seen, m, plan.wants, freed, work.gpus, work.of_pool)
+    pool_features(
+        nodes, seq, options, pool, encoding.fact, work.seen, m, encoding.wants, freed, work.gpus, work.of_pool
+    )
     shape_features(
         nodes,
         jobs,
@@ -173,7 +175,7 @@ def _pool(nodes, jobs, seq, options, pool, plan, work, s, m, begin, rows, critic
         pool,
         work.seen,
         m,
-        plan.wants,
+        encoding.wants,
         work.count[1],
         freed,
         work.gpus,
@@ -182,9 +184,11 @@ def _pool(nodes, jobs, seq, options, pool, plan, work, s, m, begin, rows, critic
         by_shape,
     )
     regime = 1 if work.of_pool[FLAG] > 0 else 0
-    waits(plan.fact, work.seen, m, seq.status.now, seq.status.first, plan.wants[NOW], TOGETHER << regime, work.now)
-    _write(plan.rows[regime], plan.static, by_shape, work.of_pool, work.now, work.seen, m, rows[begin:])
-    _write(plan.critic[regime], plan.static, by_shape, work.of_pool, work.now, work.seen, m, critic[begin:])
+    waits(
+        encoding.fact, work.seen, m, seq.status.now, seq.status.first, encoding.wants[NOW], TOGETHER << regime, work.now
+    )
+    _write(encoding.rows[regime], encoding.static, by_shape, work.of_pool, work.now, work.seen, m, rows[begin:])
+    _write(encoding.critic[regime], encoding.static, by_shape, work.of_pool, work.now, work.seen, m, critic[begin:])
 
 
 @inlined
@@ -194,14 +198,14 @@ def _write(sources, static, by_shape, of_pool, now, seen, m, out):
         slot, weight = sources[c].slot, sources[c].weight
         if sources[c].of == JOB:
             for k in range(m):
-                out[seen[k].place, c] = weight * static[seen[k].row, slot]
+                out[seen[k].rank, c] = weight * static[seen[k].row, slot]
         elif sources[c].of == SHAPE:
             for k in range(m):
-                out[seen[k].place, c] = weight * by_shape[seen[k].shape, slot]
+                out[seen[k].rank, c] = weight * by_shape[seen[k].shape, slot]
         elif sources[c].of == POOL:
             value = weight * of_pool[slot]
             for k in range(m):
-                out[seen[k].place, c] = value
+                out[seen[k].rank, c] = value
         else:
             for k in range(m):
-                out[seen[k].place, c] = weight * now[slot, seen[k].place]
+                out[seen[k].rank, c] = weight * now[slot, seen[k].rank]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rltune.environment.encoding import TIME_SCALE_S
 from rltune.environment.features import NOW, slots
-from rltune.environment.plan import TIME_SCALE_S
 from rltune.kernels import inlined, kernel
 
 _SLOT = slots(NOW)
@@ -20,41 +20,41 @@ LOG_WAIT_SCALE = np.float32(1 / (6 * np.log(10)))
 
 @inlined
 def waits(fact, seen, m, now, first, wants, regime, out):
-    """What time has done to the ``m`` jobs ``seen`` of a sequence, into ``out`` [NOW features, places]."""
+    """What time has done to the ``m`` jobs ``seen`` of a sequence, into ``out`` [NOW features, ranks]."""
     start_s = fact[first].submit_s
     for k in range(m):
-        one, place = fact[seen[k].row], seen[k].place
-        out[SUBMIT, place] = min((one.submit_s - start_s) * PER_SCALE, 1.0)
-        out[WAIT, place] = min((now - one.submit_s) * PER_SCALE, 1.0)
+        job, rank = fact[seen[k].row], seen[k].rank
+        out[SUBMIT, rank] = min((job.submit_s - start_s) * PER_SCALE, 1.0)
+        out[WAIT, rank] = min((now - job.submit_s) * PER_SCALE, 1.0)
     if wants[URGENCY] & regime:
         for k in range(m):
-            one = fact[seen[k].row]
-            wait = now - one.submit_s
-            out[URGENCY, seen[k].place] = wait / max(wait + one.estimate_s, 1e-9)
+            job = fact[seen[k].row]
+            wait = now - job.submit_s
+            out[URGENCY, seen[k].rank] = wait / max(wait + job.estimate_s, 1e-9)
     if wants[LOG_WAIT] & regime:
         for k in range(m):
             wait = np.float32(now - fact[seen[k].row].submit_s)
-            out[LOG_WAIT, seen[k].place] = min(np.log(np.float32(1.0) + wait) * LOG_WAIT_SCALE, np.float32(2.0))
+            out[LOG_WAIT, seen[k].rank] = min(np.log(np.float32(1.0) + wait) * LOG_WAIT_SCALE, np.float32(2.0))
 
 
 @inlined
-def standings(fact, seen, n, now, wants, value, out):
-    """Where each of the ``n`` jobs stands among them; ``value`` [n or more] float64 is work space."""
+def queue_ranks(fact, seen, n, now, wants, value, out):
+    """The rank of each of the ``n`` jobs among them; ``value`` [n or more] float64 is work space."""
     if wants[PLACE]:
         for r in range(n):
             out[PLACE, r] = r / max(n - 1, 1)
     for feature in (RANK_SIZE, RANK_ESTIMATE, RANK_GPUS, RANK_WAIT):
         if wants[feature]:
             for r in range(n):
-                one = fact[seen[r].row]
+                job = fact[seen[r].row]
                 if feature == RANK_SIZE:
-                    value[r] = one.area_s
+                    value[r] = job.area_s
                 elif feature == RANK_ESTIMATE:
-                    value[r] = one.estimate_s
+                    value[r] = job.estimate_s
                 elif feature == RANK_GPUS:
-                    value[r] = one.gpus
+                    value[r] = job.gpus
                 else:
-                    value[r] = now - one.submit_s
+                    value[r] = now - job.submit_s
             _ranks(value, n, out[feature])
 
 

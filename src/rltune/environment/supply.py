@@ -10,7 +10,7 @@ from rltune.environment.features import CFF_THRESHOLD, EMPHASIS, POOL, SHAPE, sl
 from rltune.kernels import ZERO, inlined, record
 from rltune.simulator.backfill import free_in_pool
 from rltune.simulator.config import DOUBLE
-from rltune.simulator.releases import next_release, settle_late
+from rltune.simulator.releases import next_release, update_late_jobs
 
 HORIZON_S = 3600.0
 """How far ahead future availability looks (our choice)."""
@@ -54,7 +54,7 @@ def pool_features(nodes, seq, options, pool, fact, seen, m, wants, freed, gpus, 
             area_s += fact[seen[k].row].area_s
         out[BACKLOG] = min(np.log10(1.0 + area_s / (3600.0 * nodes.pool[pool].gpus)) / 3.0, 2.0)
     if wants[POOL, NEXT_RELEASE]:
-        settle_late(seq, pool)
+        update_late_jobs(seq, pool)
         job, at = next_release(seq, pool, options.overrun, ZERO, ZERO)
         ahead = max(at - seq.status.now, 0.0)
         out[NEXT_RELEASE] = ahead / (ahead + RELEASE_SCALE_S) if job >= 0 else 1.0
@@ -150,7 +150,7 @@ def _sums(nodes, seq, options, pool, ahead, gpus):
         gpus[2, t] = nodes.domain[d].gpus if d >= 0 else 0.0
     if not ahead:
         return
-    settle_late(seq, pool)
+    update_late_jobs(seq, pool)
     for i in range(ends.due_at, ends.due_at + ends.due_len):
         run = seq.run[seq.due[i]]
         if run.due > now + HORIZON_S:

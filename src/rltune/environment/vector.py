@@ -118,11 +118,11 @@ class VectorEnvironment:
             )
         if np.isnan(scores).any():
             raise ValueError(f"scores: found NaN in row {np.isnan(scores).argmax()}, expected a number")
-        state.score[seen.places] = scores
+        state.score[seen.score_index] = scores
         return self._advance()
 
     def pick(self, actions: Any) -> Observation:
-        """Answer with ``actions`` [k] int, for each asking sequence the place in its queue, from 0, of who is first."""
+        """Answer with ``actions`` [k] int, for each asking sequence the rank in its queue, from 0, of the job that goes first."""
         seen, state = self._open(), self.state
         actions = _whole("actions", actions)
         if len(actions) != len(seen.asking):
@@ -131,9 +131,9 @@ class VectorEnvironment:
             wrong = outside.argmax()
             raise ValueError(
                 f"action of sequence {seen.asking[wrong]}: found {actions[wrong]}, "
-                f"expected 0 … {seen.length[wrong] - 1}, a place in its visible queue"
+                f"expected 0 … {seen.length[wrong] - 1}, a rank in its visible queue"
             )
-        state.score[seen.places] = seen.places[1]
+        state.score[seen.score_index] = seen.score_index[1]
         state.score[seen.asking, actions] = -1.0
         return self._advance()
 

@@ -4,6 +4,6 @@ from rltune.metrics.metric import Metric
 from rltune.registry import found
 
 _found: list[Metric] = found("rltune.metrics", __file__, "METRIC")
-METRICS: dict[str, Metric] = {m.name: m for m in sorted(_found, key=lambda m: (m.place, m.name))}
+METRICS: dict[str, Metric] = {m.name: m for m in sorted(_found, key=lambda m: (m.rank, m.name))}
 
 __all__ = ["METRICS", "Metric"]

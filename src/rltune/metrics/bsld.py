@@ -9,5 +9,5 @@ def compute(jobs, gpus):
 
 
 METRIC = Metric(
-    "bsld", "bsld", compute, noun="mean bounded slowdown", short="Slowdown", improvement="Lower slowdown", place=2
+    "bsld", "bsld", compute, noun="mean bounded slowdown", short="Slowdown", improvement="Lower slowdown", rank=2
 )

@@ -18,5 +18,5 @@ METRIC = Metric(
     words=("shorter", "longer"),
     unit="s",
     format="seconds",
-    place=1,
+    rank=1,
 )

@@ -36,8 +36,8 @@ class Metric:
     """Smallest denominator of the reward, in the metric's unit."""
     trained_column: str = ""
     """Column that the reward uses instead, where it is not NaN."""
-    place: int = 100
-    """Its place among the metrics in tables and in names of mixes."""
+    rank: int = 100
+    """Its rank among the metrics in tables and in names of mixes."""
 
     @property
     def sign(self) -> float:

@@ -23,5 +23,5 @@ METRIC = Metric(
     higher_is_better=True,
     floor=1e-3,
     trained_column="utilisation_span",
-    place=3,
+    rank=3,
 )

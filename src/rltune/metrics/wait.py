@@ -18,5 +18,5 @@ METRIC = Metric(
     words=("less", "more"),
     unit="s",
     format="seconds",
-    place=0,
+    rank=0,
 )

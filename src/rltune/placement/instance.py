@@ -19,7 +19,7 @@ from rltune.cluster.search import AS_MANY, NEVER, fewest_nodes, strict_nodes
 from rltune.kernels import ZERO, allocating, record
 from rltune.placement.presolve import largest_node
 from rltune.simulator.config import DOUBLE
-from rltune.simulator.releases import next_release, settle_late
+from rltune.simulator.releases import next_release, update_late_jobs
 from rltune.simulator.state import sequence_of
 
 QUESTION = record(bool="now", float64="wait_s colocated_s")
@@ -38,7 +38,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver chose: the chosen job's chunks as (place in the instance's ``member``, GPUs), full ones first;
+    """What a solver chose: the chosen job's chunks as (index in the instance's ``member``, GPUs), full ones first;
     none: it waits."""
 
     outcome: Outcome
@@ -53,7 +53,7 @@ class Instance(NamedTuple):
     of a chunk are its own need, or its GPU share.
     """
 
-    rank: np.ndarray  # [K] int64, place in the ranking, 0 for the chosen job
+    rank: np.ndarray  # [K] int64, in the ranking, 0 for the chosen job
     size: np.ndarray  # [K, T] int64, GPUs of a full chunk
     full: np.ndarray  # [K, T] int64, full chunks; −1: the type is not allowed
     rem: np.ndarray  # [K, T] int64, GPUs of the last chunk
@@ -90,8 +90,8 @@ def build_instance(
     A job that may wait is looked at in two slots: now, and when it would start as a whole.
     """
     options, status = state.options, state.status[s]
-    places = np.concatenate([[0], startable]).astype(np.int64)
-    j = state.first[s] + state.top[s, places]
+    ranks = np.concatenate([[0], startable]).astype(np.int64)
+    j = state.first[s] + state.top[s, ranks]
     chosen, pool = jobs.row[j[0]], jobs.row["pool"][j[0]]
     if status["may_wait"]:
         # a little longer, so that rounding does not take what ends then for later
@@ -125,7 +125,7 @@ def build_instance(
         return np.clip(np.ceil(lasts_s / slot_s), 1, slots).astype(np.int64)
 
     return Instance(
-        places,
+        ranks,
         size,
         full,
         rem,
@@ -173,7 +173,7 @@ def _prices(nodes, jobs, st, s, pool, lasts_s):
     seq, options = sequence_of(st, s), st.options
     begin = nodes.pool[pool].start
     price_s = np.zeros(nodes.pool[pool].stop - begin)
-    settle_late(seq, pool)
+    update_late_jobs(seq, pool)
     for i in range(seq.status.running):
         job = seq.heap[i].job
         row, run = jobs.row[seq.status.first + job], seq.run[job]
@@ -262,7 +262,7 @@ def _free_by_slot(nodes, jobs, seq, overrun, pool, slots, slot_s):
     for m in range(stop - begin):
         left = seq.free.row[begin + m]
         free[m, :, 0], free[m, :, 1], free[m, :, 2] = left.gpus, left.cpu, left.mem
-    settle_late(seq, pool)
+    update_late_jobs(seq, pool)
     due = late = ZERO
     while True:
         job, end = next_release(seq, pool, overrun, due, late)

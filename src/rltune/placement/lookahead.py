@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rltune.cluster.candidates import room
+from rltune.cluster.candidates import class_table
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
@@ -72,7 +72,7 @@ class Lookahead:
             if solution.outcome is Outcome.OPTIMAL:
                 _write(state, s, instance, solution)
             else:
-                # the engine asks only for jobs that fit, so its own rule finds a place
+                # the engine asks only for jobs that fit, so its own rule places them
                 state.status["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
 
     def _solution(self, instance: Instance) -> Solution:
@@ -109,14 +109,14 @@ def reduce(
 
     With ``always`` the instance of a presolved question, too.
     """
-    table, startable = room(layout.nodes), np.empty(config.jobs, np.int64)
+    table, startable = class_table(layout.nodes), np.empty(config.jobs, np.int64)
     terms = (config.whole_node, config.tightness, config.rank_decay, config.slots)
     asks_solver = needs_solver(jobs, state, s)
     n_next, k, n = presolve(layout.nodes, jobs, state, s, *terms, table, startable, asks_solver)
     if n > 0 and not always:
         return n, None
-    places = startable[:n_next]
-    return n, build_instance(layout.nodes, jobs, state, s, table, k, places, config.slots, config.slot_s)
+    ranks = startable[:n_next]
+    return n, build_instance(layout.nodes, jobs, state, s, table, k, ranks, config.slots, config.slot_s)
 
 
 def _write(state: State, s: int, instance: Instance, solution: Solution) -> None:

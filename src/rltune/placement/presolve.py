@@ -25,7 +25,7 @@ def presolve(nodes, jobs, st, s, whole_node, tightness, decay, slots, table, sta
     can start next to the best allocation, both bounds are met at once; a packing by best_fit is tried as certificate.
     With several slots a job that cannot start now may start later, so that only all of them now is a proof.
     Returns (number of next jobs that matter, classes, chunks of the allocation if presolved else 0). ``table``
-    (rltune.cluster.candidates.room) gets the classes, ``startable`` [K] the next jobs' places in the ranking. With ``asks_solver``
+    (rltune.cluster.candidates.class_table) gets the classes, ``startable`` [K] the next jobs' ranks. With ``asks_solver``
     the question is one for the solver: whether and how to split, or with whom to share nodes.
     """
     seq = sequence_of(st, s)
@@ -139,7 +139,7 @@ def _best_set(nodes, jobs, seq, decay, startable, could, wanted):
 
 @inner_allocating
 def _rivals(nodes, jobs, seq, later, asks_solver, table, k, startable, could):
-    """Places in the ranking of the next jobs that could start now and that the chosen job's nodes can matter to.
+    """Ranks of the next jobs that could start now and that the chosen job's nodes can matter to.
 
     A job matters if it could use a GPU type that the chosen job, or another job that matters, could use; what
     the others do is the same whichever allocation is chosen. ``could`` [K, T] gets the types each job could start on: now,

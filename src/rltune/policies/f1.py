@@ -16,7 +16,7 @@ POLICY = Policy(
     score,
     "log10(max(r, 1)) · n + 870 · log10(max(s, 1))",
     "Carastan-Santos and de Camargo, SC 2017",
-    place=4,
+    rank=4,
     in_table5=True,
     remark="times below a second count as one",
 )

@@ -8,4 +8,4 @@ def score(job):
     return job.submit_s
 
 
-POLICY = Policy("fifo", "FIFO", score, "s", "first come, first served", place=0, in_table5=True)
+POLICY = Policy("fifo", "FIFO", score, "s", "first come, first served", rank=0, in_table5=True)

@@ -34,7 +34,7 @@ POLICY = Policy(
     score,
     "−1000 · (min(w / 7 d, 1) + f + max(1 − r / 7 d, 0) + p + q)",
     "Slurm’s plugin with the paper’s five factors (§5.4)",
-    place=7,
+    rank=7,
     dynamic=True,
     fair=True,
 )

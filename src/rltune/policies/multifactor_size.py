@@ -16,7 +16,7 @@ POLICY = Policy(
     score,
     "−1000 · (min(w / 7 d, 1) + f + min(g, 1) + p + q)",
     "Slurm’s plugin with its own job-size factor",
-    place=8,
+    rank=8,
     dynamic=True,
     fair=True,
 )

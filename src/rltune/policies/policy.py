@@ -54,8 +54,8 @@ class Policy:
     """The score in SYMBOLS, as tables print it; a test holds that it is what is computed."""
     source: str
     """Where it is from."""
-    place: int = 100
-    """Its place among the policies of its kind: static, dynamic, fair."""
+    rank: int = 100
+    """Its rank among the policies of its kind: static, dynamic, fair."""
     dynamic: bool = False
     """Whether scores change while a job waits; the others rank a job once, when it arrives."""
     fair: bool = False

@@ -4,12 +4,5 @@ from rltune.policies.policy import Policy
 from rltune.policies.saf import score
 
 POLICY = Policy(
-    "qssf",
-    "QSSF",
-    score,
-    "r · n",
-    "Hu et al., SC 2021",
-    place=4,
-    predicted=True,
-    remark="r predicted from earlier jobs",
+    "qssf", "QSSF", score, "r · n", "Hu et al., SC 2021", rank=4, predicted=True, remark="r predicted from earlier jobs"
 )

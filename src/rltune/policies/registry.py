@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _found: list[Policy] = found("rltune.policies", __file__, "POLICY")
-POLICIES: dict[str, Policy] = {p.name: p for p in sorted(_found, key=lambda p: (p.fair, p.dynamic, p.place, p.name))}
+POLICIES: dict[str, Policy] = {p.name: p for p in sorted(_found, key=lambda p: (p.fair, p.dynamic, p.rank, p.name))}
 """The static ones first, then the dynamic, then the fair."""
 IDS: dict[str, int] = {name: number for number, name in enumerate(POLICIES)}
 """Numbers of the policies in the compiled simulator."""

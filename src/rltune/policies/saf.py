@@ -8,4 +8,4 @@ def score(job):
     return job.estimate_s * job.gpus
 
 
-POLICY = Policy("saf", "SAF", score, "r · n", "smallest area first", place=2)
+POLICY = Policy("saf", "SAF", score, "r · n", "smallest area first", rank=2)

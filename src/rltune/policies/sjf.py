@@ -8,4 +8,4 @@ def score(job):
     return job.estimate_s
 
 
-POLICY = Policy("sjf", "SJF", score, "r", "shortest job first", place=1, in_table5=True)
+POLICY = Policy("sjf", "SJF", score, "r", "shortest job first", rank=1, in_table5=True)

@@ -8,4 +8,4 @@ def score(job):
     return float(job.gpus)
 
 
-POLICY = Policy("smallest", "Smallest first", score, "n", "fewest GPUs first; needs no estimate", place=3)
+POLICY = Policy("smallest", "Smallest first", score, "n", "fewest GPUs first; needs no estimate", rank=3)

@@ -16,7 +16,7 @@ POLICY = Policy(
     score,
     "−w / (log2(n + 1) · r)",
     "Tang et al., CLUSTER 2009 (UNICEF)",
-    place=6,
+    rank=6,
     dynamic=True,
     in_table5=True,
     remark="log2(n), as printed, is 0 for a job of one GPU",

@@ -10,5 +10,5 @@ def score(job):
 
 
 POLICY = Policy(
-    "wfp3", "WFP3", score, "−(w / r)³ · n", "Tang et al., CLUSTER 2009", place=5, dynamic=True, in_table5=True
+    "wfp3", "WFP3", score, "−(w / r)³ · n", "Tang et al., CLUSTER 2009", rank=5, dynamic=True, in_table5=True
 )

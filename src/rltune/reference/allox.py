@@ -28,15 +28,15 @@ def matched(
         }
         for k, allowed in enumerate(options)
     ]
-    place = assigned(costs)
+    positions = assigned(costs)
     start = []
-    for t, behind in place:
+    for t, behind in positions:
         at = idle[t]
-        for other, (kind, later) in enumerate(place):
+        for other, (kind, later) in enumerate(positions):
             if kind == t and later > behind:
                 at += holds[other][t]
         start.append(at)
-    return start, [t for t, _ in place]
+    return start, [t for t, _ in positions]
 
 
 def assigned(costs: list[dict[tuple[int, int], float]]) -> list[tuple[int, int]]:

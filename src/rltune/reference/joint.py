@@ -53,10 +53,10 @@ def search(profiles: list[Profile], gpus: list[int], options: list[dict[int, Opt
             plan[own].remove(k)
             best, least = (own, was), whole - cost(own, plan[own])[0]
             for kind in sorted(allowed):
-                for place in range(len(plan[kind]), -1, -1):
-                    change = more(kind, [*plan[kind][:place], k, *plan[kind][place:]])
-                    if (kind, place) != (own, was) and change < least - GAIN * (abs(least) + 1.0):
-                        best, least = (kind, place), change
+                for position in range(len(plan[kind]), -1, -1):
+                    change = more(kind, [*plan[kind][:position], k, *plan[kind][position:]])
+                    if (kind, position) != (own, was) and change < least - GAIN * (abs(least) + 1.0):
+                        best, least = (kind, position), change
             plan[best[0]].insert(best[1], k)
         if plan == before:
             break

@@ -1,4 +1,4 @@
-"""The scheduling semantics in plain Python: slow and meant to be read; the oracle of the compiled engine.
+"""The scheduling rules in plain Python: slow and meant to be read; the oracle of the compiled engine.
 
 Time goes from event to event; at one time completions come before arrivals. Every pool with an event then decides:
 it ranks its queue (jobs under a service-level agreement first, then those past their maximum wait in the order
@@ -16,7 +16,7 @@ easy          the head has a reservation: the earliest time it fits, by the expe
               estimate no later than that, or on what is free both now and then next to the shadow allocation;
               or in another pool than the head's
 conservative  every job has a reservation, first the head, then the others in their order: the earliest time
-              from which on a place lasts for its estimate. A job starts whose reservation is the present
+              from which on an allocation lasts for its estimate. A job starts whose reservation is the present
 ============  ==================================================================================================
 
 A running job past its estimate is expected to run as long again as it has so far (``overrun: double``) or to end at
@@ -133,7 +133,7 @@ class Twin:
             for j in ended:
                 self.free = self.place.with_job(self.free, j, self.allocation[j], +1)
                 self.usage.use(self.account[j], now, -self.gpus[j])
-                self._count_wide(j, -1)
+                self._count_colocated(j, -1)
             self._set_slowdowns(now)
             self.queue += arrived
             self.usage.known |= {self.account[j] for j in arrived}
@@ -244,18 +244,18 @@ class Twin:
                 if allocation is not None:
                     self._start(j, allocation, now)
         elif self.scheduler.backfill == "easy":
-            self._start_beside(head, others, now)
+            self._backfill_easy(head, others, now)
         elif self.scheduler.backfill == "conservative":
             for pool in range(len(self.pools)):
                 self._plan([j for j in [head, *others] if self.pool[j] == pool], pool, now)
 
-    def _start_beside(self, head: int, others: list[int], now: float) -> None:
+    def _backfill_easy(self, head: int, others: list[int], now: float) -> None:
         """EASY backfilling."""
         reserved, spare, _ = self._reservation(head, now, self.extra)
         if self.scheduler.locality == "soonest_end":
-            split_at, beside_split, allocation = self._reservation(head, now, float("inf"))
+            split_at, spare_split, allocation = self._reservation(head, now, float("inf"))
             if self._loses_s(head, allocation) < reserved - split_at:
-                reserved, spare = split_at, beside_split
+                reserved, spare = split_at, spare_split
         self.reservations.append((now, head, reserved))
         for j in others:
             allocation = self.place.find(j, self.free, self.extra)
@@ -375,9 +375,8 @@ class Twin:
             for i in self.running
         )
         slowdown = self._split_slowdown(j, allocation)
-        if (
-            shares and self.scheduler.interference_slowdown > 1
-        ):  # a spread may be faster, and sharing then costs nothing
+        # where sharing costs nothing, a spread that is faster stays so
+        if shares and self.scheduler.interference_slowdown > 1:
             slowdown = max(slowdown, self.scheduler.interference_slowdown)
         return self.slow[j][self._kind(allocation)] * slowdown
 
@@ -427,9 +426,9 @@ class Twin:
         self.end[j] = self._end_of(j, self._own_run_s(j))
         self._set_slowdowns(now)
         self.usage.use(self.account[j], now, self.gpus[j])
-        self._count_wide(j, 1)
+        self._count_colocated(j, 1)
 
-    def _count_wide(self, j: int, sign: int) -> None:
+    def _count_colocated(self, j: int, sign: int) -> None:
         if self.gpus[j] > 1:
             for m in self.allocation[j]:
                 self.place.multi_gpu_jobs[m] = self.place.multi_gpu_jobs.get(m, 0) + sign

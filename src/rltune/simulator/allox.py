@@ -1,6 +1,6 @@
 """Order and GPU type as AlloX decides them (types ``allox`` of rltune.cluster.types; Le et al., EuroSys 2020).
 
-A job on a type, k-th from its last, holds k − 1 others up. Jobs are matched to types and such places, each place once, so that
+A job on a type, k-th from its last, holds k − 1 others up. Jobs are matched to types and such positions, each position once, so that
 the sum of completions is the least (Horn 1973; Bruno et al. 1974). AlloX has jobs of one machine each. Here a type counts as
 one machine that is free when its running jobs, spread over all of its GPUs, are expected to be done; a job holds others up for
 its GPU time over the type's GPUs, and itself ends after its run time.
@@ -29,12 +29,12 @@ def matched(q):
                 own_s = idle_s[kind] + q.lasts_s[k, kind] + q.price_s[k, kind]
                 for behind in range(jobs):
                     cost[k, kind * jobs + behind] = behind * holds_s[k, kind] + own_s
-    place = assigned(cost)
-    start, kind_of = np.empty(jobs), place // jobs
+    position = assigned(cost)
+    start, kind_of = np.empty(jobs), position // jobs
     for k in range(jobs):
         start[k] = idle_s[kind_of[k]]
         for other in range(jobs):
-            if kind_of[other] == kind_of[k] and place[other] > place[k]:
+            if kind_of[other] == kind_of[k] and position[other] > position[k]:
                 start[k] += holds_s[other, kind_of[k]]
     return start, kind_of
 

@@ -13,7 +13,7 @@ import numpy as np
 from rltune.cluster.free import Free, change, needs
 from rltune.cluster.search import EXCLUSIVE, find_on
 from rltune.kernels import MINUS_ONE, ONE, ZERO, inlined, inner_allocating, inner_kernel, record
-from rltune.simulator.releases import next_release, settle_late
+from rltune.simulator.releases import next_release, update_late_jobs
 from rltune.simulator.state import RESERVE, sequence_of
 
 SOUGHT = record(int64="shape gpus cpu mem plan", float64="lasts begin_s")
@@ -43,7 +43,7 @@ class Availability(NamedTuple):
     low: np.ndarray  # [3, M] int32, work space: the least that is free on each node during a job
     spare: Free  # work space: the same, to search on
     node: np.ndarray  # [N] int64, nodes by pool and type
-    place: np.ndarray  # [N] int64, of each node, which of its pool it is in this order
+    index: np.ndarray  # [N] int64, of each node, its index among those of its pool in this order
     begin: np.ndarray  # [pools, T + 1] int64, the first node of each type in it; last, the pool's number of nodes
     sought: np.ndarray  # [T + 1, SIZES, LENGTHS] SOUGHT
     plan: np.ndarray  # [1] int64, counts the profiles made here
@@ -58,7 +58,7 @@ def work_space(nodes, jobs, st):
         if status.phase == RESERVE:
             most = max(most, status.running + status.arrived - status.started + 3)
     pools, types = nodes.pool.shape[0], jobs.cut.shape[1]
-    node, place = np.empty(nodes.row.shape[0], np.int64), np.empty(nodes.row.shape[0], np.int64)
+    node, index = np.empty(nodes.row.shape[0], np.int64), np.empty(nodes.row.shape[0], np.int64)
     begin = np.zeros((pools, types + 1), np.int64)
     for p in range(pools):
         first, k = nodes.pool[p].start, 0
@@ -66,7 +66,7 @@ def work_space(nodes, jobs, st):
             begin[p, kind] = k
             for m in range(first, nodes.pool[p].stop):
                 if nodes.row[m].type == kind:
-                    node[first + k], place[m] = m, k
+                    node[first + k], index[m] = m, k
                     k += 1
         begin[p, types] = k
         width = max(width, k)
@@ -81,7 +81,7 @@ def work_space(nodes, jobs, st):
         np.full((3, width), UNBOUND, np.int32),
         Free(free.row.copy(), free.total.copy(), free.count.copy(), free.words.copy()),
         node,
-        place,
+        index,
         begin,
         np.zeros((types + 1, SIZES, LENGTHS), SOUGHT),
         np.zeros(1, np.int64),
@@ -91,7 +91,7 @@ def work_space(nodes, jobs, st):
 @inner_kernel
 def fill(nodes, jobs, seq, options, p, profile):
     """Write the profile of pool ``p`` with all running jobs and without reservations."""
-    settle_late(seq, p)
+    update_late_jobs(seq, p)
     profile.plan[0] += 1
     first, types, total = nodes.pool[p].start, jobs.cut.shape[1], profile.total
     for kind in range(types + 1):
@@ -133,7 +133,7 @@ def _add(nodes, jobs, profile, j, whole, m, gpus, i, x, sign):
     cpu, mem = needs(nodes, jobs, j, gpus, m)
     if whole:
         gpus, cpu, mem = nodes.row[m].gpus, nodes.row[m].cpu_milli, nodes.row[m].mem_mb
-    k, kind, last = profile.place[m], nodes.row[m].type, profile.total.shape[1] - 1
+    k, kind, last = profile.index[m], nodes.row[m].type, profile.total.shape[1] - 1
     for y in range(i, x):
         row = profile.row_of[y]
         profile.free[row, 0, k] += sign * gpus
@@ -230,17 +230,18 @@ def _not_before(begin_s, sought, row, kind, lasts, plan):
     reservations only take away, so what did not fit then does not fit now."""
     earliest_s = -np.inf
     for k in range(sought.shape[0]):
-        one = sought[k]
-        alike = one.gpus == row.gpus and one.cpu == row.cpu_milli and one.mem == row.mem_mb
-        if one.plan == plan and alike and (kind >= 0 or one.shape == row.shape) and one.lasts <= lasts:
-            earliest_s = max(earliest_s, one.begin_s)
+        search = sought[k]
+        alike = search.gpus == row.gpus and search.cpu == row.cpu_milli and search.mem == row.mem_mb
+        if search.plan == plan and alike and (kind >= 0 or search.shape == row.shape) and search.lasts <= lasts:
+            earliest_s = max(earliest_s, search.begin_s)
     return np.searchsorted(begin_s, earliest_s)
 
 
 @inner_kernel
-def _keep(one, row, lasts, begin_s, plan):
-    one.shape, one.gpus, one.cpu, one.mem = row.shape, row.gpus, row.cpu_milli, row.mem_mb
-    one.lasts, one.begin_s, one.plan = lasts, begin_s, plan
+def _keep(search, row, lasts, begin_s, plan):
+    """Write a SOUGHT."""
+    search.shape, search.gpus, search.cpu, search.mem = row.shape, row.gpus, row.cpu_milli, row.mem_mb
+    search.lasts, search.begin_s, search.plan = lasts, begin_s, plan
 
 
 @inner_kernel

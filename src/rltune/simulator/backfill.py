@@ -10,7 +10,7 @@ from rltune.kernels import MINUS_ONE, ONE, ZERO, inlined, inner_kernel
 from rltune.simulator.config import EASY
 from rltune.simulator.contention import slowdown_on
 from rltune.simulator.queue import drop_started
-from rltune.simulator.releases import next_release, settle_late
+from rltune.simulator.releases import next_release, update_late_jobs
 from rltune.simulator.start import start_job
 
 
@@ -24,7 +24,7 @@ def reserve(nodes, jobs, seq, options, job, extra):
     j = seq.status.first + job
     p = jobs.row[j].pool
     whole = options.rule == EXCLUSIVE
-    settle_late(seq, p)
+    update_late_jobs(seq, p)
     due = late = gone = n = ZERO
     time = seq.status.now
     other, upcoming = next_release(seq, p, options.overrun, due, late)
@@ -55,23 +55,23 @@ def reserve(nodes, jobs, seq, options, job, extra):
 
 
 @inner_kernel
-def _hold_back(nodes, seq, n):
+def _block(nodes, seq, n):
     """Leave free on the head's nodes only what is spare then; elsewhere more is free then than now."""
     for c in range(n):
         spare = seq.shadow[c]
         left = seq.free.row[spare.node]
-        spare.held_gpus = max(left.gpus - spare.gpus, 0)
-        spare.held_cpu = max(left.cpu - spare.cpu, 0)
-        spare.held_mem = max(left.mem - spare.mem, 0)
-        change(nodes, seq.free, spare.node, -spare.held_gpus, -spare.held_cpu, -spare.held_mem)
+        spare.blocked_gpus = max(left.gpus - spare.gpus, 0)
+        spare.blocked_cpu = max(left.cpu - spare.cpu, 0)
+        spare.blocked_mem = max(left.mem - spare.mem, 0)
+        change(nodes, seq.free, spare.node, -spare.blocked_gpus, -spare.blocked_cpu, -spare.blocked_mem)
 
 
 @inner_kernel
-def _let_go(nodes, seq, n):
-    """Undo :func:`_hold_back`."""
+def _unblock(nodes, seq, n):
+    """Undo :func:`_block`."""
     for c in range(n):
         spare = seq.shadow[c]
-        change(nodes, seq.free, spare.node, spare.held_gpus, spare.held_cpu, spare.held_mem)
+        change(nodes, seq.free, spare.node, spare.blocked_gpus, spare.blocked_cpu, spare.blocked_mem)
 
 
 @inner_kernel
@@ -123,7 +123,7 @@ def backfill(nodes, jobs, seq, options):
         if options.locality < WORTH_IT:  # which have reserved already, to weigh a split
             reserve(nodes, jobs, seq, options, head, options.extra)
         reserved, shadow = seq.status.reserved, seq.status.shadowed
-    held = False
+    blocked = False
     now, left = seq.status.now, free_in_pool(nodes, seq.free, pool)
     lo, hi = length, ZERO
     for i in range(length):
@@ -140,9 +140,9 @@ def backfill(nodes, jobs, seq, options):
         if alongside and seq.failed[1, row.shape] == this:
             continue
         if not alongside:
-            if held:
-                _let_go(nodes, seq, shadow)
-                held = False
+            if blocked:
+                _unblock(nodes, seq, shadow)
+                blocked = False
             n = find(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place)
             if n == 0:
                 seq.failed[0, row.shape] = this
@@ -150,9 +150,9 @@ def backfill(nodes, jobs, seq, options):
             slowdown = slowdown_on(nodes, jobs, seq, options, j, seq.place, ZERO, n, ZERO)
             alongside = mine and now + row.estimate_s * slowdown > reserved
         if alongside:
-            if not held:
-                _hold_back(nodes, seq, shadow)
-                held = True
+            if not blocked:
+                _block(nodes, seq, shadow)
+                blocked = True
             n = find(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place)
             if n == 0:
                 seq.failed[1, row.shape] = this
@@ -165,7 +165,7 @@ def backfill(nodes, jobs, seq, options):
             start_job(nodes, jobs, seq, options, job, n)
         left -= row.gpus
         lo, hi = min(lo, where), max(hi, where + 1)
-    if held:
-        _let_go(nodes, seq, shadow)
+    if blocked:
+        _unblock(nodes, seq, shadow)
     if hi > 0:
         drop_started(jobs, seq, q, lo, hi)

@@ -29,7 +29,7 @@ class Placer(Protocol):
     """How many jobs of the ranking it wants to see."""
 
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
-        """Write ``place`` and ``me["place_len"]`` of each sequence in ``asking`` [k] int64."""
+        """Write ``place`` and ``status["place_len"]`` of each sequence in ``asking`` [k] int64."""
 
 
 Ranker = Callable[[State, np.ndarray], None]

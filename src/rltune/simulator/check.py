@@ -60,7 +60,7 @@ def _check(nodes, jobs, seq, options):
             raise RuntimeError("more is used of a node than it has")
     _check_index(nodes, seq.free)
     if options.counts_colocated:
-        _check_wide(jobs, seq)
+        _check_colocated(jobs, seq)
     waiting = 0
     for q in range(seq.queue.shape[0]):
         queue = seq.queue[q]
@@ -84,7 +84,7 @@ def _check(nodes, jobs, seq, options):
 
 
 @inner_allocating
-def _check_wide(jobs, seq):
+def _check_colocated(jobs, seq):
     running = np.zeros(seq.free.row.shape[0], np.int64)
     for i in range(seq.status.running):
         run = seq.run[seq.heap[i].job]

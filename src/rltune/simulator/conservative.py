@@ -95,7 +95,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
 
 @inner_allocating
 def _fewest(jobs, seq, p, ranked):
-    """The fewest GPUs that a job from each place of the ranking on asks for, by type [places + 1, types]."""
+    """The fewest GPUs that a job from each rank on asks for, by type [ranks + 1, types]."""
     fewest = np.full((ranked.shape[0] + 1, jobs.cut.shape[1]), 1 << 40)
     for r in range(ranked.shape[0] - 1, -1, -1):
         j = seq.status.first + ranked[r]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.cluster.candidates import classes, count_candidates, room
+from rltune.cluster.candidates import class_table, classes, count_candidates
 from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
 from rltune.kernels import MINUS_ONE, NO, ZERO, inlined, inner_allocating, inner_kernel, kernel
 from rltune.simulator.backfill import backfill, reserve
@@ -61,9 +61,8 @@ def advance_all(nodes, jobs, st):
                     _try(nodes, jobs, seq, options)
                 status.hold = False
             elif status.phase == PLACED and status.place_len == 0:
-                reserve(
-                    nodes, jobs, seq, options, status.chosen, ZERO
-                )  # as the placer saw it; others have used the work space
+                # as the placer saw it; others have used the work space
+                reserve(nodes, jobs, seq, options, status.chosen, ZERO)
                 _wait(jobs, seq, options)
             elif status.phase == PLACED:
                 start_job(nodes, jobs, seq, options, status.chosen, status.place_len)
@@ -140,7 +139,7 @@ def _decide(nodes, jobs, seq, options):
     status.queued = queue.len
     status.visible = visible
     status.phase = PICK if own else RANK
-    if status.head < 0:  # nothing is to be decided while a job that was committed to waits
+    if status.head < 0:  # nothing is to be decided while a sticky head waits
         status.decisions += 1
         status.choices += queue.len > 1
         status.queue_sum += queue.len
@@ -149,7 +148,7 @@ def _decide(nodes, jobs, seq, options):
 
 @inner_kernel
 def _best(jobs, seq):
-    """Place of the best visible job by the scores given."""
+    """Rank of the best visible job by the scores given."""
     at, best = seq.queue[seq.status.queue].at, 0
     for i in range(1, seq.status.visible):
         if _before(jobs, seq, at, i, best):
@@ -159,13 +158,13 @@ def _best(jobs, seq):
 
 @inlined
 def _before(jobs, seq, at, i, k):
-    """Whether the job in place ``i`` of a ranked queue goes before that in place ``k`` by the scores given."""
+    """Whether the job of rank ``i`` in a queue goes before that of rank ``k`` by the scores given."""
     return goes_first(jobs, seq, seq.waiting[at + i], seq.waiting[at + k], seq.score[i], seq.score[k])
 
 
 @inner_allocating
 def _order(jobs, seq):
-    """Write to ``order`` the places of a queue's jobs by the scores given; behind them, in their order, those that the
+    """Write to ``order`` the ranks of a queue's jobs by the scores given; behind them, in their order, those that the
     ranking did not see."""
     at, seen, order = seq.queue[seq.status.queue].at, seq.status.visible, seq.order
     order[:seen] = np.argsort(seq.score[:seen], kind="mergesort")
@@ -216,10 +215,10 @@ def _wait(jobs, seq, options):
     if options.sticky_head and status.head < 0:
         status.head = status.chosen
         dequeue(jobs, seq, status.queue, status.picked)
-        if status.scored and options.backfill != NONE:  # the places move up behind the one that is gone
+        if status.scored and options.backfill != NONE:  # the ranks behind the dequeued job move up
             for i in range(seq.queue[status.queue].len):
-                place = seq.order[i + 1]
-                seq.order[i] = place - 1 if place > status.picked else place
+                rank_i = seq.order[i + 1]
+                seq.order[i] = rank_i - 1 if rank_i > status.picked else rank_i
 
 
 @inner_kernel
@@ -276,7 +275,7 @@ def _reserve_sooner(nodes, jobs, seq, options, job):
 @inner_allocating
 def _candidates(nodes, jobs, seq, job):
     j = seq.status.first + job
-    table = room(nodes)
+    table = class_table(nodes)
     k = classes(nodes, jobs.row[j].pool, seq.free, NO, table)
     return count_candidates(nodes, jobs, j, table, k)
 

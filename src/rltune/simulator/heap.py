@@ -31,7 +31,7 @@ def move(heap, n, job, end):
         up = (i - 1) >> 1
         heap[i].end, heap[i].job = heap[up].end, heap[up].job
         i = up
-    _settle(heap, n, end, job)
+    _sift_down(heap, n, end, job)
 
 
 @inner_kernel
@@ -39,12 +39,12 @@ def pop(heap, n):
     """Take the job that ends first out of a heap of ``n``."""
     top = heap[0].job
     n -= 1
-    _settle(heap, n, heap[n].end, heap[n].job)
+    _sift_down(heap, n, heap[n].end, heap[n].job)
     return top
 
 
 @inner_kernel
-def _settle(heap, n, end, job):
+def _sift_down(heap, n, end, job):
     """Put a job into a heap of ``n`` in place of the first."""
     i = 0
     while True:

@@ -1,12 +1,12 @@
 """Order and GPU type decided together: a plan for the first jobs of a ranking (types ``joint`` of rltune.cluster.types).
 
-A plan gives each job a GPU type and a place in the order of the jobs on that type. In this order each is reserved the
+A plan gives each job a GPU type and a position in the order of the jobs on that type. In this order each is reserved the
 earliest time from which its chunks fit, nodes chosen by best fit, on what is expected to be free. A plan costs the sum, over
 its jobs, of start, run time and price of GPU time, in s from now. rltune.placement.joint is an
 integer program for the same, which may choose nodes otherwise than by best fit.
 
 The search starts from the plan of ``least``, in the order of the ranking. Then each job in turn is taken out and put where
-it costs least, on any type and at any place of its order, until no job moves or SWEEPS times. GPUs of nodes count here; CPUs,
+it costs least, on any type and at any position in its order, until no job moves or SWEEPS times. GPUs of nodes count here; CPUs,
 memory and other placement rules count in the reservations that are made for the plan (rltune.simulator.conservative).
 """
 
@@ -55,11 +55,11 @@ def search(q):
         order[best, length[best]] = k
         length[best] += 1
         cost[best], kind_of[k] = least, best
-    settled = 0  # jobs in a row that stand where they cost least
+    unmoved = 0  # jobs in a row that are where they cost least
     for turn in range(SWEEPS * jobs):
         moved = _replace(q, work, order, length, cost, kind_of, start, tried, turn % jobs)
-        settled = 1 if moved else settled + 1
-        if settled == jobs:
+        unmoved = 1 if moved else unmoved + 1
+        if unmoved == jobs:
             break
     for kind in range(types):
         _cost(q, work, order[kind], length[kind], kind, start)
@@ -100,7 +100,7 @@ def _replace(q, work, order, length, cost, kind_of, start, tried, k):
     for i in range(was, length[own]):
         order[own, i] = order[own, i + 1]
     without = _cost(q, work, order[own], length[own], own, start)
-    best, place, more, least = own, was, cost[own] - without, cost[own]
+    best, position, more, least = own, was, cost[own] - without, cost[own]
     cost[own] = without
     for kind in range(cost.shape[0]):
         if q.lasts_s[k, kind] == np.inf:
@@ -108,24 +108,24 @@ def _replace(q, work, order, length, cost, kind_of, start, tried, k):
         _insert(q, work, order[kind], length[kind], k, kind, more + cost[kind], tried)
         for i in range(length[kind], -1, -1):
             if (kind != own or i != was) and tried[i] - cost[kind] < more - GAIN * (abs(more) + 1.0):
-                best, place, more, least = kind, i, tried[i] - cost[kind], tried[i]
-    for i in range(length[best], place, -1):
+                best, position, more, least = kind, i, tried[i] - cost[kind], tried[i]
+    for i in range(length[best], position, -1):
         order[best, i] = order[best, i - 1]
-    order[best, place] = k
+    order[best, position] = k
     length[best] += 1
     cost[best], kind_of[k] = least, best
-    return best != own or place != was
+    return best != own or position != was
 
 
 @inner_kernel
 def _insert(q, work, order, length, k, kind, limit, costs):
-    """Write the cost of the jobs of one type with ``k`` at each place of their order, ∞ for one that is above ``limit``."""
+    """Write the cost of the jobs of one type with ``k`` at each position in their order, ∞ for one that is above ``limit``."""
     lasts, price = q.lasts_s[:, kind], q.price_s[:, kind]
     rest = lasts[k] + price[k]  # that cost at least what it takes to run them
     for i in range(length):
         rest += lasts[order[i]] + price[order[i]]
     points, before = q.points[kind], 0.0
-    for i in range(length + 1):  # the jobs before this place are reserved
+    for i in range(length + 1):  # the jobs before this position are reserved
         total, least, n = before, rest, i
         while n <= length and total + least <= limit + GAIN * abs(limit):
             job = k if n == i else order[n - 1]
@@ -206,7 +206,7 @@ def _reserve(q, work, points, number, k, kind):
 
 @inner_kernel
 def _undo(work, points, number, kind):
-    """Give back what the job reserved last has; how often what is free changes then."""
+    """Release what the job reserved last has; how often what is free changes then."""
     at_s, row_of, falls, free = work[0][kind], work[1][kind], work[2][kind], work[3][kind]
     i, x, added, fell = work[6][number]
     _take(free, row_of, work[5][number], i, x, 1)

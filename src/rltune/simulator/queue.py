@@ -93,7 +93,7 @@ def enqueue(nodes, jobs, seq, q, options, job):
 
 @inner_kernel
 def dequeue(jobs, seq, q, i):
-    """Take out the job in place ``i``; the shorter side moves up."""
+    """Take out the job of rank ``i``; the shorter side moves up."""
     queue, waiting = seq.queue[q], seq.waiting
     queue.sla -= jobs.row[seq.status.first + waiting[queue.at + i]].sla
     queue.len -= 1
@@ -108,7 +108,7 @@ def dequeue(jobs, seq, q, i):
 
 @inner_kernel
 def drop_started(jobs, seq, q, lo, hi):
-    """Take out every job that has started, all in places ``lo … hi − 1``; the shorter side moves up."""
+    """Take out every job that has started, all of ranks ``lo … hi − 1``; the shorter side moves up."""
     queue, waiting, first = seq.queue[q], seq.waiting, seq.status.first
     at, end = queue.at, queue.at + queue.len
     gone = 0
@@ -167,8 +167,8 @@ def _sort(jobs, seq, at, n):
     order = np.argsort(key, kind="mergesort")
     k = at
     for wanted in (AGREED, OVERDUE, 0):
-        for place in range(n):
-            i = place if wanted == OVERDUE else order[place]
+        for r in range(n):
+            i = r if wanted == OVERDUE else order[r]
             if urgency(jobs, seq, mine[i]) == wanted:
                 seq.waiting[k] = mine[i]
                 k += 1

@@ -21,7 +21,7 @@ def _key(run, job, late):
 
 
 @inner_kernel
-def _place(row, run, late, at, n, job):
+def _index(row, run, late, at, n, job):
     """Where ``job`` stands, or would, in a span sorted by (due end or start, job)."""
     key = _key(run, job, late)
     lo, hi = at, at + n
@@ -38,7 +38,7 @@ def _place(row, run, late, at, n, job):
 
 @inner_kernel
 def _insert(row, run, late, at, n, job):
-    lo = _place(row, run, late, at, n, job)
+    lo = _index(row, run, late, at, n, job)
     for i in range(at + n, lo, -1):
         row[i] = row[i - 1]
     row[lo] = job
@@ -47,7 +47,7 @@ def _insert(row, run, late, at, n, job):
 @inner_kernel
 def _remove(row, run, late, at, n, job):
     """Take a job out; how far the span's beginning moves."""
-    lo = _place(row, run, late, at, n, job)
+    lo = _index(row, run, late, at, n, job)
     if lo == at:
         return 1
     for i in range(lo, at + n - 1):
@@ -67,7 +67,7 @@ def add_running(seq, p, job):
 def move_running(seq, p, job, due):
     """Give a job within its estimate another end by it."""
     ends = seq.ends[p]
-    lo = _place(seq.due, seq.run, DUE, ends.due_at, ends.due_len, job)
+    lo = _index(seq.due, seq.run, DUE, ends.due_at, ends.due_len, job)
     for i in range(lo, ends.due_at + ends.due_len - 1):
         seq.due[i] = seq.due[i + 1]
     seq.run[job].due = due
@@ -87,7 +87,7 @@ def drop_running(seq, p, job):
 
 
 @inner_kernel
-def settle_late(seq, p):
+def update_late_jobs(seq, p):
     """Move jobs that have reached the end of their estimate from one list to the other."""
     ends = seq.ends[p]
     while ends.due_len > 0:

@@ -27,8 +27,8 @@ STATUS = record(
     bool="split may_wait scored hold",
 )
 """A sequence: its first job and its jobs; phase; jobs arrived, started and running; chunks written; the queue being decided; the
-job committed to (sticky_head), −1 for none; jobs in that queue, how many of the first a ranking covers, place of the picked
-one, the job PLACE asks about, chunks of the answer (0: it waits). Counts of a run: decisions, those between two jobs or more,
+job committed to (sticky_head), −1 for none; jobs in that queue, how many of the first a ranking covers, rank of the picked
+job, the job PLACE asks about, chunks of the answer (0: it waits). Counts of a run: decisions, those between two jobs or more,
 jobs queued at each, those that hid jobs, PLACE questions, event times. The nodes of a head's shadow allocation. Event time, s
 since the trace's t0; a head's reserved start. Whether the answer is a split, and may be to wait; whether the ranking came from
 the driver, and said that nothing is to start now."""
@@ -41,12 +41,12 @@ how many times as long it runs as by itself, since when, and what of its run tim
 last reservation, −1 before; whether it runs past its estimate."""
 HEAP = record(float64="end", int64="job")
 ENDS = record(int64="due_at due_len late_at late_len")
-"""A pool's stretches in ``due`` and ``late``."""
+"""A pool's spans in ``due`` and ``late``."""
 SHARE = record(float64="used at", int64="using known")
 """An account: decayed GPU-seconds used until ``at``, GPUs in use since; 1 once it has submitted a job (of all in one:
 how many have)."""
-SHADOW = record(int64="node gpus cpu mem held_gpus held_cpu held_mem")
-"""A node of a head's shadow allocation: what is spare there at its reserved start; what is held back now."""
+SHADOW = record(int64="node gpus cpu mem blocked_gpus blocked_cpu blocked_mem")
+"""A node of a head's shadow allocation: what is spare there at its reserved start; what backfilled jobs may not take now."""
 
 
 class Sequence(NamedTuple):
@@ -69,7 +69,7 @@ class Sequence(NamedTuple):
     score: np.ndarray  # [N] float64, lower first; the answer to RANK, in the order of the queue
     place: np.ndarray  # [X] CHUNK, the answer to PLACE
     top: np.ndarray  # [K] int64, the chosen job and the next of the ranking; −1 behind the last
-    order: np.ndarray  # [N] int64, places of a queue's jobs by their scores
+    order: np.ndarray  # [N] int64, ranks of a queue's jobs, by their scores
     shadow: np.ndarray  # [X] SHADOW
     released: np.ndarray  # [N] int64
     failed: np.ndarray  # [2, shapes] int64, last pass in which a job of this shape did not fit; fit next to a head
@@ -153,7 +153,7 @@ def new_state(
     s, most, pools = len(first), int(n.max()), len(nodes.pool)
     status = np.zeros(s, STATUS)
     status["first"], status["n"], status["head"] = first, n, -1
-    pool_at = _stretches(jobs.pool, first, n, pools)
+    pool_at = _pool_offsets(jobs.pool, first, n, pools)
     queue = np.zeros((s, 1 if options.sticky_head else pools), QUEUE)
     if not options.sticky_head:
         queue["at"] = pool_at
@@ -205,7 +205,7 @@ def latest_s(submit_s: np.ndarray, gpus: np.ndarray, max_wait_h: Mapping[int, fl
     return submit_s + 3600.0 * hours[np.minimum(np.searchsorted(sizes, gpus), len(sizes) - 1)]
 
 
-def _stretches(pool: np.ndarray, first: np.ndarray, n: np.ndarray, pools: int) -> np.ndarray:
+def _pool_offsets(pool: np.ndarray, first: np.ndarray, n: np.ndarray, pools: int) -> np.ndarray:
     """Where each pool's jobs would begin if a sequence's jobs were sorted by pool [S, P]."""
     if pools == 1:
         return np.zeros((len(first), 1), np.int64)

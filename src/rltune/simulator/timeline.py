@@ -48,8 +48,8 @@ def time_average(timeline: pd.DataFrame, column: str, until_s: float) -> float:
     time = timeline["time_s"].to_numpy()
     if until_s <= time[0]:
         return np.nan
-    held = np.diff(np.minimum(np.append(time, max(until_s, time[-1])), until_s))
-    return float(timeline[column].to_numpy(np.float64) @ held) / (until_s - float(time[0]))
+    lasts = np.diff(np.minimum(np.append(time, max(until_s, time[-1])), until_s))
+    return float(timeline[column].to_numpy(np.float64) @ lasts) / (until_s - float(time[0]))
 
 
 def one_sequence(job_table: pd.DataFrame, chunk_table: pd.DataFrame) -> np.ndarray:

@@ -8,11 +8,11 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 
-class Places(Discrete):
-    """Places of a queue from 0 on: ``Discrete(n)`` that by default samples from the places that hold a job now.
+class RankSpace(Discrete):
+    """Ranks in a queue from 0 on: ``Discrete(n)`` that by default samples from the ranks that hold a job now.
 
-    Where ``mask`` is not given to :meth:`sample`, the mask of the last observation holds; the environment keeps it up
-    to date. Before the first there is none, and all places are drawn from.
+    Without a ``mask``, :meth:`sample` uses that of the last observation, which the environment keeps up to date. Before the
+    first observation all ranks are legal.
     """
 
     def __init__(self, n: int) -> None:
@@ -20,7 +20,7 @@ class Places(Discrete):
         super().__init__(n)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """A place at random: of those in the mask, or by these probabilities."""
+        """A rank at random: of those in the mask, or by these probabilities."""
         if mask is None and probability is None:
             mask = self.mask
         return super().sample(mask, probability)

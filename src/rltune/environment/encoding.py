@@ -1,4 +1,4 @@
-"""A feature set made ready for compiled code: where each column comes from, and what is known of a job beforehand."""
+"""A feature set as compiled code reads it: the source of each column, and the features that a job keeps while it waits."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FACTS = record(float64="submit_s estimate_s area_s gpus", int64="pool shape")
 """What the compiled part reads of a job: of Jobs, and its estimated GPU-seconds."""
 
 
-class Plan(NamedTuple):
-    """What to write for J jobs: W columns of the rows and V of the critic."""
+class FeatureEncoding(NamedTuple):
+    """How to write W columns of the rows and V of the critic, for J jobs."""
 
     rows: np.ndarray  # [2, W] SOURCE, while free GPUs lie together and while they are scattered
     critic: np.ndarray  # [2, V] SOURCE
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     fact: np.ndarray  # [J] FACTS
 
 
-def make_plan(jobs: Jobs, layout: Layout, features: str) -> Plan:
+def encode_features(jobs: Jobs, layout: Layout, features: str) -> FeatureEncoding:
     """Find the columns of a feature set and compute what does not change of each job while it waits.
 
     Raises ValueError where there is no such set.
@@ -53,7 +53,7 @@ def make_plan(jobs: Jobs, layout: Layout, features: str) -> Plan:
     static = np.empty((len(jobs.row), len(used)), np.float32)
     for i, n in enumerate(used):
         static[:, i] = values[n]
-    return Plan(_sources(columns, slot), _sources(CRITIC, slot), wants, static, _facts(jobs))
+    return FeatureEncoding(_sources(columns, slot), _sources(CRITIC, slot), wants, static, _facts(jobs))
 
 
 def _sources(columns: tuple[Column, ...], slot: dict[str, int]) -> np.ndarray:
