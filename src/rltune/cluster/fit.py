@@ -104,7 +104,8 @@ def fit(
         audit.note("VC missing, pool drawn", int((keep & vc.isna().to_numpy()).sum()))
         audit.note("VC not in the cluster, pool drawn", int((keep & unknown).sum()))
         draw = keep & ~known
-        pool[draw] = _draw_pool(jobs["job_id"].to_numpy()[draw], could[draw], layout)
+        weight = could[draw] * np.diff(layout.nodes.pool_start)  # a pool by its nodes, of those that could hold the job
+        pool[draw] = _drawn(jobs["job_id"].to_numpy()[draw], "pool", weight)
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
     full = _draw_types(jobs, _cuts_in(layout, cluster, pool, gpus, cpu, mem, kinds)[1], cluster, layout)
     if cluster.type_shares is not None:
@@ -254,11 +255,8 @@ def _draw_types(jobs: pd.DataFrame, full: np.ndarray, cluster: ClusterConfig, la
     if cluster.type_shares is None:
         return full
     weight = np.array([cluster.type_shares.get(t, 0.0) for t in layout.types]) * (full >= 0)
-    cumulative = np.cumsum(weight, axis=1)
-    target = job_uniform(jobs["job_id"].to_numpy(), "gpu_type") * cumulative[:, -1]
-    drawn = (cumulative <= target[:, None]).sum(axis=1)
-    mine = (np.arange(len(layout.types)) == drawn[:, None]) & (cumulative[:, -1:] > 0)
-    return np.where(jobs["gpu_type"].notna().to_numpy()[:, None] | mine, full, -1)
+    drawn = _drawn(jobs["job_id"].to_numpy(), "gpu_type", weight)[:, None] == np.arange(len(layout.types))
+    return np.where(jobs["gpu_type"].notna().to_numpy()[:, None] | drawn, full, -1)
 
 
 def _cuts_in(
@@ -336,9 +334,8 @@ def _most(gpus: int, cpu_milli: int, mem_mb: int, cpu: np.ndarray, mem: np.ndarr
     return np.where(mem > 0, np.minimum(most, mem_mb // np.maximum(mem, 1)), most)
 
 
-def _draw_pool(job_id: np.ndarray, could: np.ndarray, layout: Layout) -> np.ndarray:
-    """A pool for each job, by nodes among those that could hold it; the same for a job in every run."""
-    weight = could * np.diff(layout.nodes.pool_start)
+def _drawn(job_id: np.ndarray, key: str, weight: np.ndarray) -> np.ndarray:
+    """A column of ``weight`` [J, N] for each job, by the weights; N where all are 0. The same for a job in every run."""
     cumulative = np.cumsum(weight, axis=1)
-    target = job_uniform(job_id, "pool") * cumulative[:, -1]
+    target = job_uniform(job_id, key) * cumulative[:, -1]
     return (cumulative <= target[:, None]).sum(axis=1)

@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,19 +89,6 @@ def gres_gpus(gres: str) -> tuple[int, str]:
     return sum(found.values()), "+".join(filter(None, found)) or NO_TYPE
 
 
-def _row(name: str, gres: str, cpus: float, mib: float, partitions: tuple[str, ...], state: str) -> dict[str, object]:
-    gpus, kind = gres_gpus(gres)
-    return {
-        "name": name,
-        "gpus": gpus,
-        "type": kind,
-        "cpus": cpus,
-        "mem_gb": mib * GB_PER_MIB,
-        "partitions": partitions,
-        "down": any(word in state.lower() for word in DOWN),
-    }
-
-
 def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
     cut = "|" if "|" in lines[0] else None
     names = [SINFO_NAMES.get(field.strip().upper(), field) for field in lines[0].split(cut)]
@@ -111,7 +99,7 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
             f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; "
             f"make the file with {SINFO}"
         )
-    rows: dict[str, dict[str, object]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(lines[1:], 2):
         cells = [field.strip() for field in line.split(cut)]
         if len(cells) != len(names):
@@ -120,7 +108,6 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
                 f"make the file with {SINFO}"
             )
         fields = dict(zip(names, cells, strict=True))
-        partition = fields["partition"].rstrip("*")
         try:
             cpus, mib = float(fields["cpus"].rstrip("+")), float(fields["mib"].rstrip("+"))
         except ValueError:
@@ -128,13 +115,20 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
                 f"{path}:{number}: found CPUS {fields['cpus']!r} and MEMORY {fields['mib']!r}, expected numbers"
             ) from None
         try:
-            row = _row(fields["name"], fields["gres"], cpus, mib, (partition,), fields.get("state", ""))
+            gpus, kind = gres_gpus(fields["gres"])
         except ValueError as error:
             raise DataError(f"{path}:{number}: GRES: {error}") from None
-        if fields["name"] in rows:
-            rows[fields["name"]]["partitions"] = (*rows[fields["name"]]["partitions"], partition)
-        else:
-            rows[fields["name"]] = row
+        down = any(word in fields.get("state", "").lower() for word in DOWN)
+        row = {
+            "name": fields["name"],
+            "gpus": gpus,
+            "type": kind,
+            "cpus": cpus,
+            "mem_gb": mib * GB_PER_MIB,
+            "down": down,
+        }
+        row = rows.setdefault(fields["name"], {**row, "partitions": ()})
+        row["partitions"] += (fields["partition"].rstrip("*"),)
     return pd.DataFrame(list(rows.values()))
 
 
@@ -194,7 +188,7 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
             "so all the time"
         )
     if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
-        remarks.append("nodes with GPUs of several types count as a type of their own")
+        remarks.append("nodes with GPUs of several types count as a separate type")
     if slots == "gpu" and have[["cpus", "mem_gb"]].isna().any(axis=None):
         remarks.append("CPUs or memory of some nodes are not in the list: 8 cores and 64 GB a GPU are assumed")
     if slots == "cpu" and (have["cpus"] > MOST_SLOTS).any():

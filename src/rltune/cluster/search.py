@@ -133,22 +133,11 @@ def _chunks(nodes, jobs, free, j, kind, d, rule, place):
 def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
     """Add up to ``wanted`` chunks of ``chunk`` GPUs behind the first ``already``, by the rule; the new number."""
     isolates = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
-    n = already
+    n, target = already, already + wanted
     for half in range(2 if isolates else 1):
-        if n < already + wanted:
-            n = _pick_among(
-                nodes,
-                jobs,
-                free,
-                j,
-                d,
-                ISOLATING + half if isolates else rule,
-                chunk,
-                place,
-                already,
-                n,
-                already + wanted,
-            )
+        if n < target:
+            allowed = ISOLATING + half if isolates else rule
+            n = _pick_among(nodes, jobs, free, j, d, allowed, chunk, place, already, n, target)
     return n
 
 

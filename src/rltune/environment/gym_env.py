@@ -14,8 +14,9 @@ from rltune.environment.action_space import RankSpace
 from rltune.environment.example import example_workload
 from rltune.environment.features import bounds_of, width_of
 from rltune.environment.observation import Observation
-from rltune.environment.reward import METRIC_COLUMN, METRIC_SIGN, REWARD_FLOOR, reward, trained_for
+from rltune.environment.reward import reward, trained_for
 from rltune.environment.vector import VectorEnvironment
+from rltune.metrics import METRICS
 from rltune.simulator.batch import Placer, simulate
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import sequence_table
@@ -137,8 +138,8 @@ class SchedulingEnv(gymnasium.Env):
             raise ValueError(f"found {'layout' if jobs is None else 'jobs'} alone, expected both or neither")
         if jobs is None or layout is None:
             jobs, layout = example_workload()
-        if metric not in METRIC_COLUMN:
-            raise ValueError(f"metric: found {metric!r}, expected one of {', '.join(METRIC_COLUMN)}")
+        if metric not in METRICS:
+            raise ValueError(f"metric: found {metric!r}, expected one of {', '.join(METRICS)}")
         if render_mode is not None:
             raise ValueError(f"render_mode: found {render_mode!r}, expected None: there is nothing to render")
         start, stop = rows or (0, len(jobs.row))
@@ -192,8 +193,8 @@ class SchedulingEnv(gymnasium.Env):
         observation, info = self._observation(), self._info()
         if done:
             agent, base = info["agent"], info["base"] = self._means()
-            gap = reward(np.float64(base), np.float64(agent), REWARD_FLOOR[self._metric])
-            value = METRIC_SIGN[self._metric] * float(gap)
+            metric = METRICS[self._metric]
+            value = metric.sign * float(reward(np.float64(base), np.float64(agent), metric.floor))
         return observation, value, done, False, info
 
     def action_masks(self) -> np.ndarray:

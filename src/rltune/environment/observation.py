@@ -162,33 +162,16 @@ def _note(fact, seen, j, r):
 @inlined
 def _pool(nodes, jobs, seq, options, pool, encoding, work, s, m, begin, rows, critic):
     """Write the rows of the ``m`` visible jobs ``work.seen`` of one pool."""
-    freed, by_shape = work.freed[s], work.by_shape[s]
+    freed, shaped, by_shape, gpus, seen = work.freed[s], work.shaped[s], work.by_shape[s], work.gpus, work.seen
+    fact, wants = encoding.fact, encoding.wants
     work.count[1] += 1
-    pool_features(
-        nodes, seq, options, pool, encoding.fact, work.seen, m, encoding.wants, freed, work.gpus, work.of_pool
-    )
-    shape_features(
-        nodes,
-        jobs,
-        seq,
-        options,
-        pool,
-        work.seen,
-        m,
-        encoding.wants,
-        work.count[1],
-        freed,
-        work.gpus,
-        work.table,
-        work.shaped[s],
-        by_shape,
-    )
+    number = work.count[1]
+    pool_features(nodes, seq, options, pool, fact, seen, m, wants, freed, gpus, work.of_pool)
+    shape_features(nodes, jobs, seq, options, pool, seen, m, wants, number, freed, gpus, work.table, shaped, by_shape)
     regime = 1 if work.of_pool[FLAG] > 0 else 0
-    waits(
-        encoding.fact, work.seen, m, seq.status.now, seq.status.first, encoding.wants[NOW], TOGETHER << regime, work.now
-    )
-    _write(encoding.rows[regime], encoding.static, by_shape, work.of_pool, work.now, work.seen, m, rows[begin:])
-    _write(encoding.critic[regime], encoding.static, by_shape, work.of_pool, work.now, work.seen, m, critic[begin:])
+    waits(fact, seen, m, seq.status.now, seq.status.first, wants[NOW], TOGETHER << regime, work.now)
+    _write(encoding.rows[regime], encoding.static, by_shape, work.of_pool, work.now, seen, m, rows[begin:])
+    _write(encoding.critic[regime], encoding.static, by_shape, work.of_pool, work.now, seen, m, critic[begin:])
 
 
 @inlined

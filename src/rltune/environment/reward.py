@@ -11,7 +11,6 @@ from rltune.metrics import METRICS
 METRIC_COLUMN = {name: metric.column for name, metric in METRICS.items()}
 """Column of the sequence table that each metric is; utilisation is that over the makespan."""
 METRIC_SIGN = {name: metric.sign for name, metric in METRICS.items()}
-REWARD_FLOOR = {name: metric.floor for name, metric in METRICS.items()}
 SPAN = METRICS["utilisation"].trained_column
 """Column of utilisation over the submission span: what an agent is trained for; the makespan is one long job's doing."""
 
@@ -38,7 +37,7 @@ def rewards(metric: str, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:
     total = np.zeros(len(base))
     for part, weight in parse_metric(metric).items():
         sign = METRIC_SIGN[part]
-        total += weight * reward(sign * trained_for(part, base), sign * trained_for(part, agent), REWARD_FLOOR[part])
+        total += weight * reward(sign * trained_for(part, base), sign * trained_for(part, agent), METRICS[part].floor)
     return total
 
 

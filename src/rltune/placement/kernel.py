@@ -139,12 +139,6 @@ def _columns_of(instance, options, whole_node, tightness):
     return out[:n]
 
 
-def entries_at_most(options: int, columns: int, slots: int) -> int:
-    """Entries of the matrix: an option in three rows, a chunk in two rows of its option, one of co-location and three of
-    its node a slot."""
-    return 3 * options + (4 + 3 * slots) * columns
-
-
 class Rows(NamedTuple):
     """The matrix as GLPK takes it: triplets from entry 1 on, and kinds and bounds of the rows."""
 
@@ -314,7 +308,8 @@ class GlpkSolver:
         options = options_of(instance)
         if columns is None:
             columns = columns_of(instance, options, self.config)
-        needed = entries_at_most(len(options), len(columns), instance.free.shape[1])
+        # an option is in three rows; a chunk in two of its option, one of co-location and three of its node a slot
+        needed = 3 * len(options) + (4 + 3 * instance.free.shape[1]) * len(columns)
         if len(self._row.values) <= needed:
             self._grow(2 * needed)
         matrix = self._row.values, self._column.values, self._value.values
@@ -347,19 +342,15 @@ class GlpkSolver:
         glp.glp_load_matrix(problem, entries, self._row.glpk, self._column.glpk, self._value.glpk)
 
     def _search(self, options: np.ndarray, columns: np.ndarray) -> Solution:
-        nothing = float("nan")
-        code = glp.glp_simplex(self.problem, self.simplex)  # intopt starts from its basis
-        if code != 0:
-            return Solution(Outcome.LIMIT if code == glp.GLP_ETMLIM else Outcome.FAILURE, nothing)
-        if glp.glp_get_status(self.problem) != glp.GLP_OPT:
-            none = glp.glp_get_status(self.problem) in (glp.GLP_NOFEAS, glp.GLP_INFEAS)
-            return Solution(Outcome.INFEASIBLE if none else Outcome.FAILURE, nothing)
-        code = glp.glp_intopt(self.problem, self.search)
-        if code != 0:
-            return Solution(Outcome.LIMIT if code == glp.GLP_ETMLIM else Outcome.FAILURE, nothing)
-        status = glp.glp_mip_status(self.problem)
-        if status != glp.GLP_OPT:
-            return Solution(Outcome.INFEASIBLE if status == glp.GLP_NOFEAS else Outcome.FAILURE, nothing)
+        for solve, parameters, status_of in (
+            (glp.glp_simplex, self.simplex, glp.glp_get_status),
+            (glp.glp_intopt, self.search, glp.glp_mip_status),  # starts from the basis of the relaxation
+        ):
+            if code := solve(self.problem, parameters):
+                return Solution(Outcome.LIMIT if code == glp.GLP_ETMLIM else Outcome.FAILURE, float("nan"))
+            if (status := status_of(self.problem)) != glp.GLP_OPT:
+                none = status in (glp.GLP_NOFEAS, glp.GLP_INFEAS)
+                return Solution(Outcome.INFEASIBLE if none else Outcome.FAILURE, float("nan"))
         now = options[columns["option"]]
         mine = np.flatnonzero((now[:, 0] == 0) & (now[:, 2] == 0)).tolist()
         first = len(options) + 1
