@@ -1,4 +1,4 @@
-"""What of a trace a cluster can hold: each job's pool and chunks, and an audit of the rest."""
+"""Fit a trace to a cluster: the pool and chunks of each job that the cluster can hold, and an audit of the others."""
 
 from __future__ import annotations
 
@@ -48,8 +48,10 @@ class Jobs(NamedTuple):
 
 
 def in_slots(jobs: pd.DataFrame, cluster: ClusterConfig) -> pd.DataFrame:
-    """The job table as a cluster counts it: on one of processors a job's CPUs, rounded up, stand in ``gpus``, and its
-    CPUs and memory are unknown; on one of GPUs it stays as it is. A second time changes nothing.
+    """The job table in the cluster's slots.
+
+    On a cluster of GPUs it is unchanged. On a cluster of processors ``gpus`` holds a job's CPUs, rounded up, and its CPUs and
+    memory are unknown; a second call changes nothing.
     """
     if cluster.slots == "gpu":
         return jobs
@@ -66,10 +68,9 @@ def fit(
     A missing VC on a cluster that has VCs is drawn among the pools that could hold the job, in proportion to
     their nodes, from the job's id (paper §4.2 has no rule; ours). Everything left out or imputed is counted. With
     ``speeds``, run times and users' limits become those on the fastest GPU type that could hold the job, and a column
-    ``model`` says which one it is taken to train.
-    With ``type_shares``, so is the GPU type of a job that names none, among those its pool could hold it on. With
-    ``balance``, of the jobs that are left those are kept that the load allows; how many that are is decided on
-    the first ``known_share`` of them, so that held-out jobs have no say. Raises DataError when nothing is left.
+    ``model`` names the model that it is assumed to train. With ``type_shares``, the GPU type of a job that names none is drawn
+    among those on which its pool could hold it. With ``balance``, jobs are thinned to that offered load; the first
+    ``known_share`` of them decide how many, so that held-out jobs have no influence. Raises DataError when no job is left.
     """
     jobs = in_slots(jobs, cluster)
     layout = build_layout(cluster)
@@ -189,8 +190,8 @@ def with_speeds(jobs: Jobs, slow: Slowdowns) -> Jobs:
 
 
 def with_wrong_speeds(jobs: Jobs, share: float, rng: np.random.Generator) -> Jobs:
-    """The same jobs, where schedulers are given for each job and type a run time that is off by up to ``share`` (0 to below 1),
-    either way with the same chance."""
+    """The same jobs, where the run time that schedulers are given for each job and type is wrong by a factor drawn evenly
+    from 1 − ``share`` to 1 + ``share`` (0 ≤ ``share`` < 1)."""
     factor = rng.uniform(1.0 - share, 1.0 + share, jobs.cut.shape)
     cut = jobs.cut.copy()
     cut["slow"] *= factor

@@ -1,4 +1,4 @@
-"""Offered load: what jobs ask of a cluster, relative to what it has; and how to bring it to a wanted value."""
+"""Offered load: the GPU-seconds that jobs request over those the cluster has; and thinning to a given load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rltune.config import ClusterConfig
 from rltune.traces.columns import job_uniform
 
 THINNING = "thinning"
-"""Key of the number that decides which jobs are left out first."""
+"""Key of the random number of each job that decides which jobs are left out first."""
 
 
 def offered_load(jobs: pd.DataFrame, gpus: int) -> float:
@@ -42,10 +42,10 @@ def gpus_in_use(jobs: pd.DataFrame) -> float:
 
 
 def within_load(jobs: pd.DataFrame, gpus: int, load: float, known: int) -> np.ndarray:
-    """[jobs] bool: jobs whose number is at most so large that the first ``known`` jobs offer no more than ``load``.
+    """[jobs] bool, the jobs to keep so that the first ``known`` of them offer no more than ``load``.
 
-    The number, in (0, 1), is made of the job's id alone, so every kind of job is thinned alike, whenever it came. The
-    jobs behind the first ``known`` have no say in where the line is drawn.
+    Each job has a random number in (0, 1) that depends on its id alone, so all kinds of jobs are thinned alike. Kept are
+    the jobs with numbers up to a threshold, which the first ``known`` jobs determine.
     """
     number = job_uniform(jobs["job_id"].to_numpy(), THINNING)
     order = np.argsort(number[:known], kind="stable")

@@ -1,11 +1,11 @@
-"""A cluster's list of nodes, as Slurm or a table says it, to a cluster's configuration.
+"""Convert a list of nodes, from Slurm or a table, to a cluster's configuration.
 
-Read are, known by their first lines:
+Two formats are read, recognised by their first lines:
 
 - ``sinfo --Node --format="%N|%P|%c|%m|%G|%T"``: a row a node and partition, ``|`` or blanks between fields, a header;
-- a CSV with a header: name, gpus, and where known cpus, mem_gb, type, partition; a column ``nodes`` counts alike ones.
+- a CSV with a header: name, gpus, and where known cpus, mem_gb, type, partition; a column ``nodes`` gives the number of identical nodes.
 
-Partitions that share nodes are one pool: in Slurm they compete for the same nodes, and a pool has nodes of its own.
+Partitions that share nodes are one pool: in Slurm they compete for the same nodes, and pools do not share nodes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SINFO_NAMES = {
 }
 DOWN = ("down", "drain", "fail", "maint", "future", "unknown", "powered_down", "powering_down")
 NO_TYPE = "gpu"
-"""Type of GPUs whose type is not said."""
+"""Type of GPUs where the list names none."""
 MOST_SLOTS = 64
 """GPUs, or processors of a CPU cluster, that a node of the simulator can have."""
 
@@ -59,7 +59,7 @@ class NodeList:
     table: pd.DataFrame
     """A row a node: name, gpus, type, cpus, mem_gb (the last two NaN where not known), partitions (tuple), down."""
     source: str
-    """What it was read as, in words."""
+    """The format that it was read as."""
 
 
 def read_nodes(path: Path | str) -> NodeList:
@@ -168,10 +168,10 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
 
 
 def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[ClusterConfig, list[str]]:
-    """(The cluster of a list of nodes, what was made of it that one should know, a sentence each).
+    """(The cluster of a list of nodes; remarks on what was left out or assumed, a sentence each).
 
-    ``slots``: ``gpu``: nodes without GPUs are left out; ``cpu``: processors stand in the place of GPUs. What is not
-    known of CPUs and memory is 8 cores and 64 GB a GPU. Raises DataError where no node is left.
+    ``slots``: ``gpu``: nodes without GPUs are left out; ``cpu``: processors are counted instead of GPUs. Unknown CPUs and
+    memory are assumed to be 8 cores and 64 GB a GPU. Raises DataError where no node is left.
     """
     remarks, table = [], nodes.table
     key = "gpus" if slots == "gpu" else "cpus"

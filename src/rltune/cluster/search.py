@@ -4,7 +4,7 @@ A *strict* allocation takes the fewest nodes of one GPU type that could ever hol
 ``size`` GPUs (the most one node of the type can give it) and one of ``rem``, each on a node of its own. The rules
 choose chunk by chunk, the remainder last. Where no cut into equal chunks could ever hold the job, for the type's nodes
 differ in size and the large ones are too few, any allocation on the fewest nodes that could hold it is strict: it is
-made like a split (below). The rules:
+placed like a split (below). The rules:
 
 ==================  ==============================================================================================
 first_fit           the lowest node that holds the chunk

@@ -2,8 +2,8 @@
 
 A profile is a CSV file: ``model``, ``gpus``, ``gpu_type``, ``consolidated_steps_per_s`` (on as few nodes as possible) and
 ``unconsolidated_steps_per_s`` (spread over more; empty: not measured, taken to be the same). 0: the model does not run
-there, as for want of memory. The one that
-ships, ``gavel``, was measured by Narayanan et al. (OSDI 2020) on K80, P100 and V100.
+there, for example because of its memory. The
+profile that ships, ``gavel``, was measured by Narayanan et al. (OSDI 2020) on K80, P100 and V100.
 
 A job whose trace does not name its model is given one by its id, each model measured at its number of GPUs with the same
 chance, as Gavel's generator of jobs does. That is an assumption, not data.

@@ -1,4 +1,4 @@
-"""What an agent is rewarded for on a sequence: the gap to the base policy on the same jobs (paper §3.2)."""
+"""The reward of a sequence: the gap between agent and base policy on the same jobs (paper §3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features of a job at a decision: how long it has waited, and where it stands in its queue."""
+"""Features of a job at a decision: its wait, and its ranks in the queue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOG_WAIT_SCALE = np.float32(1 / (6 * np.log(10)))
 
 @inlined
 def waits(fact, seen, m, now, first, wants, regime, out):
-    """What time has done to the ``m`` jobs ``seen`` of a sequence, into ``out`` [NOW features, ranks]."""
+    """Waits and urgency of the ``m`` jobs ``seen`` of a sequence, into ``out`` [NOW features, ranks]."""
     start_s = fact[first].submit_s
     for k in range(m):
         job, rank = fact[seen[k].row], seen[k].rank

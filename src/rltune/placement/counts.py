@@ -36,7 +36,7 @@ class Counts:
 
     @property
     def calls(self) -> int:
-        """Questions decided by neither proof nor memory: by the solver, or by Algorithm 1's closed form."""
+        """Questions neither presolved nor cached: answered by the solver, or by Algorithm 1's closed form."""
         return self.optimal + self.infeasible + self.limit + self.failure
 
     @property

@@ -1,4 +1,4 @@
-"""The program that types ``joint`` solve by search (rltune.simulator.joint), in CVXPY: to read, and to measure the search by.
+"""The program that types ``joint`` solve by search (rltune.simulator.joint), in CVXPY: to read, and to compare the search with.
 
 Time is cut into slots. Every job has *options* o: one of the GPU types that it may use, and the slot that it starts in.
 
@@ -27,14 +27,14 @@ from rltune.cluster.types import PLANNED
 from rltune.placement.counts import timed
 from rltune.simulator.batch import Simulation
 from rltune.simulator.config import SchedulerConfig
-from rltune.simulator.conservative import asked
+from rltune.simulator.conservative import question_of
 from rltune.simulator.joint import Question, search
 from rltune.simulator.state import RESERVE
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of a Question's K jobs."""
+    """The start and GPU type of each of a Question's K jobs."""
 
     start_s: np.ndarray
     """[K] float64, s from now."""
@@ -107,8 +107,8 @@ def _plan(q: Question, start_s: np.ndarray, kind: np.ndarray) -> Plan:
     return Plan(start_s, kind, float((start_s + q.lasts_s[each, kind] + q.price_s[each, kind]).sum()))
 
 
-class Asking(Simulation):
-    """A run under ``joint`` that keeps the Questions of PLANNED jobs that it asks."""
+class QuestionRecorder(Simulation):
+    """A run under ``joint`` that records its Questions of PLANNED jobs."""
 
     def __init__(
         self, jobs: Jobs, layout: Layout, first: np.ndarray, n: np.ndarray, scheduler: SchedulerConfig
@@ -117,9 +117,9 @@ class Asking(Simulation):
         self.questions: list[Question] = []
 
     def reserve(self) -> None:
-        """Keep them, then do as always."""
+        """Record them, then reserve as usual."""
         for s in np.flatnonzero(self.state.phase == RESERVE):
-            q = asked(self.layout.nodes, self.jobs, self.state, s)
+            q = question_of(self.layout.nodes, self.jobs, self.state, s)
             if len(q.gpus) == PLANNED:
                 self.questions.append(q)
         super().reserve()
@@ -140,7 +140,7 @@ def measure(
     ``gap``: how much more the search's plan costs than the program's, relative to that, in time cut into so many slots until
     the search's last start; the program may start jobs in as many slots again. Questions of fewer than PLANNED jobs, or with jobs that the program does not know, are left out.
     """
-    run = Asking(jobs, layout, first, np.full(len(first), length), scheduler)
+    run = QuestionRecorder(jobs, layout, first, np.full(len(first), length), scheduler)
     run.advance()
     known = [q for q in run.questions if not _has_unequal(q)]
     chosen = [known[i] for i in np.unique(np.linspace(0, len(known) - 1, most).astype(int))] if known else []

@@ -1,1 +1,1 @@
-"""The simulator again in plain Python: slow, for reading, and the oracle of tests."""
+"""The simulator in plain Python: slow, meant to be read, and the oracle of tests."""

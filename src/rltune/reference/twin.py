@@ -167,7 +167,7 @@ class Twin:
         return False
 
     def _held(self, queue: list[int], now: float) -> bool:
-        """Whether the agent is asked, and holds the queue back."""
+        """Whether the agent holds the queue."""
         asked = self.holds is not None and len(queue) > (not self.alone)
         if not asked or self.visible and self._goes_by_policy(queue, now) or not (self.running or self.coming):
             return False
@@ -213,7 +213,7 @@ class Twin:
         )
 
     def _place_first(self, j: int, now: float) -> Allocation | None:
-        """Where the first of a ranking goes now; nowhere where the whole queue is planned."""
+        """The allocation of the first job of a ranking now; None where the whole queue is planned."""
         if self.scheduler.types in PLANNED_TYPES:
             return None
         allocation = self.place.find(j, self.free, self.extra)
@@ -287,7 +287,7 @@ class Twin:
         """Conservative backfilling in one pool."""
         present: Point = (now, 0)
         empty = {m: self.place.capacity[m] for m in self.place.nodes_of_pool[pool]}
-        # every span of time in which a job has, or is to have, its nodes: (from, until, job, where)
+        # every running job's allocation and every reservation: (from, until, job, allocation)
         held: list[tuple[Point, Point, int, Allocation]] = []
         free_at: dict[Point, Free] = {present: empty}
 
@@ -381,7 +381,7 @@ class Twin:
         return self.slow[j][self._kind(allocation)] * slowdown
 
     def _own_run_s(self, j: int) -> float:
-        """The run time of a running job, but for its slowdown as schedulers know it."""
+        """The run time of a running job, without the slowdown that schedulers know."""
         return self.run[j] * (1.0 + self.off[j][self._kind(self.allocation[j])])
 
     def _kind(self, allocation: Allocation) -> int:

@@ -1,4 +1,4 @@
-"""Order and GPU type as AlloX decides them (types ``allox`` of rltune.cluster.types; Le et al., EuroSys 2020).
+"""Order and GPU types by the matching of AlloX (types ``allox`` of rltune.cluster.types; Le et al., EuroSys 2020).
 
 A job on a type, k-th from its last, holds k − 1 others up. Jobs are matched to types and such positions, each position once, so that
 the sum of completions is the least (Horn 1973; Bruno et al. 1974). AlloX has jobs of one machine each. Here a type counts as

@@ -17,9 +17,9 @@ from rltune.simulator.releases import next_release, update_late_jobs
 from rltune.simulator.state import RESERVE, sequence_of
 
 SOUGHT = record(int64="shape gpus cpu mem plan", float64="lasts begin_s")
-"""A reservation that was sought: what of, in which profile, for how long, and that there is none before ``begin_s``."""
+"""An earlier search for a reservation: the request, the profile, the duration; none is possible before ``begin_s``."""
 SIZES, LENGTHS = 16, 32
-"""Such searches are kept by GPUs (modulo SIZES) and the duration's power of two; those of other jobs overwrite them."""
+"""Searches are kept by GPUs (modulo SIZES) and the duration's power of two; later ones overwrite earlier ones."""
 LONGEST_S = 2.0 ** (LENGTHS - 1)
 UNBOUND = np.int32(1 << 30)
 """More CPU thousandths or MB than there are."""
@@ -226,8 +226,8 @@ def _lower(low, other):
 
 @inner_kernel
 def _not_before(begin_s, sought, row, kind, lasts, plan):
-    """The first slot that a reservation may begin with, by those sought before for a job that is alike and lasts no longer:
-    reservations only take away, so what did not fit then does not fit now."""
+    """The first slot in which a reservation may begin, by earlier searches for equal requests that last no longer: reservations
+    only take resources, so what did not fit then does not fit now."""
     earliest_s = -np.inf
     for k in range(sought.shape[0]):
         search = sought[k]

@@ -1,4 +1,4 @@
-"""What may start while the head of a queue does not fit: nothing, anything, or what leaves it its reservation."""
+"""Backfilling: which jobs may start while the head of a queue does not fit (none, all that fit, or those that do not delay it)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def reserve(nodes, jobs, seq, options, job, extra):
 
 @inner_kernel
 def _block(nodes, seq, n):
-    """Leave free on the head's nodes only what is spare then; elsewhere more is free then than now."""
+    """Leave free on the head's nodes only what is spare at its start; on other nodes more is free then than now."""
     for c in range(n):
         spare = seq.shadow[c]
         left = seq.free.row[spare.node]

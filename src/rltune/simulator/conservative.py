@@ -107,7 +107,7 @@ def _fewest(jobs, seq, p, ranked):
 
 
 @allocating
-def asked(nodes, jobs, st, s):
+def question_of(nodes, jobs, st, s):
     """The Question that sequence ``s``, which is to RESERVE, asks of PLANNED jobs; of no jobs where it asks none."""
     seq = sequence_of(st, s)
     ranked, p = _ranked(seq), seq.status.queue

@@ -1,4 +1,4 @@
-"""Jobs that slow one another down: the run time of a job of several GPUs while another such job is on one of its nodes.
+"""Interference: the run time of a job of several GPUs while another such job is on one of its nodes.
 
 A job's *slowdown* is its run time over the fastest one: that of the GPU type it is on, times the larger of what being split
 and what sharing a node cost it. It changes while the job runs, when neighbours come and go; what is done so far stays done. Jobs of one GPU
@@ -26,7 +26,7 @@ def split_slowdown(nodes, jobs, options, j, m, n):
 
 @inlined
 def own_run_s(nodes, jobs, j, m):
-    """Run time of job ``j`` on nodes like ``m``, but for its slowdown there as schedulers know it."""
+    """Run time of job ``j`` on nodes like ``m``, without the slowdown there that schedulers know."""
     return jobs.row[j].run_s * (1.0 + jobs.cut[j, nodes.row[m].type].off)
 
 
@@ -41,7 +41,7 @@ def split_loses_s(nodes, jobs, options, j, m, n):
 def slowdown_on(nodes, jobs, seq, options, j, chunk, at, n, own):
     """Run time of job ``j`` on chunks ``at … at + n − 1`` over the fastest one, given what runs there now.
 
-    ``own``: 1 where the job itself is counted among that, else 0.
+    ``own``: 1 where the job itself already runs there, else 0.
     """
     slowdown = split_slowdown(nodes, jobs, options, j, chunk[at].node, n)
     if options.interference_slowdown > max(slowdown, 1.0) and jobs.row[j].gpus > 1:

@@ -2,7 +2,7 @@
 
 Every sequence advances until it needs an answer: RANK (scores of the visible queue) or PLACE (the nodes of the
 chosen job), or is to RESERVE for a whole queue (rltune.simulator.conservative) or to CHECK its invariants
-(rltune.simulator.check), which are programs of their own: whoever needs neither does not compile them. A driver
+(rltune.simulator.check), which are separate programs: a run that needs neither does not compile them. A driver
 answers and calls again. Base policies and placement rules that are compiled in are answered
 here, without leaving the loop. With its scores a driver may set ``status.hold``: nothing of the queue starts until the
 sequence's next event time, at which it is asked again; without effect where none would come, or for a kept head.
@@ -12,7 +12,7 @@ head, take the best (lowest score; ties by submission, then id). If it fits it s
 if not it is the head until the queue's next event, and the backfill rule says which others may start, in the order
 of the same scores. With ``sticky_head`` there is one queue for the whole cluster, and the head stays head until it
 starts. Jobs under a service-level agreement come before all others, by the base policy; while one is queued, so are
-the others. Behind them come jobs past their maximum wait, in the order of submission.
+the others. After them come jobs past their maximum wait, in the order of submission.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from rltune.cluster.layout import Nodes
 from rltune.simulator.timeline import one_sequence
 
 END, IN_PASSING, START = 0, 1, 2
-"""Order at one time: what ends makes room; a job without length takes its GPUs and releases them."""
+"""Order at one time: ends come first; a job without length takes its GPUs and releases them."""
 
 
 def bars(job_table: pd.DataFrame, chunk_table: pd.DataFrame, nodes: Nodes) -> pd.DataFrame:
