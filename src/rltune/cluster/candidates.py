@@ -54,7 +54,7 @@ def classes(nodes, pool, free, only_idle, out):
 
 @inner_allocating
 def _classes_of(nodes, d, free, only_idle, out, first):
-    """Add the classes of one domain behind the first ``first``; number of all."""
+    """Add the classes of one domain after the first ``first``; number of all."""
     k, found = first, first
     here = nodes.domain[d]
     for x in range(here.words):
@@ -90,7 +90,7 @@ def same_class(nodes, free, m, out, i):
 
 @allocating
 def count_candidates(nodes, jobs, j, table, k):
-    """Candidates of job ``j`` on the classes ``table[:k]``, counted up to MAX_CANDIDATES; 0 when it does not fit in equal chunks."""
+    """Candidates of job ``j`` on the classes ``table[:k]``, up to MAX_CANDIDATES; 0 when it does not fit in equal chunks."""
     candidates = 0
     for kind in range(jobs.cut.shape[1]):
         candidates += candidates_of_type(nodes, jobs, j, kind, table, k)
@@ -125,7 +125,7 @@ def candidates_of_type(nodes, jobs, j, kind, table, k):
 
 @inner_allocating
 def _mixtures(nodes, jobs, j, kind, size, full, rem, table, k):
-    """Candidates that take ``full`` chunks from several classes and the rest from what they leave, counted up to MAX_CANDIDATES."""
+    """Candidates of ``full`` chunks from several classes and the rest from what is left, up to MAX_CANDIDATES."""
     total = 0
     for last in range(k if rem > 0 else 1):
         fits = table[last].type == kind and holds(nodes, jobs, table[last], j, rem, table[last].lowest)

@@ -17,16 +17,28 @@ from rltune.traces.audit import Audit
 from rltune.traces.columns import job_uniform
 
 JOB = record(float64="submit_s run_s estimate_s qos", int64="gpus cpu_milli mem_mb pool shape account", bool="sla")
-"""A job: submission in s since the trace's t0, true run time, the run time that policies know, both on the fastest GPU type
-that could hold it, its QOS factor in Slurm's priority; GPUs; thousandths of a CPU and MB per GPU (−1: the GPU share of the node); its pool; a number that is the same for jobs that ask for the
-same; whose fair share it uses (the user, else the VC, else one for all unknown); whether it goes before all others."""
+"""A job.
+
+- ``submit_s``: submission, s since the trace's t0.
+- ``run_s``, ``estimate_s``: true run time, and the run time that policies know, on the fastest GPU type that could hold it.
+- ``qos``: its QOS factor in Slurm's priority.
+- ``cpu_milli``, ``mem_mb``: thousandths of a CPU and MB per GPU; −1: the GPU share of the node.
+- ``shape``: a number that is equal for jobs with equal requests.
+- ``account``: whose fair share it uses (the user, else the VC, else one for all unknown).
+- ``sla``: whether it goes before all others.
+"""
 CUT = record(int64="size full rem rank", float64="slow spread off price")
-"""How a job is cut on nodes of a type under strict locality (rltune.cluster.search): GPUs of a full chunk, full
-chunks (−1: the type is not allowed or cannot hold it), GPUs of the last chunk (0: none). A size of 0: no equal chunks
-could hold it, and ``full`` is the fewest nodes that could. Which type goes first, of several on which it fits (lower first, ties
-by placement rule). Its run time on the type over ``run_s``; over that, the run time on more nodes than strict; how much longer
-than schedulers expect it runs there, relative (0: they know); seconds for each of ``run_s`` that its GPU time on the type
-counts as (rltune.cluster.types)."""
+"""How a job is cut on nodes of a GPU type under strict locality (rltune.cluster.search).
+
+- ``size``: GPUs of a full chunk; 0: no equal chunks could hold it, and ``full`` is the fewest nodes that could.
+- ``full``: full chunks; −1: the type is not allowed or cannot hold it.
+- ``rem``: GPUs of the last chunk; 0: there is none.
+- ``rank``: of several types on which it fits the lower goes first, ties by placement rule.
+- ``slow``: run time on the type over ``run_s``.
+- ``spread``: run time there on more nodes than strict, over that on strict nodes.
+- ``off``: how much longer than schedulers expect it runs there, relative; 0: they know.
+- ``price``: seconds that its GPU time on the type counts as, for each second of ``run_s`` (rltune.cluster.types).
+"""
 
 
 class Jobs(NamedTuple):

@@ -1,7 +1,7 @@
 """Where a job goes: placement rules and localities, on the index of free nodes.
 
 A *strict* allocation takes the fewest nodes of one GPU type that could ever hold the job: ``full`` chunks of
-``size`` GPUs (the most one node of the type can give it) and one of ``rem``, each on a node of its own. The rules
+``size`` GPUs (the most one node of the type can give it) and one of ``rem``, each on a separate node. The rules
 choose chunk by chunk, the remainder last. Where no cut into equal chunks could ever hold the job, for the type's nodes
 differ in size and the large ones are too few, any allocation on the fewest nodes that could hold it is strict: it is
 placed like a split (below). The rules:
@@ -46,7 +46,7 @@ NEVER = np.int64(1 << 50)
 AS_MANY = np.int64(1 << 40)
 """Nodes more than strict without a limit."""
 EXTRA = np.array([0, 1, AS_MANY, 0, 0])
-"""Nodes more than strict that each locality allows any job; from worth_it on a head more, by a rule of its own."""
+"""Nodes more than strict that each locality allows any job; worth_it and soonest_end allow a head more, see rltune.simulator.engine."""
 
 
 @kernel
@@ -131,7 +131,7 @@ def _chunks(nodes, jobs, free, j, kind, d, rule, place):
 
 @inner_kernel
 def _pick(nodes, jobs, free, j, d, rule, chunk, wanted, place, already):
-    """Add up to ``wanted`` chunks of ``chunk`` GPUs behind the first ``already``, by the rule; the new number."""
+    """Add up to ``wanted`` chunks of ``chunk`` GPUs after the first ``already``, by the rule; the new number."""
     isolates = rule == ISOLATING_BEST_FIT and jobs.row[j].gpus > 1
     n, target = already, already + wanted
     for half in range(2 if isolates else 1):
@@ -211,7 +211,7 @@ def _available(nodes, jobs, free, j, rule, m):
 
 @allocating
 def fewest_nodes(nodes, jobs, free, j, rule, d):
-    """Nodes that job ``j`` takes on what is free in a domain if it may be cut anyhow; NEVER if it does not fit."""
+    """Nodes that job ``j`` takes on what is free in a domain if its chunks may be unequal; NEVER if it does not fit."""
     here = nodes.domain[d]
     with_available = np.zeros(here.largest + 1, np.int64)
     for i in range(here.member_at, here.member_at + here.nodes):

@@ -18,7 +18,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.environment.observation import Observation, Observer
 from rltune.kernels import kernel
-from rltune.policies import OWN
+from rltune.policies import CUSTOM
 from rltune.simulator.batch import Placer, Simulation
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import sequence_table
@@ -30,18 +30,17 @@ class VectorEnvironment:
     """Sequences of consecutive jobs, each scheduled on its own cluster, idle at first.
 
     A sequence asks whenever a queue holds two jobs or more and one of them is to go first: after the arrivals and
-    ends of an event time, and again after each start. It does not ask where there is nothing to choose, nor while jobs
-    under a service-level agreement are queued, which go before all others in the order of the base policy, or one past its
-    maximum wait. It is over
-    when its last job has started; its metrics are then final.
+    ends of an event time, and again after each start. It does not ask where there is nothing to choose, nor while a job
+    under a service-level agreement or past its maximum wait is queued: these go before all others. It is over when its
+    last job has started; its metrics are then final.
 
     An observation (:class:`~rltune.environment.observation.Observation`) has the visible queues of all sequences that
     ask now, R rows in all: k sequences, fewer with time, none at the end. Rows of a queue are in the order of the base
     policy, so the first is what that policy would choose; of queues longer than ``visible``, the first by it are
     seen and the others follow behind them.
 
-    There are two kinds of answers, which may be mixed from step to step. :meth:`step` gives a score to every row: the best goes
-    first, and where it does not fit the backfill rule tries the others in the order of the scores. :meth:`pick` names
+    There are two kinds of answers, which may be mixed from step to step. :meth:`step` gives a score to every row: the
+    best goes first, and where it does not fit the backfill rule tries the others in the order of the scores. :meth:`pick` names
     one row of each queue: it goes first, and the others follow in the order of the base policy. Without backfill the
     two are the same for the same choices, for only the first job matters.
 
@@ -70,7 +69,7 @@ class VectorEnvironment:
     ) -> None:
         if visible < 1:
             raise ValueError(f"visible: found {visible}, expected 1 job or more")
-        if scheduler.policy in OWN:
+        if scheduler.policy in CUSTOM:
             raise ValueError(f"policy {scheduler.policy!r}: a custom policy cannot be the base of an environment")
         self.jobs, self.layout, self.scheduler = jobs, layout, scheduler
         self.visible, self.placer, self.check = visible, placer, check

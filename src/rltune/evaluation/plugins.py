@@ -12,8 +12,8 @@ from rltune.config import project_root
 from rltune.config.cells import ANY_ESTIMATE
 from rltune.config.context import Run
 from rltune.errors import ConfigError
-from rltune.placement.placers import OWN as PLACEMENTS
-from rltune.policies import OWN
+from rltune.placement.placers import CUSTOM as PLACEMENTS
+from rltune.policies import CUSTOM
 
 
 def load_plugins(run: Run) -> dict[str, Path]:
@@ -44,7 +44,7 @@ def load_plugin(path: Path) -> list[str]:
     """
     if not path.is_file():
         raise ConfigError(f"plugins: {path}: {'a folder' if path.is_dir() else 'no such file'}, expected a Python file")
-    before, placed = dict(OWN), dict(PLACEMENTS)
+    before, placed = dict(CUSTOM), dict(PLACEMENTS)
     name = f"rltune_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -58,7 +58,7 @@ def load_plugin(path: Path) -> list[str]:
         raise ConfigError(f"plugins: {_where(error, path)}: {_what(error)}") from None
     finally:
         sys.dont_write_bytecode = kept
-    made = [key for key, score in OWN.items() if before.get(key) is not score]
+    made = [key for key, score in CUSTOM.items() if before.get(key) is not score]
     if not made and all(placed.get(key) is made_by for key, made_by in PLACEMENTS.items()):
         raise ConfigError(
             f'plugins: {path}: registers no policy; put @rltune.policies.policy("name") before a function of '

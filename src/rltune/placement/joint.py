@@ -71,7 +71,7 @@ def solved(q: Question, slot_s: float, slots: int, solver: str = "HIGHS") -> Pla
         (np.arange(len(q.gpus))[:, None] == k).astype(float) @ s == 1,  # (1) every job has one type and one start
         cp.sum(u, axis=1) == cp.multiply(full, s),  # (2) it has all its full chunks
         cp.sum(y, axis=1) == cp.multiply(rem > 0, s),  # (3) and its last one,
-        u + y <= 1,  # (4) each on a node of its own
+        u + y <= 1,  # (4) each on a separate node
     ]
     for kind, now in np.ndindex(len(q.points), slots):
         runs = (t == kind) & (slot <= now) & (now < slot + length)
@@ -137,8 +137,9 @@ def measure(
     """A row for each of up to ``most`` Questions, evenly spread, of sequences of ``length`` jobs: ``gap``, ``search_ms``,
     ``program_ms``.
 
-    ``gap``: how much more the search's plan costs than the program's, relative to that, in time cut into so many slots until
-    the search's last start; the program may start jobs in as many slots again. Questions of fewer than PLANNED jobs, or with jobs that the program does not know, are left out.
+    ``gap``: how much more the search's plan costs than the program's, relative to that. Time is cut into so many slots until
+    the search's last start; the program may start jobs in as many slots again. Left out are Questions of fewer than PLANNED
+    jobs, or with jobs that the program does not support.
     """
     run = QuestionRecorder(jobs, layout, first, np.full(len(first), length), scheduler)
     run.advance()

@@ -120,7 +120,7 @@ def reduce(
 
 
 def _write(state: State, s: int, instance: Instance, solution: Solution) -> None:
-    """Turn members of classes into nodes: of those that are alike, and cost alike, the first."""
+    """Turn members of classes into nodes: of those of a class and cost, the first."""
     cls = np.repeat(np.arange(len(instance.count)), instance.count)
     used: set[int] = set()
     for n, (i, gpus) in enumerate(solution.chunks):

@@ -76,7 +76,7 @@ class CvxpySolver:
             cp.sum(u, axis=1) == cp.multiply(p.full_chunks, s),  # (5) and all its full chunks
             y <= p.fits_rem,
             u <= p.fits_full,
-            y + u <= 1,  # (6) each on a node of its own that holds it
+            y + u <= 1,  # (6) each on a separate node that holds it
             p.may_split @ z == cp.multiply(p.split_nodes, s),  # (7) a split has its number of nodes
             p.may_split @ x == cp.multiply(p.split_gpus, s),  # (8) and all its GPUs,
             z <= x,

@@ -19,7 +19,7 @@ from rltune.simulator.config import ALWAYS, ASKED
 from rltune.simulator.state import State
 
 BUILT_IN = ("lookahead", "algorithm1")
-OWN: dict[str, Callable[[], CountingPlacer]] = {}
+CUSTOM: dict[str, Callable[[], CountingPlacer]] = {}
 """Custom placements by name."""
 
 Made = TypeVar("Made", bound=Callable[[], CountingPlacer])
@@ -45,7 +45,7 @@ def placement(name: str) -> Callable[[Made], Made]:
             raise ValueError(
                 f"placement {name!r}: found no {', '.join(missing)}; expected a placer with top, counts, place"
             )
-        OWN[name] = made
+        CUSTOM[name] = made
         ASKED[name] = ALWAYS
         return made
 
@@ -58,7 +58,7 @@ def placer_of(placement: str, lookahead: LookaheadConfig, sample: int = 0) -> Co
         return Lookahead(lookahead, sample=sample)
     if placement == "algorithm1":
         return Algorithm1()
-    return OWN[placement]() if placement in OWN else None
+    return CUSTOM[placement]() if placement in CUSTOM else None
 
 
 def fitting_nodes(jobs: Jobs, layout: Layout, state: State, s: int) -> np.ndarray:

@@ -21,12 +21,12 @@ def presolve(nodes, jobs, st, s, whole_node, tightness, decay, slots, table, sta
     """Place the chosen job without a solver where that is provably optimal.
 
     No allocation is better for the chosen job itself than its best one (whole node kept, tightness), and no set of
-    next jobs can be worth more than the best set that the free GPUs of each type leave room for. If that set
+    next jobs can be worth more than the best set for which enough GPUs of each type are free. If that set
     can start next to the best allocation, both bounds are met at once; a packing by best_fit is tried as certificate.
     With several slots a job that cannot start now may start later, so that only all of them now is a proof.
     Returns (number of next jobs that matter, classes, chunks of the allocation if presolved else 0). ``table``
     (rltune.cluster.candidates.class_table) gets the classes, ``startable`` [K] the next jobs' ranks. With ``asks_solver``
-    the question is one for the solver: whether and how to split, or with whom to share nodes.
+    only the solver can answer: whether and how to split, or which nodes to share.
     """
     seq = sequence_of(st, s)
     k = classes(nodes, jobs.row[seq.status.first + seq.status.chosen].pool, seq.free, NO, table)
@@ -59,7 +59,7 @@ def fall_back(nodes, jobs, st, s):
 
 
 def needs_solver(jobs: Jobs, state: State, s: int) -> bool:
-    """Whether the question is whether and how to split the chosen job, or with whom it is to share nodes."""
+    """Whether only the solver can answer: whether and how to split the chosen job, or which nodes it is to share."""
     if state.status["split"][s]:
         return True
     chosen = state.status["first"][s] + state.status["chosen"][s]
@@ -98,9 +98,9 @@ def _together(nodes, jobs, seq, n, startable, could, wanted):
 
 @inner_allocating
 def _best_set(nodes, jobs, seq, decay, startable, could, wanted):
-    """The most valuable next jobs whose GPUs there is room for, type by type and in all; False if that is all.
+    """The most valuable next jobs for which enough GPUs are free, type by type and in all; False if that is all of them.
 
-    Room is counted in GPUs alone, so this bounds what any placement can start.
+    Only GPUs are counted, so this bounds what any placement can start.
     """
     first, types = seq.status.first, jobs.cut.shape[1]
     n = wanted.shape[0]

@@ -1,13 +1,13 @@
 """Base policies: a file each that assigns a ``Policy`` to ``POLICY``; and a decorator for custom ones."""
 
 from rltune.policies.policy import SYMBOLS, Facts, Policy
-from rltune.policies.registry import FIRST_DYNAMIC, FIRST_FAIR, IDS, OWN, POLICIES, TITLES, Queue, policy
+from rltune.policies.registry import CUSTOM, FIRST_DYNAMIC, FIRST_FAIR, IDS, POLICIES, TITLES, Queue, policy
 
 __all__ = [
+    "CUSTOM",
     "FIRST_DYNAMIC",
     "FIRST_FAIR",
     "IDS",
-    "OWN",
     "POLICIES",
     "SYMBOLS",
     "TITLES",

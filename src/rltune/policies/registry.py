@@ -44,7 +44,7 @@ class Queue(NamedTuple):
 
 
 Score = Callable[[Queue, float], "np.ndarray"]
-OWN: dict[str, Score] = {}
+CUSTOM: dict[str, Score] = {}
 """Custom policies by name."""
 
 
@@ -67,7 +67,7 @@ def policy(name: str) -> Callable[[Score], Score]:
             inspect.signature(score).bind(None, 0.0)
         except TypeError as error:
             raise ValueError(f"policy {name!r}: {error}; expected a function of (queue, now)") from None
-        OWN[name] = score
+        CUSTOM[name] = score
         return score
 
     return register

@@ -40,7 +40,7 @@ def matched(
 
 
 def assigned(costs: list[dict[tuple[int, int], float]]) -> list[tuple[int, int]]:
-    """A column for each row, each another, of the least sum: each row in turn, along a shortest augmenting path."""
+    """A different column for each row, of the least sum: each row in turn, along a shortest augmenting path."""
     of_row = [0.0] * len(costs)
     of_column = {column: 0.0 for row in costs for column in row}
     rows: dict[tuple[int, int], int] = {}

@@ -86,7 +86,7 @@ def reserve(profile: Profile, gpus: int, option: Option) -> tuple[float, Profile
 
 
 def choose(free: list[int], gpus: int, option: Option) -> list[int] | None:
-    """GPUs that a job takes of each node by best fit, each chunk on a node of its own; None: it does not fit."""
+    """GPUs that a job takes of each node by best fit, each chunk on a separate node; None: it does not fit."""
     taken = [0] * len(free)
     if option.size == 0 and option.full > 0:  # no equal chunks: all of the nodes with the most free
         for m in sorted(range(len(free)), key=lambda m: -free[m])[: option.full]:

@@ -1,15 +1,15 @@
 """Where the plain-Python twin puts a job: placement rules and localities, by looking at every node.
 
-A job is cut into full chunks and at most one remainder, each on a node of its own, all of one GPU type (strict
+A job is cut into full chunks and at most one remainder, each on a separate node, all of one GPU type (strict
 locality). The rules go chunk by chunk: ``first_fit`` takes the lowest node; ``best_fit`` the one with the fewest free
 GPUs, then the lowest; ``isolating_best_fit`` likewise, but a job of several GPUs first takes nodes on which no other
 such job runs; ``spread`` the one with the most free GPUs, then the lowest; ``exclusive`` the smallest idle node, then
-the lowest, and the job has all of it. Of several GPU types those of the lowest rank go first; of these first_fit takes the first in which the job fits, best_fit
-and exclusive the one whose last chunk leaves the fewest GPUs on its node, isolating_best_fit too, but one where it
-shares no node first, spread the most; then the first.
+the lowest, and the job has all of it. Of several GPU types those of the lowest rank go first; of these first_fit takes
+the first in which the job fits, best_fit and exclusive the one whose last chunk leaves the fewest GPUs on its node,
+isolating_best_fit too, but one where it shares no node first, spread the most; then the first.
 
 A job that does not fit so may be *split*, on as few nodes as hold it and on ``extra`` more than strict at most: those
-with the most room for it (isolating_best_fit: then those without such a job), each to the full, and the last chunk by
+with the most GPUs for it (isolating_best_fit: then those without such a job), each to the full, and the last chunk by
 the rule. Of several types the one with the fewest nodes, then the first.
 """
 
@@ -116,7 +116,7 @@ class Placement:
         size, full, rem = self.cut[j][kind]
         if size == 0:
             nodes = self._fewest(j, kind, free)
-            return self._anyhow(j, kind, nodes, free) if nodes is not None and len(nodes) <= full else None
+            return self._unequal_chunks(j, kind, nodes, free) if nodes is not None and len(nodes) <= full else None
         allocation: Allocation = {}
         for gpus in [size] * full + [rem] * (rem > 0):
             able = [m for m in self._nodes(j, kind) if m not in allocation and self._holds(j, m, gpus, free)]
@@ -136,19 +136,19 @@ class Placement:
         if not found:
             return None
         _, _, kind, nodes = min(found, key=lambda f: f[:3])
-        return self._anyhow(j, kind, nodes, free)
+        return self._unequal_chunks(j, kind, nodes, free)
 
     def _fewest(self, j: int, kind: int, free: Free) -> list[int] | None:
-        """The fewest nodes on which the job fits if it may be cut anyhow, the roomiest first."""
-        room = {m: self._room(j, m, free) for m in self._nodes(j, kind)}
-        roomiest = sorted((m for m in room if room[m] > 0), key=lambda m: (-room[m], self._shares(j, m), m))
+        """The fewest nodes on which the job fits if its chunks may be unequal, those with the most GPUs for it first."""
+        most = {m: self._available(j, m, free) for m in self._nodes(j, kind)}
+        nodes = sorted((m for m in most if most[m] > 0), key=lambda m: (-most[m], self._shares(j, m), m))
         wanted = int(self.row["gpus"][j])
-        n = next((n for n in range(1, len(room) + 1) if sum(room[m] for m in roomiest[:n]) >= wanted), None)
-        return None if n is None else roomiest[:n]
+        n = next((n for n in range(1, len(nodes) + 1) if sum(most[m] for m in nodes[:n]) >= wanted), None)
+        return None if n is None else nodes[:n]
 
-    def _anyhow(self, j: int, kind: int, nodes: list[int], free: Free) -> Allocation:
+    def _unequal_chunks(self, j: int, kind: int, nodes: list[int], free: Free) -> Allocation:
         """All but the last of these nodes to the full; the rest on the node the rule prefers."""
-        allocation = {m: self._room(j, m, free) for m in nodes[:-1]}
+        allocation = {m: self._available(j, m, free) for m in nodes[:-1]}
         left = int(self.row["gpus"][j]) - sum(allocation.values())
         able = [m for m in self._nodes(j, kind) if m not in allocation and self._holds(j, m, left, free)]
         allocation[self._choose(j, able, free)] = left
@@ -172,10 +172,10 @@ class Placement:
         return [m for m in self.nodes_of_pool[self.row["pool"][j]] if self.kind[m] == kind]
 
     def _holds(self, j: int, m: int, gpus: int, free: Free) -> bool:
-        """Whether a node has room for a chunk."""
+        """Whether a chunk fits on a node."""
         idle = free[m] == self.capacity[m]
         return _within(self.needs(j, m, gpus), free[m]) and (idle or self.rule != "exclusive")
 
-    def _room(self, j: int, m: int, free: Free) -> int:
+    def _available(self, j: int, m: int, free: Free) -> int:
         """GPUs a node can give the job."""
         return max((g for g in range(1, free[m][0] + 1) if self._holds(j, m, g, free)), default=0)

@@ -76,9 +76,10 @@ class Twin:
     """One run; jobs are rows of ``jobs``. After :meth:`play`, ``start``, ``end`` and ``allocation`` hold every job,
     and ``reservations`` every (now, head, reserved start) that EASY has made, in order.
 
-    ``scores`` takes the place of the policy's order. With ``visible`` it orders only so many jobs, the first by the
-    policy, the others follow by it; and none while a job under an agreement, or if ``silent`` past its maximum wait, is queued. Where it orders two jobs or
-    more, or with ``alone`` one, ``holds`` may say that none starts until the next event; not where none would come.
+    ``scores`` replaces the policy's order. With ``visible`` it orders only so many jobs, the first by the policy, and the others
+    follow by it; it orders none while a job under an agreement, or if ``silent`` one past its maximum wait, is queued. Where it
+    orders two jobs or more, or with ``alone`` one, ``holds`` may say that none starts until the next event; without effect where
+    no event would come.
     """
 
     def __init__(
@@ -328,7 +329,7 @@ class Twin:
                 self._start(j, allocation, now)
 
     def _together(self, some: list[int], pool: int, now: float, free_at: dict[Point, Free]) -> dict[int, int]:
-        """Job → type of the first jobs of a ranking, in the order of the plan that rltune.reference.joint or rltune.reference.allox finds."""
+        """Job → type of the first jobs of a ranking, in the order of the plan of rltune.reference.joint or .allox."""
         nodes = self.place.nodes_of_pool[pool]
         profiles: list[joint.Profile] = []
         for kind in range(len(self.slow[0])):

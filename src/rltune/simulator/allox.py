@@ -41,7 +41,7 @@ def matched(q):
 
 @inner_allocating
 def assigned(cost):
-    """The column of each row of ``cost`` [n, m ≥ n], each another, whose costs sum to the least; ∞: not this one.
+    """A different column for each row of ``cost`` [n, m ≥ n], of the least sum; ∞: not allowed.
 
     Rows are added one by one along a shortest augmenting path (Jonker and Volgenant 1987), as SciPy's linear_sum_assignment does,
     which compiled code cannot call.

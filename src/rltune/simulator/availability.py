@@ -175,7 +175,7 @@ def take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile):
 
 @inner_kernel
 def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
-    """(Slot, the first slot behind, chunks in ``place``) of the earliest allocation that lasts so long; on one GPU type, or
+    """(Slot, the first slot after it, chunks in ``place``) of the earliest allocation that lasts so long; on one GPU type, or
     with a ``kind`` of −1 as the rule has it. No chunks where it would end well after ``most``."""
     begin_s, spare = profile.begin_s, profile.spare
     row, slots, first = jobs.row[j], profile.slots[0], nodes.pool[jobs.row[j].pool].start

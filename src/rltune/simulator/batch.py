@@ -12,7 +12,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import EXCLUSIVE
 from rltune.cluster.types import with_type_rule
-from rltune.policies import OWN, Queue
+from rltune.policies import CUSTOM, Queue
 from rltune.simulator.check import check_all
 from rltune.simulator.config import ASKED, CONSERVATIVE, SchedulerConfig
 from rltune.simulator.conservative import reserve_all
@@ -46,7 +46,7 @@ def rank_by_custom_policy(name: str, jobs: Jobs, state: State, asking: np.ndarra
         rows = rows[by_submission]
         submit_s = jobs.submit_s[rows]
         queue = Queue(submit_s, jobs.estimate_s[rows], jobs.gpus[rows], now - submit_s, jobs.account[rows], rows)
-        answer = OWN[name](queue, now)
+        answer = CUSTOM[name](queue, now)
         expected = f"policy {name!r}: expected {len(rows)} numbers, one a queued job"
         try:
             scores = np.asarray(answer, dtype=np.float64)
@@ -143,7 +143,7 @@ def simulate(
     ValueError as :class:`Simulation` does.
     """
     visible = MAX_VISIBLE if ranker else None
-    if scheduler.policy in OWN:
+    if scheduler.policy in CUSTOM:
         if ranker:
             raise ValueError(f"policy {scheduler.policy!r}: a custom policy cannot be the base of a ranker")
         ranker, visible = partial(rank_by_custom_policy, scheduler.policy, jobs), 0

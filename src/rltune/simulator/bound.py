@@ -5,9 +5,9 @@ GPU-second, constant between grid points and 0 after the last, turn that limit i
 
     Σ_j excess_j  ≥  Σ_j min over types d and starts s ≥ r_j of [s − r_j + p_jd − p_j + g_j ∫_s^{s + p_jd} λ_d] − Σ_d G_d ∫ λ_d
 
-(weak duality) for every schedule of rigid jobs without preemption, where p_jd is the run time on a type, p_j the least of
-them and the excess of a job the completion time less p_j: the wait, where all types are equally fast. The prices are improved by subgradient steps.
-Each minimum is exact, as the bracket is piecewise linear in s, so the grid decides how good the bound is, not
+(weak duality) for every schedule of rigid jobs without preemption, where p_jd is the run time on a type, p_j the least
+of them and the excess of a job the completion time less p_j: the wait, where all types are equally fast. Subgradient
+steps improve the prices. Each minimum is exact, as the bracket is piecewise linear in s, so the grid decides how good the bound is, not
 whether it is one. docs/explanation/lower-bound.md has the proof and what is ignored.
 
 Time-indexed formulation: Sousa and Wolsey 1992; van den Akker, Hurkens and Savelsbergh 2000. Its Lagrangian bounds

@@ -11,7 +11,7 @@ from rltune.cluster.search import EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, 
 from rltune.cluster.types import MATCHED, PLANNED, differ
 from rltune.config.cells import PLANNED_TYPES, TYPES, Backfill
 from rltune.config.run import Overrun
-from rltune.policies import FIRST_DYNAMIC, IDS, OWN
+from rltune.policies import CUSTOM, FIRST_DYNAMIC, IDS
 
 EXTERNAL = -1  # the order is asked of the driver
 
@@ -61,7 +61,7 @@ class SchedulerConfig:
 
     def __post_init__(self) -> None:
         for name, known in (
-            ("policy", (*IDS, *OWN)),
+            ("policy", (*IDS, *CUSTOM)),
             ("backfill", BACKFILLS),
             ("placement", (*RULES, *ASKED)),
             ("locality", LOCALITIES),

@@ -151,7 +151,7 @@ def question(jobs, seq, options, some, p, profile):
 
 @inner_kernel
 def _least(nodes, jobs, seq, options, j, profile):
-    """(Slot, the first slot behind, chunks in ``place``, seconds) of the allocation of the least expected completion, with its
+    """(Slot, the first slot after it, chunks in ``place``, seconds) of the allocation of the least expected completion, with its
     price.
 
     The fastest type is looked at first; another only as far as it could still be better.

@@ -1,8 +1,8 @@
 """Interference: the run time of a job of several GPUs while another such job is on one of its nodes.
 
-A job's *slowdown* is its run time over the fastest one: that of the GPU type it is on, times the larger of what being split
-and what sharing a node cost it. It changes while the job runs, when neighbours come and go; what is done so far stays done. Jobs of one GPU
-neither slow others down nor are slowed down: what is shared are the links that GPUs of one job talk over.
+A job's *slowdown* is its run time over the fastest one: that of its GPU type, times the larger of the slowdowns by being
+split and by sharing a node. It changes while the job runs, when neighbours start and end; work done so far stays done. Jobs
+of one GPU neither slow others down nor are slowed down: what is shared are the links between the GPUs of a job.
 """
 
 from __future__ import annotations

@@ -125,20 +125,21 @@ def _decide(nodes, jobs, seq, options):
     """Bring a queue into order, or ask for its ranking."""
     status, queue = seq.status, seq.queue[seq.status.queue]
     visible = queue.len if options.visible == 0 else min(queue.len, options.visible)
-    # an agent, which sees so many jobs only, is asked neither of jobs under an agreement nor behind a kept head
+    # an agent, which sees so many jobs only, is asked neither about jobs under an agreement nor behind a sticky head
     few = 0 if options.alone else 1
-    own = options.order != EXTERNAL or queue.len <= few or (options.visible > 0 and (queue.sla > 0 or status.head >= 0))
-    own = own or (status.head >= 0 and options.backfill == NONE)
-    if options.silent and not own:  # nor, while it learns, as long as a job is past its maximum wait
+    by_policy = options.order != EXTERNAL or queue.len <= few
+    by_policy = by_policy or (options.visible > 0 and (queue.sla > 0 or status.head >= 0))
+    by_policy = by_policy or (status.head >= 0 and options.backfill == NONE)
+    if options.silent and not by_policy:  # nor, while it learns, as long as a job is past its maximum wait
         if not queue.ranked:
             rank(nodes, jobs, seq, status.queue, options.base)
-        own = urgency(jobs, seq, seq.waiting[queue.at]) == OVERDUE
-    if (own or visible < queue.len) and not queue.ranked:
+        by_policy = urgency(jobs, seq, seq.waiting[queue.at]) == OVERDUE
+    if (by_policy or visible < queue.len) and not queue.ranked:
         rank(nodes, jobs, seq, status.queue, options.base)
-    status.scored = not own
+    status.scored = not by_policy
     status.queued = queue.len
     status.visible = visible
-    status.phase = PICK if own else RANK
+    status.phase = PICK if by_policy else RANK
     if status.head < 0:  # nothing is to be decided while a sticky head waits
         status.decisions += 1
         status.choices += queue.len > 1

@@ -67,11 +67,15 @@ def _inside(lengths: np.ndarray) -> np.ndarray:
 def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
     """One row a sequence.
 
-    The columns of rltune.metrics; excess_s: mean completion time less the mean run time on the fastest GPU type, which is the
-    wait where types are equally fast and nothing prolongs a job; largest_wait_s; makespan_s: first submission to last completion; utilisation_span:
-    utilisation over the submission span only (NaN when all jobs arrive at once), since one long job sets the makespan. decisions: rankings asked for;
-    choices: those with two candidates or more; mean_queue: jobs queued at a decision; cut: decisions in which
-    jobs were hidden behind the visible ones.
+    The columns of rltune.metrics, and
+
+    - excess_s: mean completion time less the mean run time on the fastest GPU type, which is the wait where types are
+      equally fast and nothing prolongs a job;
+    - largest_wait_s; makespan_s: first submission to last completion;
+    - utilisation_span: utilisation over the submission span only, since one long job sets the makespan (NaN when all jobs
+      arrive at once);
+    - decisions: rankings asked for; choices: those with two candidates or more; mean_queue: jobs queued at a decision;
+      cut: decisions in which more jobs were queued than visible.
     """
     table = job_table(jobs, state)
     grouped = table.groupby("sequence")

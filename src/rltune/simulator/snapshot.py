@@ -41,7 +41,7 @@ class Snapshot(NamedTuple):
     free: np.ndarray
     """[M] FREE_RESOURCES, what is free on each node now; whatever is neither free nor a running job's stays taken."""
     queued: int
-    """Jobs queued now: the Q behind the first R of Jobs, in the order of submission; those behind them are to come."""
+    """Jobs queued now: the Q after the first R of Jobs, in the order of submission; those after them are to come."""
 
 
 def resume(
@@ -122,7 +122,7 @@ def _resume(nodes, jobs, st, snapshot):
 
 @inner_allocating
 def _end_at(seq, end_s):
-    """Let the running jobs end when they are said to (where co-located jobs slow each other down: until that changes)."""
+    """Set the ends of the running jobs (where co-located jobs slow each other down: until that changes)."""
     order = np.argsort(end_s, kind="mergesort")
     for i in range(order.shape[0]):  # sorted is a heap
         seq.run[order[i]].end = end_s[order[i]]

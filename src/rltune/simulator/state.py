@@ -26,19 +26,34 @@ STATUS = record(
     float64="now reserved",
     bool="split may_wait scored hold",
 )
-"""A sequence: its first job and its jobs; phase; jobs arrived, started and running; chunks written; the queue being decided; the
-job committed to (sticky_head), −1 for none; jobs in that queue, how many of the first a ranking covers, rank of the picked
-job, the job PLACE asks about, chunks of the answer (0: it waits). Counts of a run: decisions, those between two jobs or more,
-jobs queued at each, those that hid jobs, PLACE questions, event times. The nodes of a head's shadow allocation. Event time, s
-since the trace's t0; a head's reserved start. Whether the answer is a split, and may be to wait; whether the ranking came from
-the driver, and said that nothing is to start now."""
+"""A sequence.
+
+- ``first``, ``n``: its first job and its number of jobs. ``phase``: see above.
+- ``arrived``, ``started``, ``running``: jobs. ``chunks``: chunks written.
+- ``queue``: the queue being decided. ``queued``: jobs in it. ``visible``: how many of the first a ranking covers.
+- ``head``: the job that stays head (sticky_head), −1 for none. ``picked``: rank of the picked job.
+- ``chosen``: the job PLACE asks about. ``place_len``: chunks of the answer; 0: it waits.
+- ``decisions``, ``choices``: decisions, and those between two jobs or more. ``queue_sum``: jobs queued at each, summed.
+  ``cut``: decisions that hid jobs. ``asked_place``: PLACE questions. ``events``: event times.
+- ``now``: event time, s since the trace's t0. ``reserved``, ``shadowed``: start and number of nodes of a head's reservation.
+- ``split``, ``may_wait``: whether the answer to PLACE is a split, and may be to wait.
+- ``scored``, ``hold``: whether the ranking came from the driver, and whether it holds the queue.
+"""
 QUEUE = record(int64="at len sla", bool="ranked dirty")
-"""A queue: where its jobs begin (goes up as the first ones start), how many, those under an agreement; whether its
-order is that of this event time; whether there is an event for it."""
+"""A queue.
+
+- ``at``, ``len``: where its jobs begin in ``waiting`` (goes up as the first ones start), and how many there are.
+- ``sla``: jobs under an agreement. ``ranked``: whether its order is that of this event time. ``dirty``: whether it has an event.
+"""
 RUN = record(float64="key latest start end due slowdown since done_s", int64="at len planned", bool="late")
-"""A job: score under the base policy; when it is past its maximum wait; start (NaN before), true end, end by its estimate; where co-located jobs slow each other down,
-how many times as long it runs as by itself, since when, and what of its run time was done then; its chunks; the GPU type of its
-last reservation, −1 before; whether it runs past its estimate."""
+"""A job.
+
+- ``key``: score under the base policy. ``latest``: when it is past its maximum wait.
+- ``start`` (NaN before), ``end``: true times. ``due``: end by its estimate. ``late``: whether it runs past its estimate.
+- ``slowdown``, ``since``, ``done_s``: where co-located jobs slow each other down, its slowdown, since when, and the work done
+  until then.
+- ``at``, ``len``: its chunks. ``planned``: GPU type of its last reservation, −1 before.
+"""
 HEAP = record(float64="end", int64="job")
 ENDS = record(int64="due_at due_len late_at late_len")
 """A pool's spans in ``due`` and ``late``."""
@@ -58,7 +73,7 @@ class Sequence(NamedTuple):
     status: np.ndarray  # STATUS
     free: Free
     queue: np.ndarray  # [Q] QUEUE
-    waiting: np.ndarray  # [N] int64, a span a queue, by the base policy where ``queue`` says it is ranked
+    waiting: np.ndarray  # [N] int64, one span per queue, by the base policy where ``queue`` says it is ranked
     run: np.ndarray  # [N] RUN
     heap: np.ndarray  # [N] HEAP, running jobs by their true end
     chunk: np.ndarray  # [chunks] CHUNK, in the order of the starts
@@ -68,7 +83,7 @@ class Sequence(NamedTuple):
     share: np.ndarray  # [accounts + 1] SHARE, all accounts in the last (Slurm multifactor)
     score: np.ndarray  # [N] float64, lower first; the answer to RANK, in the order of the queue
     place: np.ndarray  # [X] CHUNK, the answer to PLACE
-    top: np.ndarray  # [K] int64, the chosen job and the next of the ranking; −1 behind the last
+    top: np.ndarray  # [K] int64, the chosen job and the next of the ranking; −1 after the last
     order: np.ndarray  # [N] int64, ranks of a queue's jobs, by their scores
     shadow: np.ndarray  # [X] SHADOW
     released: np.ndarray  # [N] int64

@@ -101,7 +101,7 @@ def _fragmentation(
     row_of, change = np.concatenate([at_start, at_end]), np.concatenate([-gpus, gpus])
     order = np.lexsort((row_of, node))
     node, row_of = node[order], row_of[order]
-    # one running sum serves all nodes: what a node gives it takes back, so each node begins at 0
+    # one running sum serves all nodes: the changes of a node add up to 0, so the next node begins at 0
     free = sizes[node] + np.cumsum(change[order])
     last = np.ones(len(node), bool)
     last[:-1] = (node[1:] != node[:-1]) | (row_of[1:] != row_of[:-1])

@@ -24,7 +24,7 @@ from rltune.environment.features import (
     VISIBLE,
     columns_of,
 )
-from rltune.policies import OWN, POLICIES, SYMBOLS, Policy
+from rltune.policies import CUSTOM, POLICIES, SYMBOLS, Policy
 
 PER = {JOB: "job", SHAPE: "shape of job and state of the free GPUs", POOL: "pool and decision", NOW: "job and decision"}
 LETTER = re.compile(r"\b([a-z])\b")
@@ -49,7 +49,7 @@ def policies(config: RunConfig) -> pd.DataFrame:
     role (base policy, baseline, both or "" in this run)."""
     bases, baselines = {cell.policy for cell in config.cells()}, set(config.evaluation.baseline_policies)
     rows = []
-    for name in (*POLICIES, *OWN):
+    for name in (*POLICIES, *CUSTOM):
         policy = POLICIES.get(name) or Policy(name, name, float, "", "a function of the user’s own", dynamic=True)
         letters = [letter for letter in SYMBOLS if letter in LETTER.findall(policy.formula)]
         roles = {"base policy": name in bases, "baseline": name in baselines}
