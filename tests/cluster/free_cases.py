@@ -54,13 +54,13 @@ def placed(jobs: Jobs, layout: Layout, j: int, free: Free, rule: int, extra: int
     return [tuple(chunk) for chunk in place[:n].tolist()]
 
 
-def ways_of(jobs: Jobs, layout: Layout, j: int, free: Free) -> int:
-    """Ways of a job as the simulator counts them."""
+def candidates_of(jobs: Jobs, layout: Layout, j: int, free: Free) -> int:
+    """Candidates of a job as the simulator counts them."""
     out = class_table(layout.nodes)
     k = classes(layout.nodes, int(jobs.pool[j]), free, False, out)
     return count_candidates(layout.nodes, jobs, j, out, k)
 
 
 def free_cases() -> Iterator[tuple[int, np.random.Generator]]:
-    """Seeds of workloads, each with a generator of its own for what is free."""
+    """Seeds of workloads, each with a generator for what is free."""
     return ((seed, np.random.default_rng(1000 + seed)) for seed in range(40))

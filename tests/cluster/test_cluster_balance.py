@@ -26,37 +26,31 @@ def small(project: Any) -> ClusterConfig:
     return load_cluster("small", project.root)
 
 
-def balanced(small: ClusterConfig, load: float) -> ClusterConfig:
-    return ClusterConfig.model_validate({**small.model_dump(), "balance": load})
-
-
 @pytest.mark.parametrize("load", [3.0, 6.0])
 def test_thinning_reaches_the_load_from_below(load: float, jobs: pd.DataFrame, small: ClusterConfig) -> None:
     plain, _ = fit(jobs, small)
     assert offered_load(plain, 20) > 6.0
-    thin, audit = fit(jobs, balanced(small, load))
+    thin, audit = fit(jobs, small.model_copy(update={"balance": load}))
     assert 0.9 * load < offered_load(thin, 20) <= load
     assert audit.left_out == {f"thinned to an offered load of {load:g}": len(plain) - len(thin)}
     assert thin["submit_s"].is_monotonic_increasing and set(thin["job_id"]) < set(plain["job_id"])
 
 
 def test_a_lower_load_keeps_a_part_of_the_jobs_of_a_higher_one(jobs: pd.DataFrame, small: ClusterConfig) -> None:
-    few, more = (set(fit(jobs, balanced(small, load))[0]["job_id"]) for load in (0.3, 0.6))
+    clusters = [small.model_copy(update={"balance": load}) for load in (0.3, 0.6)]
+    few, more = (set(fit(jobs, cluster)[0]["job_id"]) for cluster in clusters)
     assert few < more
 
 
 def test_thinning_goes_by_the_job_and_not_by_its_row(jobs: pd.DataFrame) -> None:
-    mixed = jobs.sample(frac=1, random_state=1)
-    kept = {
-        name: set(frame.loc[within_load(frame, 20, 0.5, len(frame)), "job_id"])
-        for name, frame in {"in order": jobs, "mixed": mixed}.items()
-    }
-    assert kept["in order"] == kept["mixed"]
+    shuffled = jobs.sample(frac=1, random_state=1)
+    kept, again = (set(f.loc[within_load(f, 20, 0.5, len(f)), "job_id"]) for f in (jobs, shuffled))
+    assert kept == again
 
 
 def test_nothing_is_added_where_the_load_is_lower(jobs: pd.DataFrame, small: ClusterConfig) -> None:
     plain, _ = fit(jobs, small)
-    same, audit = fit(jobs, balanced(small, 1000.0))
+    same, audit = fit(jobs, small.model_copy(update={"balance": 1000.0}))
     assert same.equals(plain) and not audit.left_out
     (note,) = [remark for remark in audit.noted if "offered load" in remark]
     assert "not above 1000: none thinned" in note and audit.noted[note] == len(plain)

@@ -1,9 +1,9 @@
-"""Ways a job could be placed, against enumeration of all its allocations."""
+"""Candidate placements of a job, against enumeration of all its allocations."""
 
 from __future__ import annotations
 
 from allocations import Allocations
-from free_cases import by_node, free_cases, indexed, random_free, ways_of
+from free_cases import by_node, candidates_of, free_cases, indexed, random_free
 from workload_cases import random_case
 
 from rltune.cluster.candidates import MAX_CANDIDATES
@@ -20,6 +20,6 @@ def test_candidates_are_counted_up_to_swapping_identical_nodes() -> None:
                 every = Allocations(jobs, layout, j)
                 distinct = {every.alike(one, left) for one in every.whole(j, left)}
                 expected = min(len(distinct), MAX_CANDIDATES)
-                assert ways_of(jobs, layout, j, index) == expected, (seed, j)
+                assert candidates_of(jobs, layout, j, index) == expected, (seed, j)
                 seen.add(expected)
     assert len(seen) >= 5

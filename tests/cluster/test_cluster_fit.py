@@ -120,8 +120,8 @@ def test_a_missing_vc_is_drawn_by_nodes_and_the_same_in_every_run() -> None:
     small = np.bincount(fitted["pool"][fitted["gpus"] == 1], minlength=3) / 2000
     np.testing.assert_allclose(small, [0.1, 0.3, 0.6], atol=0.04)
     # a job of four GPUs needs two nodes of the third pool, and may go there
-    wide = np.bincount(fitted["pool"][fitted["gpus"] == 4], minlength=3) / 2000
-    np.testing.assert_allclose(wide, [0.1, 0.3, 0.6], atol=0.04)
+    two_nodes = np.bincount(fitted["pool"][fitted["gpus"] == 4], minlength=3) / 2000
+    np.testing.assert_allclose(two_nodes, [0.1, 0.3, 0.6], atol=0.04)
     other, _ = fit(jobs.iloc[::-1].reset_index(drop=True).iloc[:1000], config)
     expected = fitted.set_index("job_id")["pool"].loc[other["job_id"]].to_numpy()
     np.testing.assert_array_equal(other["pool"].to_numpy(), expected)

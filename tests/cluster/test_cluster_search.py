@@ -1,4 +1,4 @@
-"""Where a job goes: the compiled search on its index against looking at every node, and by hand."""
+"""Where a job goes: the compiled search on its index against looking at every node, and known answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_search_equals_looking_at_every_node(rule: str) -> None:
     assert strict > 300 and missed > 300 and split > 20
 
 
-def test_one_chunk_by_hand() -> None:
+def test_one_chunk() -> None:
     jobs, layout = simple(cluster([group(4, 4)]), (0, 1, 2))
     free = free_gpus(layout, 3, 2, 4, 2)
     assert placed(jobs, layout, 0, free, FIRST_FIT) == [(0, 2)]
@@ -42,7 +42,7 @@ def test_one_chunk_by_hand() -> None:
     assert placed(jobs, layout, 0, free_gpus(layout, 4, 3, 4, 3), SPREAD) == [(0, 2)]  # the lowest of the emptiest
 
 
-def test_split_by_hand() -> None:
+def test_split() -> None:
     """Six GPUs, strictly 4 + 2, on nodes with 3, 2, 3 and 1 free."""
     jobs, layout = simple(cluster([group(4, 4)]), (0, 1, 6), (0, 1, 7), (0, 1, 5))
     free = free_gpus(layout, 3, 2, 3, 1)

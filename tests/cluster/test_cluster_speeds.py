@@ -54,7 +54,7 @@ def test_models_are_drawn_by_id_alike_among_those_of_the_number_of_gpus(gavel: P
         assert counts.min() > 0.4 * len(mine) / len(measured) and counts.max() < 2 * len(mine) / len(measured)
 
 
-def test_the_slowdowns_of_a_model_by_hand(gavel: Profile) -> None:
+def test_the_slowdowns_of_a_model(gavel: Profile) -> None:
     table = jobs(3).assign(gpus=[1, 9, 8], model=["A3C", "LM (batch size 10)", "ResNet-50 (batch size 128)"])
     found = slowdowns(table, gavel, ("V100", "K80"), "P100")
     assert found.consolidated[0].tolist() == pytest.approx([5.68135 / 7.17577, 5.68135 / 3.43877])

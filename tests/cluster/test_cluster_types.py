@@ -1,4 +1,4 @@
-"""Which GPU type a job gets: the rules by hand, and what they leave alone."""
+"""Which GPU type a job gets: the rules on small cases, and what they leave alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ran(
     return list(zip(table["start_s"], table["end_s"]))
 
 
-def test_each_rule_by_hand() -> None:
+def test_each_rule() -> None:
     """Two jobs of 100 s, three times as long on the slow type, and a third of 150 s, ten times as long there."""
     three = case((0, 100, 3), (1, 100, 3), (2, 150, 10))
     assert ran(three, "fastest_free") == [(0, 100), (1, 301), (100, 250)]
@@ -57,14 +57,14 @@ def test_a_job_waits_for_a_faster_type_only_as_long_as_that_pays() -> None:
 
 
 def test_a_price_leaves_the_fast_type_to_those_whom_it_helps() -> None:
-    """The first job is a fifth faster on the dear type; with a price it goes to the other."""
+    """The first job is a fifth faster on the expensive type; with a price it goes to the other."""
     two = case((0, 100, 1.25), (1, 100, 10))
     assert ran(two, "least") == [(0, 100), (100, 200)]
     assert ran(two, "least", price=1.0) == [(0, 125), (1, 101)]
 
 
 def test_order_and_type_together_let_the_short_job_go_first() -> None:
-    """In turn the first job takes the fast GPU and the second the slow one, 200 s in all; the other way it is 120 s."""
+    """In turn the first job takes the fast GPU and the second the slow one, 200 s in all; the other way round it is 120 s."""
     two = case((0, 100, 3), (0, 10, 10))
     assert ran(two, "least") == [(0, 100), (0, 100)]
     assert ran(two, "joint") == ran(two, "allox") == [(10, 110), (0, 10)]

@@ -20,8 +20,8 @@ import pytest
 from rltune.config import CACHE, LookaheadConfig, load_trace
 from rltune.config.load import load_run
 from rltune.environment.example import example_workload
-from rltune.placement.placers import OWN as OWN_PLACEMENTS, placement, placer_of
-from rltune.policies import OWN as OWN_POLICIES
+from rltune.placement.placers import CUSTOM as OWN_PLACEMENTS, placement, placer_of
+from rltune.policies import CUSTOM as OWN_POLICIES
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.config import ASKED
 from rltune.simulator.metrics import chunk_table, job_table

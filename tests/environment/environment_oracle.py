@@ -34,7 +34,7 @@ def seen_of(jobs: Jobs, layout: Layout, state: State, s: int) -> list[SeenJob]:
     again = state.options.overrun == DOUBLE  # a job past its estimate runs as long again, or ends now
     ends = {i: run["due"][i] if run["due"][i] > now else now + again * (now - run["start"][i]) for i in running}
     out = []
-    for place, (i, job) in enumerate(zip(state.queued_jobs(s), queue)):
+    for rank, (i, job) in enumerate(zip(state.queued_jobs(s), queue)):
         p, gpus, estimate_s, wait_s = job["pool"], int(job["gpus"]), job["estimate_s"], now - job["submit_s"]
         here = [m for m in range(nodes.pool["start"][p], nodes.pool["stop"][p])]
         size = {m: int(nodes.row["gpus"][m]) for m in here}
@@ -49,7 +49,7 @@ def seen_of(jobs: Jobs, layout: Layout, state: State, s: int) -> list[SeenJob]:
         mem_mb = job["mem_mb"] if job["mem_mb"] >= 0 else nodes.row["share_mem"][here[0]]
         pool_gpus = sum(size.values())
         backlog_h = sum(q["gpus"] * q["estimate_s"] for q in queue if q["pool"] == p) / pool_gpus / HOUR_S
-        ways = _count(jobs, layout, state, s, first + i)
+        candidates = _count(jobs, layout, state, s, first + i)
         cff = 1 - sum(left[m] ** 2 for m in here) / weight if weight else 0.0
         out.append(
             {
@@ -66,13 +66,13 @@ def seen_of(jobs: Jobs, layout: Layout, state: State, s: int) -> list[SeenJob]:
                 "job_size": math.log10(1 + gpus * estimate_s) / 8,
                 "log_wait": math.log10(1 + wait_s) / 6,
                 "urgency": wait_s / (wait_s + estimate_s),
-                "can_schedule_now": float(ways > 0),
-                "num_ways": ways / 8,
+                "can_schedule_now": float(candidates > 0),
+                "num_ways": candidates / 8,
                 "dsr": gpus / max(supply, 1) / (1 + gpus / max(supply, 1)),
                 "future_availability": min(max((supply - gpus + back) / sum(size[m] for m in mine), -1), 1),
                 "cff": cff,
                 "scattered": float(cff > 0.5),
-                "sampled_ways": ways / 8 * (2 if ways > 1 else 1),
+                "sampled_ways": candidates / 8 * (2 if candidates > 1 else 1),
                 "free_share": sum(left[m] for m in here) / pool_gpus,
                 "free_nodes": sum(left[m] == size[m] for m in here) / len(here),
                 "queue_length": math.log2(1 + state.queued[s]) / 8,
@@ -82,23 +82,23 @@ def seen_of(jobs: Jobs, layout: Layout, state: State, s: int) -> list[SeenJob]:
                 "rank_estimate": _rank(estimate_s, [q["estimate_s"] for q in queue]),
                 "rank_gpus": _rank(gpus, [q["gpus"] for q in queue]),
                 "rank_wait": _rank(wait_s, [now - q["submit_s"] for q in queue]),
-                "place": place / (len(queue) - 1) if len(queue) > 1 else 0.0,
+                "place": rank / (len(queue) - 1) if len(queue) > 1 else 0.0,
             }
         )
     return out
 
 
 def _rank(value: float, values: list[float]) -> float:
-    """Mean place among the sorted values, 0 … 1."""
-    places = [k for k, v in enumerate(sorted(values)) if v == value]
-    return sum(places) / len(places) / max(len(values) - 1, 1)
+    """Mean rank among the sorted values, 0 … 1."""
+    ranks = [k for k, v in enumerate(sorted(values)) if v == value]
+    return sum(ranks) / len(ranks) / max(len(values) - 1, 1)
 
 
 def _count(jobs: Jobs, layout: Layout, state: State, s: int, j: int) -> int:
-    """Ways of a job, up to 8; where there is nothing to choose, whether it fits."""
+    """Candidates of a job, up to 8; where there is nothing to choose, whether it fits."""
     nodes, options = layout.nodes, state.options
     free = Free(*(column[s] for column in state.free))
     table = class_table(nodes)
     k = classes(nodes, jobs.row["pool"][j], free, options.rule == EXCLUSIVE, table)
-    ways = count_candidates(nodes, jobs, j, table, k)
-    return ways or int(find(nodes, jobs, free, j, options.rule, options.extra, np.zeros_like(state.place[s])) > 0)
+    candidates = count_candidates(nodes, jobs, j, table, k)
+    return candidates or int(find(nodes, jobs, free, j, options.rule, options.extra, np.zeros_like(state.place[s])) > 0)

@@ -61,7 +61,7 @@ import sys, gymnasium, rltune.environment.registration
 assert not {{"numba", "pandas", "tensorflow"}} & set(sys.modules)
 assert "{ID}" in gymnasium.registry"""
     subprocess.run([sys.executable, "-c", code], check=True)
-    env = gymnasium.make(f"rltune.environment.registration:{ID}", features="unsampled")  # the workload of its own
+    env = gymnasium.make(f"rltune.environment.registration:{ID}", features="unsampled")  # its example workload
     observation, info = env.reset(seed=1)
     assert observation in env.observation_space and info["n"] == 256 and env.spec.id == ID
     rewards, info = play(env, smallest, seed=1)
@@ -142,9 +142,9 @@ def test_wrong_calls_are_refused(small: dict) -> None:
     with pytest.raises(ValueError, match="has not begun: call reset first"):
         env.step(0)
     observation, _ = env.reset(seed=4)
-    places = observation["action_mask"].sum()
+    ranks = observation["action_mask"].sum()
     for action, message in (
-        (places, f"found {places}, expected 0 … {places - 1}, a rank in its visible queue"),
+        (ranks, f"found {ranks}, expected 0 … {ranks - 1}, a rank in its visible queue"),
         (-1, "found -1"),
         (0.0, "action: found 0.0, expected one whole number"),
         ([0], r"action: found \[0\]"),

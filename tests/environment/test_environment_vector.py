@@ -1,4 +1,4 @@
-"""Many sequences at once: the same runs as the simulator's, in both ways to answer, and what is refused."""
+"""Many sequences at once: the same runs as the simulator's, with both kinds of answers, and what is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rltune.config import LookaheadConfig
 from rltune.environment.observation import Observation
 from rltune.environment.vector import VectorEnvironment
 from rltune.placement.lookahead import Lookahead
-from rltune.policies import OWN, policy
+from rltune.policies import CUSTOM
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 
@@ -69,7 +69,7 @@ def test_the_first_row_is_the_base_policys_choice(base: str, backfill: str) -> N
 
 
 def test_behind_a_pick_the_others_follow_in_the_base_policys_order() -> None:
-    """The pick, 2 GPUs, does not fit beside 3 of 4 in use; of two that do, the base policy's first is let past."""
+    """The pick, 2 GPUs, does not fit next to 3 of 4 in use; of two that do, the base policy's first is let past."""
     rows = [
         {"submit_s": 0.0, "run_s": 100.0, "gpus": 3},
         {"submit_s": 1.0, "run_s": 50.0, "gpus": 2},
@@ -164,15 +164,12 @@ def test_wrong_sequences_are_refused(begun: VectorEnvironment, first: object, n:
         begun.reset(first, n)
 
 
-def test_wrong_arguments_are_refused(begun: VectorEnvironment) -> None:
-    policy("mine_for_a_test")(lambda queue, now: queue.gpus)
-    try:
-        for message, scheduler, options in (
-            ("visible: found 0, expected 1 job or more", SchedulerConfig("fifo"), {"visible": 0}),
-            ("features: found 'x'", SchedulerConfig("fifo"), {"features": "x"}),
-            ("a custom policy cannot be the base", SchedulerConfig("mine_for_a_test"), {}),
-        ):
-            with pytest.raises(ValueError, match=message):
-                VectorEnvironment(begun.jobs, begun.layout, scheduler, **options)
-    finally:
-        del OWN["mine_for_a_test"]
+def test_wrong_arguments_are_refused(begun: VectorEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CUSTOM, "custom", lambda queue, now: queue.gpus)
+    for message, policy, options in (
+        ("visible: found 0, expected 1 job or more", "fifo", {"visible": 0}),
+        ("features: found 'x'", "fifo", {"features": "x"}),
+        ("a custom policy cannot be the base", "custom", {}),
+    ):
+        with pytest.raises(ValueError, match=message):
+            VectorEnvironment(begun.jobs, begun.layout, SchedulerConfig(policy), **options)

@@ -14,7 +14,7 @@ from rltune.cluster.workload import build_workload
 from rltune.config.context import Run
 from rltune.evaluation.evaluate import evaluate_baselines
 from rltune.evaluation.plugins import load_plugin, load_plugins
-from rltune.policies import OWN, Queue
+from rltune.policies import CUSTOM, Queue
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN_SJF = """\
@@ -32,10 +32,10 @@ Plug = Callable[..., None]
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
     """What a test registers is gone after it."""
-    before = dict(OWN)
+    before = dict(CUSTOM)
     yield
-    OWN.clear()
-    OWN.update(before)
+    CUSTOM.clear()
+    CUSTOM.update(before)
 
 
 @pytest.fixture
@@ -97,4 +97,4 @@ def test_the_example_file_does_what_it_says() -> None:
     assert load_plugin(ROOT / "config" / "own_policies.example.py") == ["patient_smallest"]
     wait = np.array([0.0, 7 * 3600.0, 100.0, 9 * 3600.0])
     queue = Queue(10 * 3600.0 - wait, np.full(4, 60.0), np.array([4, 64, 1, 128]), wait, np.zeros(4, int), np.arange(4))
-    assert np.argsort(OWN["patient_smallest"](queue, 10 * 3600.0)).tolist() == [3, 1, 2, 0]
+    assert np.argsort(CUSTOM["patient_smallest"](queue, 10 * 3600.0)).tolist() == [3, 1, 2, 0]

@@ -31,7 +31,7 @@ def weighted(weights: dict[str, float], **settings: float) -> LookaheadConfig:
 class Enumeration(Allocations):
     """The question of sequence 0 of a state in which jobs run, one is chosen and others follow in the ranking.
 
-    ``places``: those of the ranking that are looked at; default: all.
+    ``ranks``: those of the ranking that are looked at; default: all.
     """
 
     def __init__(
@@ -41,28 +41,28 @@ class Enumeration(Allocations):
         state: State,
         config: LookaheadConfig,
         scheduler: SchedulerConfig,
-        places: list[int] | None = None,
+        ranks: list[int] | None = None,
     ) -> None:
         super().__init__(jobs, layout, int(state.first[0] + state.status["chosen"][0]))
         self.config, self.scheduler = config, scheduler
         self.first, self.now = int(state.first[0]), float(state.now[0])
         every = [rank for rank, job in enumerate(state.top[0]) if rank > 0 and job >= 0]
-        self.places = [(rank, self.first + int(state.top[0, rank])) for rank in (every if places is None else places)]
+        self.ranks = [(rank, self.first + int(state.top[0, rank])) for rank in (every if ranks is None else ranks)]
         running = [(self.first + i, run) for i, run in enumerate(state.run[0]) if run["start"] <= self.now < run["end"]]
         self.running = [(j, run, state.chunk[0][run["at"] : run["at"] + run["len"]].tolist()) for j, run in running]
         present = tuple(tuple(row)[:3] for row in state.free.row[0].tolist())
         if any(True for _ in self.whole(self.chosen, present)):
-            self.kind = NOW
+            self.question = NOW
         else:
-            self.kind = SPLIT if scheduler.locality in MORE else WAIT
-        self.wait_s = self._reserved(present) - self.now if self.kind == WAIT else 0.0
-        self.slots, self.slot_s = (2, max(self.wait_s, 1.0)) if self.kind == WAIT else (config.slots, config.slot_s)
+            self.question = SPLIT if scheduler.locality in MORE else WAIT
+        self.wait_s = self._reserved(present) - self.now if self.question == WAIT else 0.0
+        self.slots, self.slot_s = (2, max(self.wait_s, 1.0)) if self.question == WAIT else (config.slots, config.slot_s)
         self.horizon_s = self.slots * self.slot_s
         # rounding: what ends when a slot begins is free in it
         self.free: Free = tuple(
             self._given_back(present, slot * self.slot_s + 1e-6) if slot else present for slot in range(self.slots)
         )
-        self.wide = {m for j, _, chunks in self.running if jobs.gpus[j] > 1 for m, _ in chunks}
+        self.multi_gpu_nodes = {m for j, _, chunks in self.running if jobs.gpus[j] > 1 for m, _ in chunks}
         self.together = scheduler.interference_slowdown > 1 and jobs.gpus[self.chosen] > 1
 
     # what running jobs do
@@ -79,12 +79,12 @@ class Enumeration(Allocations):
         for j, run, chunks in self.running:
             if self.jobs.pool[j] == self.jobs.pool[self.chosen] and self.ends_in(j, run) <= within_s:
                 for m, gpus in chunks:
-                    for r, need in enumerate(self.needs(j, gpus, m)):
+                    for r, need in enumerate(self.needs(j, m, gpus)):
                         out[m][r] += need
         return tuple(tuple(left) for left in out)
 
     def _reserved(self, free: tuple) -> float:
-        """The first instant at which the chosen job should fit as a whole."""
+        """The first time at which the chosen job should fit as a whole."""
         for end_s in sorted({self.ends_in(j, run) for j, run, _ in self.running}):
             if any(True for _ in self.whole(self.chosen, self._given_back(free, end_s + 1e-9), unequal=True)):
                 return self.now + end_s
@@ -92,11 +92,8 @@ class Enumeration(Allocations):
 
     def slowdown(self, j: int, chunks: list) -> float:
         """How many times as long a running job takes as by itself."""
-        slowdown = (
-            self.scheduler.multi_node_slowdown
-            if len(chunks) > self.strict_nodes(j, self.node["type"][chunks[0][0]])
-            else 1.0
-        )
+        split = len(chunks) > self.strict_nodes(j, self.kind[chunks[0][0]])
+        slowdown = self.scheduler.multi_node_slowdown if split else 1.0
         mine = {m for m, _ in chunks}
         for other, _, theirs in self.running:
             if other != j and min(self.jobs.gpus[[j, other]]) > 1 and mine & {m for m, _ in theirs}:
@@ -104,19 +101,13 @@ class Enumeration(Allocations):
         return slowdown
 
     def price_s(self, m: int) -> float:
-        """Seconds that the jobs on a node lose by the chosen job's company."""
+        """Seconds that the jobs on a node lose if the chosen job joins them."""
         price_s = 0.0
         for j, run, chunks in self.running:
-            slowdown = self.slowdown(j, chunks)
-            if (
-                self.jobs.gpus[j] > 1
-                and slowdown < self.scheduler.interference_slowdown
-                and m in [node for node, _ in chunks]
-            ):
-                left_s = self.ends_in(j, run) / slowdown
-                price_s += min(left_s, float(self.jobs.estimate_s[self.chosen])) * (
-                    self.scheduler.interference_slowdown - slowdown
-                )
+            slower = self.scheduler.interference_slowdown - self.slowdown(j, chunks)
+            if self.jobs.gpus[j] > 1 and slower > 0 and m in [node for node, _ in chunks]:
+                left_s = self.ends_in(j, run) / self.slowdown(j, chunks)
+                price_s += min(left_s, float(self.jobs.estimate_s[self.chosen])) * slower
         return price_s
 
     # allocations
@@ -125,7 +116,7 @@ class Enumeration(Allocations):
         """Every split of the chosen job."""
         for kind in np.flatnonzero(self.jobs.cut["full"][self.chosen] >= 0):
             most = self.strict_nodes(self.chosen, kind) + MORE.get(self.scheduler.locality, 10**6)
-            yield from self.cut_anyhow(self.chosen, kind, self.free[0], most)
+            yield from self.unequal_chunks(self.chosen, kind, self.free[0], most)
 
     def after(self, j: int, allocation: Allocation, slot: int, free: Free, factor: float = 1.0) -> Free | None:
         """What is free in every slot when the job has started; None where it does not fit."""
@@ -134,7 +125,7 @@ class Enumeration(Allocations):
         for t in range(slot, min(slot + length, len(free))):
             left = list(free[t])
             for m, gpus in allocation:
-                left[m] = tuple(a - b for a, b in zip(left[m], self.needs(j, gpus, m), strict=True))
+                left[m] = tuple(a - b for a, b in zip(left[m], self.needs(j, m, gpus), strict=True))
                 if min(left[m]) < 0:
                     return None
             out[t] = tuple(left)
@@ -146,37 +137,36 @@ class Enumeration(Allocations):
         """(Allocation of the chosen job, what it costs, what is free then); the empty allocation, once for every place it could have
         in the second slot, where it waits."""
         for split, allocations in ((False, self.whole(self.chosen, self.free[0])), (True, self.splits())):
-            if split == (self.kind != NOW):
+            if split == (self.question != NOW):
                 for allocation in allocations:
                     factor = self.scheduler.multi_node_slowdown if self.is_longer(allocation) else 1.0
                     free = self.after(self.chosen, allocation, 0, self.free, factor)
                     if free is not None:
                         yield allocation, self.cost(allocation, split), free
-        if self.kind == WAIT:
+        if self.question == WAIT:
             for allocation in self.whole(self.chosen, self.free[1]):
                 free = self.after(self.chosen, allocation, 1, self.free)
                 if free is not None:
                     yield (), self.wait_s / self.horizon_s, free
 
     def cost(self, allocation: Allocation, split: bool) -> float:
-        """What a allocation costs that starts now, in starts."""
+        """What an allocation costs that starts now, in starts."""
         config, free, estimate_s = self.config, self.free[0], float(self.jobs.estimate_s[self.chosen])
-        less = config.others if self.kind == WAIT else 1.0
+        less = config.others if self.question == WAIT else 1.0
         cost = less * config.whole_node * sum(free[m][0] == self.largest for m, _ in allocation)
-        full = self.jobs.cut[self.chosen, self.node["type"][allocation[0][0]]]["full"]
-        cost += (
-            less * config.tightness * sum(free[m][0] - gpus for m, gpus in (allocation if split else allocation[full:]))
-        )
+        full = self.jobs.cut[self.chosen, self.kind[allocation[0][0]]]["full"]
+        left = sum(free[m][0] - gpus for m, gpus in (allocation if split else allocation[full:]))
+        cost += less * config.tightness * left
         slowdown = self.scheduler.multi_node_slowdown if self.is_longer(allocation) else 1.0
         lost_s = estimate_s * (slowdown - 1)
-        if self.together and (met := [m for m, _ in allocation if m in self.wide]):
+        if self.together and (met := [m for m, _ in allocation if m in self.multi_gpu_nodes]):
             lost_s += sum(self.price_s(m) for m in met)
             lost_s += estimate_s * max(self.scheduler.interference_slowdown - slowdown, 0.0)
         return cost + lost_s / self.horizon_s
 
     def is_longer(self, allocation: Allocation) -> bool:
         """Whether the chosen job has more nodes than it would as a whole."""
-        return len(allocation) > self.strict_nodes(self.chosen, self.node["type"][allocation[0][0]])
+        return len(allocation) > self.strict_nodes(self.chosen, self.kind[allocation[0][0]])
 
     @cache  # noqa: B019
     def values(self) -> dict[tuple, float]:
@@ -198,13 +188,13 @@ class Enumeration(Allocations):
     @cache  # noqa: B019
     def rest(self, i: int, free: Free) -> float:
         """The most that the next jobs from the i-th on can be worth on what is free."""
-        if i == len(self.places):
+        if i == len(self.ranks):
             return 0.0
-        rank, j = self.places[i]
+        rank, j = self.ranks[i]
         best = self.rest(i + 1, free)
         for slot in range(self.slots):
             worth = self.config.rank_decay ** (rank - 1) * (self.slots - slot) / self.slots
-            worth *= self.config.others if self.kind == WAIT else 1.0
+            worth *= self.config.others if self.question == WAIT else 1.0
             for allocation in self.whole(j, free[slot]) if self.jobs.pool[j] == self.jobs.pool[self.chosen] else ():
                 after = self.after(j, allocation, slot, free)
                 if after is not None:

@@ -1,4 +1,4 @@
-"""Look-ahead placement: optima worked out by hand, what it wins in a schedule, and what happens when it fails."""
+"""Look-ahead placement: known optima, what it wins in a schedule, and what happens when it fails."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import swiglpk as glp
 from placement_enumeration import weighted
-from placement_questions import empty_state, leave_free
-from workload_cases import cluster, compiled, group
+from workload_cases import cluster, compiled, group, simple
 
+from rltune.cluster.free import Free, change
 from rltune.config import ClusterConfig, LookaheadConfig
 from rltune.placement.instance import Outcome
 from rltune.placement.lookahead import Lookahead
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import chunk_table
+from rltune.simulator.state import new_state
 
 CONFIG = LookaheadConfig()
 
@@ -21,8 +22,11 @@ CONFIG = LookaheadConfig()
 def answer(config: ClusterConfig, rows: list[dict], free: list[int], placer: Lookahead) -> list[tuple[int, int]]:
     """Where the first job goes on nodes with these GPUs (and their share of the rest) free."""
     jobs, layout = compiled(config, rows)
-    state, node, gpus = empty_state(jobs, layout, placer.top), layout.nodes.row, np.array(free)
-    leave_free(state, layout, gpus, node["share_cpu"] * gpus, node["share_mem"] * gpus)
+    options, node = SchedulerConfig("fifo", "none", "lookahead").options(), layout.nodes.row
+    state = new_state(jobs, layout.nodes, [0], [len(rows)], options, top=placer.top)
+    index, used = Free(*(column[0] for column in state.free)), node["gpus"] - free
+    for m, taken in enumerate(zip(used, used * node["share_cpu"], used * node["share_mem"])):
+        change(layout.nodes, index, m, *(-int(amount) for amount in taken))
     state.top[0, : len(rows)] = np.arange(len(rows))
     placer.place(jobs, layout, state, np.array([0]))
     return state.place[0, : state.status["place_len"][0]].tolist()
@@ -44,7 +48,7 @@ def test_the_looser_node_so_that_both_next_jobs_start() -> None:
     assert placer.counts.presolved == 1
 
 
-def test_whole_nodes_are_kept_where_nothing_else_tells_ways_apart() -> None:
+def test_whole_nodes_are_kept_where_nothing_else_tells_allocations_apart() -> None:
     """A wholly free node of 8 and one of 16 with 8 free: both leave five GPUs."""
     config = cluster([group(1, 16), group(1, 8)])
     assert answer(config, [{"gpus": 3}, {"gpus": 1}], [8, 8], Lookahead(CONFIG)) in ([(0, 3)], [(1, 3)])
@@ -94,3 +98,22 @@ def test_memory_gives_the_same_answer_wherever_the_nodes_lie() -> None:
     assert answer(cluster([group(4, 4)]), rows, [3, 4, 0, 0], placer) == [(1, 2)]
     assert answer(cluster([group(4, 4)]), rows, [0, 3, 0, 4], placer) == [(3, 2)]
     assert (placer.counts.optimal, placer.counts.cached) == (1, 1)
+
+
+def test_it_looks_at_what_ends_soon() -> None:
+    """Two nodes of four: three GPUs run for 60 s on the first, one for long on the second. A job of one GPU: best_fit
+    takes the first node's last GPU, and then no node is whole when the next job, of four, could start; with a slot
+    a minute from now it goes to the second node."""
+    config = cluster([group(2, 4)])
+    rows = [(0, 60, 3), (0, 10_000, 2), (1, 5000, 1), (1, 100, 4)]
+    now = LookaheadConfig(jobs=4)
+    soon = LookaheadConfig(jobs=4, slots=2, slot_s=60.0)
+    starts = []
+    for lookahead in (now, soon):
+        jobs, layout = simple(config, *rows)
+        placer = Lookahead(lookahead)
+        state = simulate(jobs, layout, [0], [4], SchedulerConfig("fifo", "none", "lookahead"), placer=placer)
+        starts.append(state.start[0].tolist())
+        table = chunk_table(state).set_index("job")["node"]
+        assert table[2] == (0 if lookahead is now else 1)
+    assert starts == [[0, 0, 1, 5001], [0, 0, 1, 60]]

@@ -1,4 +1,4 @@
-"""Slurm's multifactor order: decayed usage and fair shares by hand, and what they do to a schedule."""
+"""Slurm's multifactor order: known decayed usage and fair shares, and what they do to a schedule."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from rltune.config.preset import BUILT_IN
 from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
 from rltune.evaluation.studies import system
 from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedules, simulated
-from rltune.policies import OWN, policy
+from rltune.policies import CUSTOM, policy
 from rltune.report.figures.diagrams import fig7, fig9
 from rltune.report.figures.example_schedules import schedule
 from rltune.report.tables.design import table3, table5
@@ -48,7 +48,7 @@ def test_table5_has_every_policy_of_the_configuration_and_the_users_own() -> Non
         policies = system.policies(SMOKE)
         _, frame = table5(policies, system.SYMBOLS, PAPER)
     finally:
-        del OWN["of_mine"]
+        del CUSTOM["of_mine"]
     assert list(frame["policy"]) == [*get_args(Policy), "of_mine"]
     by_key = frame.set_index("policy")
     assert by_key.loc["f1", "characteristics"] == "submission, estimated run time, GPUs"

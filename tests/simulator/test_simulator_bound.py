@@ -76,22 +76,38 @@ def waits(jobs: Jobs, layout: Layout, policy: str) -> float:
     return float((starts - jobs.submit_s).mean())
 
 
-def test_two_jobs_by_hand() -> None:
-    """Short first: the long one waits 10 s. Price 1 in the first 10 s, 0 after: each job costs 10, less 10 in all."""
-    found = bound(one_gpu((0, 30), (0, 10)))
-    assert found.wait_s == pytest.approx(5, rel=CONVERGED)
-    assert found.wait_s <= 5
-    assert found.jct_s == pytest.approx(found.wait_s + 20)
+def of_types(kinds: str) -> tuple[Jobs, Layout]:
+    """Jobs of 100 s that name these GPU types, on one GPU of each type."""
+    rows = [{"gpu_type": kind} for kind in kinds.split()]
+    return compiled(cluster([group(1, 1, "V"), group(1, 1, "K")]), rows)
 
 
-@pytest.mark.parametrize("gpus", [1, 4])
-def test_one_job_at_a_time_is_shortest_first(gpus: int) -> None:
-    runs = [50.0, 10.0, 30.0, 20.0, 100.0, 70.0]
-    case = simple(cluster([group(1, gpus)]), *((0, run, gpus) for run in runs))
-    waits = np.concatenate([[0], np.cumsum(sorted(runs))[:-1]])
+RUNS = (50.0, 10.0, 30.0, 20.0, 100.0, 70.0)
+
+
+@pytest.mark.parametrize(
+    ("case", "mean_wait_s"),
+    [
+        # short first: the long one waits 10 s. Price 1 in the first 10 s, 0 after: each job costs 10, less 10 in all
+        (one_gpu((0, 30), (0, 10)), 5),
+        # one job at a time: shortest first
+        *(
+            (simple(cluster([group(1, n)]), *((0, run, n) for run in RUNS)), np.cumsum([0, *sorted(RUNS)[:-1]]).mean())
+            for n in (1, 4)
+        ),
+        # a job of two types takes either
+        (of_types("V V"), 50),
+        (of_types("V V|K"), 0),
+        (of_types("V V V|K"), 100 / 3),
+        (of_types("V|K V|K V|K"), 100 / 3),
+    ],
+)
+def test_equals_the_best_schedule_where_nodes_do_not_matter(case: tuple[Jobs, Layout], mean_wait_s: float) -> None:
     found = bound(case)
-    assert found.wait_s == pytest.approx(waits.mean(), rel=CONVERGED)
-    assert found.wait_s <= waits.mean()
+    assert found.wait_s <= mean_wait_s
+    assert found.wait_s == pytest.approx(mean_wait_s, rel=CONVERGED)
+    assert found.jct_s == pytest.approx(found.wait_s + case[0].run_s.mean())
+    assert best_relaxed(*case) == pytest.approx(mean_wait_s)
 
 
 def test_knows_the_future() -> None:
@@ -124,17 +140,6 @@ def test_two_equal_pools_are_as_one() -> None:
     assert two.iterations == one.iterations
 
 
-@pytest.mark.parametrize(
-    ("kinds", "mean_wait_s"), [("V V", 50), ("V V|K", 0), ("V V V|K", 100 / 3), ("V|K V|K V|K", 100 / 3)]
-)
-def test_job_of_two_types_takes_either(kinds: str, mean_wait_s: float) -> None:
-    case = compiled(cluster([group(1, 1, "V"), group(1, 1, "K")]), [{"gpu_type": kind} for kind in kinds.split()])
-    found = bound(case).wait_s
-    assert found <= mean_wait_s
-    assert found == pytest.approx(mean_wait_s, rel=CONVERGED)
-    assert best_relaxed(*case) == pytest.approx(mean_wait_s)
-
-
 def tiny(seed: int) -> tuple[Jobs, Layout]:
     """Up to five jobs with whole times that compete for few GPUs of one or two types in one or two pools."""
     rng = np.random.default_rng(seed)
@@ -163,11 +168,11 @@ def at_different_speeds(case: tuple[Jobs, Layout], seed: int) -> tuple[Jobs, Lay
     return at_speeds(case[0], slow), case[1]
 
 
-def test_two_speeds_by_hand() -> None:
+def test_two_speeds() -> None:
     """The fast type takes one job after the other, the slow one is no better: each of the two pays for 10 s."""
     jobs, layout = compiled(cluster([group(1, 1, "V"), group(1, 1, "K")]), [{"run_s": 10.0}] * 2)
     found = bound((at_speeds(jobs, np.array([[1.0, 2.0]] * 2)), layout))
-    assert found.wait_s == 0, "nobody has to wait"
+    assert found.wait_s == 0, "no job has to wait"
     assert found.jct_s == pytest.approx(15, rel=CONVERGED) and found.jct_s <= 15
 
 

@@ -1,4 +1,4 @@
-"""Jobs that share a node slow one another down: hand-worked cases, where engine and twin agree."""
+"""Jobs that share a node slow one another down: cases worked out manually, where engine and twin agree."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def ends(case: tuple, **rules: object) -> list[float]:
 
 
 def test_the_slowdown_changes_when_the_neighbour_comes_and_goes() -> None:
-    """By itself until 40, with company at half the speed until the other has ended, then by itself again.
+    """Alone until 40, co-located at half the speed until the other has ended, then alone again.
 
-    The second has 30 s of work, all in company: 60 s. Until 100 the first has done 40 + 60/2 = 70 of its 100.
+    The second has 30 s of work, all co-located: 60 s. Until 100 the first has done 40 + 60/2 = 70 of its 100.
     """
     case = simple(ONE_NODE, (0, 100, 2), (40, 30, 2))
     assert ends(case, interference_slowdown=2.0) == [130, 100]
@@ -39,16 +39,16 @@ def test_jobs_of_one_gpu_neither_slow_down_nor_are_slowed_down() -> None:
 
 
 def test_sharing_a_node_costs_the_same_however_many_share_it() -> None:
-    """Three jobs of two GPUs on a node of eight; the last two end together, after which nobody is left."""
+    """Three jobs of two GPUs on a node of eight; the last two end together, after which no job is left."""
     case = simple(cluster([group(1, 8)]), (0, 10, 2), (0, 20, 2), (0, 20, 2))
     assert ends(case, interference_slowdown=1.5) == [15, 30, 30]
 
 
-def test_split_and_colocated_costs_as_much_as_the_dearer_of_the_two() -> None:
-    """2 + 1 beside a job of two GPUs: 1.5 times as long while it is there (until 15), 1.2 times afterwards."""
+def test_split_and_colocated_costs_as_much_as_the_larger_of_the_two() -> None:
+    """2 + 1 GPUs next to a job of two: 1.5 times as long while it is there (until 15), 1.2 times afterwards."""
     case = simple(TWO_NODES, (0, 100, 3), (0, 10, 2), (0, 30, 3))
     assert where(case, locality="any")[2] == {1: 2, 0: 1}
-    # the first has the third beside it from the start on; nobody is ever alone before the third has ended
+    # the first shares a node with the third from the start on; no job is alone before the third has ended
     assert ends(case, locality="any", multi_node_slowdown=1.2, interference_slowdown=1.5)[1:] == [15, 45]
     # with the large job gone early, its 20 s of work left at 15 go at 1.2: 15 + 20 × 1.2
     case = simple(TWO_NODES, (0, 10, 3), (0, 10, 2), (0, 30, 3))
@@ -57,7 +57,7 @@ def test_split_and_colocated_costs_as_much_as_the_dearer_of_the_two() -> None:
 
 
 def test_the_end_expected_by_the_estimate_moves_too() -> None:
-    """The head wants the whole node. Company makes the end of the first 130 and not 100, so a job of one GPU that ends
+    """The head wants the whole node. Co-location makes the end of the first 130 and not 100, so a job of one GPU that ends
     at 125 does not delay it."""
     case = simple(cluster([group(1, 5)]), (0, 100, 2), (40, 30, 2), (45, 10, 5), (50, 75, 1))
     assert starts(case, "fifo", "easy", interference_slowdown=2.0) == [0, 40, 130, 50]
@@ -74,14 +74,14 @@ def test_a_run_lasts_until_the_last_end() -> None:
 
 
 def test_isolating_best_fit_keeps_jobs_of_several_gpus_apart() -> None:
-    """Tighter is the node with company; the job of one GPU goes there all the same."""
+    """Tighter is the node with another job of several GPUs; the job of one GPU goes there all the same."""
     case = simple(cluster([group(3, 4)]), (0, 100, 2), (0, 100, 2), (0, 100, 1), (0, 100, 2))
     assert where(case, placement="best_fit") == [{0: 2}, {0: 2}, {1: 1}, {1: 2}]
     assert where(case, placement="isolating_best_fit") == [{0: 2}, {1: 2}, {0: 1}, {2: 2}]
 
 
 def test_isolating_best_fit_keeps_apart_what_starts_at_one_time_behind_a_head() -> None:
-    """The third job waits for all nodes; the last two start beside it, at the same time."""
+    """The third job waits for all nodes; the last two start next to it, at the same time."""
     case = simple(cluster([group(3, 4)]), (0, 100, 4), (1, 50, 12), (1, 10, 2), (1, 10, 2))
     assert where(case, "fifo", "conservative", "isolating_best_fit")[2:] == [{1: 2}, {2: 2}]
 
@@ -122,29 +122,29 @@ def work_done(
     jobs: Jobs, layout: Layout, state: State, multi_node_slowdown: float, interference_slowdown: float
 ) -> tuple[np.ndarray, Counter]:
     """Seconds of work that each job gets done between its start and its end, added up moment by moment; and the
-    number of jobs that were split, in company, or both."""
-    start, end, places = state.start[0], state.end[0], allocations(state, 0)
+    number of jobs that were split, co-located, or both."""
+    start, end, chunks_of = state.start[0], state.end[0], allocations(state, 0)
     moments = np.unique([start, end])
     done, count = np.zeros(len(start)), Counter()
-    for j, nodes in enumerate(places):
+    for j, nodes in enumerate(chunks_of):
         cut = jobs.cut[j, layout.nodes.row["type"][min(nodes)]]
         split = len(nodes) > cut["full"] + (cut["rem"] > 0)
         alone, slowed = multi_node_slowdown if split else 1.0, False
-        wide = np.flatnonzero(jobs.gpus > 1) if jobs.gpus[j] > 1 else []
-        beside = [i for i in wide if i != j and nodes.keys() & places[i]]
+        multi_gpu = np.flatnonzero(jobs.gpus > 1) if jobs.gpus[j] > 1 else []
+        neighbours = [i for i in multi_gpu if i != j and nodes.keys() & chunks_of[i]]
         mine = moments[(moments >= start[j]) & (moments <= end[j])]
         for now, then in zip(mine, mine[1:], strict=False):
-            company = ((start[beside] <= now) & (end[beside] >= then)).any()
-            done[j] += (then - now) / (max(alone, interference_slowdown) if company else alone)
-            slowed |= bool(company)
-        count.update({"split": int(split), "company": int(slowed), "both": int(split and slowed)})
+            colocated = ((start[neighbours] <= now) & (end[neighbours] >= then)).any()
+            done[j] += (then - now) / (max(alone, interference_slowdown) if colocated else alone)
+            slowed |= bool(colocated)
+        count.update({"split": int(split), "co-located": int(slowed), "both": int(split and slowed)})
     return done, count
 
 
 @pytest.mark.parametrize("locality", LOCALITIES)
 @pytest.mark.parametrize("backfill", BACKFILLS)
 def test_all_work_is_done_when_a_job_ends(backfill: str, locality: str) -> None:
-    """At each moment by the pace of the nodes it has and of the jobs beside it then; none on exclusive nodes."""
+    """At each moment at the speed of the job's allocation and of its co-located jobs then; none on exclusive nodes."""
     count: Counter = Counter()
     for seed, placement in enumerate(["best_fit", "isolating_best_fit", "exclusive", "spread"] * 2):
         jobs, layout = random_case(seed, n=80, pools=1)
@@ -153,14 +153,14 @@ def test_all_work_is_done_when_a_job_ends(backfill: str, locality: str) -> None:
         state = run_engine(jobs, layout, [0], [len(jobs.gpus)], scheduler)
         done, met = work_done(jobs, layout, state, **rules)
         np.testing.assert_allclose(done, jobs.run_s, rtol=1e-9)
-        assert placement != "exclusive" or met["company"] == 0
+        assert placement != "exclusive" or met["co-located"] == 0
         count += met
-    assert count["company"] > 60, count
+    assert count["co-located"] > 60, count
     assert count["split"] == 0 if locality == "strict" else count["split"] > 3 and count["both"] > 0, count
 
 
-def test_a_spread_that_is_faster_stays_so_beside_others_where_sharing_costs_nothing() -> None:
-    """The third job fits on two nodes only, where it runs three quarters as long, beside two others of several GPUs."""
+def test_a_spread_that_is_faster_stays_so_next_to_others_where_sharing_costs_nothing() -> None:
+    """The third job fits on two nodes only, where it runs three quarters as long, next to two others of several GPUs."""
     jobs, layout = simple(TWO_NODES, (0, 75, 3), (0, 75, 3), (1, 75, 2))
     jobs = at_speeds(jobs, np.ones((3, 1)), np.full((3, 1), 0.75))
     assert ends((jobs, layout), locality="any") == [100, 100, 76]

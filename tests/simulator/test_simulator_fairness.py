@@ -1,4 +1,4 @@
-"""Fairness between groups: worked out by hand, and what must hold of any run."""
+"""Fairness between groups: known answers, and what must hold of any run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_known_summary() -> None:
 
 
 @pytest.mark.parametrize("missing", [pd.NA, None, np.nan])
-def test_whoever_is_not_known_is_one_group(missing: object) -> None:
+def test_unknown_groups_are_one_group(missing: object) -> None:
     table = fairness(RUN, np.array([missing, "x", missing, "x", "x"], dtype=object))
     assert table["group"].tolist() == ["unknown", "x"] and table["jobs"].tolist() == [2, 3]
 

@@ -15,7 +15,7 @@ def placed(frame: pd.DataFrame) -> list[tuple[int, ...]]:
 
 
 def test_known_answers() -> None:
-    """Job 12 finds GPUs 0 and 3 free, job 13 takes over from 11 at the instant it ends, job 14 is on both nodes."""
+    """Job 12 finds GPUs 0 and 3 free, job 13 takes over from 11 when it ends, job 14 is on both nodes."""
     run = tables(
         (0, 0, 4, {0: 1}), (0, 1, 9, {0: 2}), (0, 4, 20, {0: 2}), (3, 9, 12, {0: 2}), (0, 12, 15, {1: 2, 0: 1})
     )
@@ -41,7 +41,7 @@ def test_jobs_that_start_together_are_served_by_number_whatever_the_order_of_the
     assert placed(bars(job_table[::-1], chunk_table.iloc[[1, 2, 0]], nodes_of(4))) == expected
 
 
-def test_a_job_without_length_is_in_nobodys_way() -> None:
+def test_a_job_without_length_blocks_no_other() -> None:
     run = tables((0, 0, 5, {0: 2}), (0, 5, 9, {0: 2}), (0, 5, 5, {0: 1}))
     assert placed(bars(*run, nodes_of(2))) == [(10, 0, 0, 2), (11, 0, 0, 2), (12, 0, 0, 1)]
 

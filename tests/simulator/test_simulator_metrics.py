@@ -1,4 +1,4 @@
-"""Metrics of schedules worked out by hand (paper §4.4)."""
+"""Metrics of schedules worked out manually (paper §4.4)."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +15,15 @@ from workload_cases import cluster, group, random_cluster, random_rows, simple, 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config.cells import PLANNED_TYPES
-from rltune.policies import IDS, OWN, POLICIES, Facts, Queue, policy
+from rltune.policies import CUSTOM, IDS, POLICIES, Facts, Queue, policy
 from rltune.simulator.batch import SchedulerConfig, simulate
+
+
+@pytest.fixture(autouse=True)
+def no_custom_policies() -> Iterator[None]:
+    """Custom policies of a test are forgotten."""
+    yield
+    CUSTOM.clear()
 
 
 def run(jobs: Jobs, layout: Layout, scheduler: SchedulerConfig) -> np.ndarray:
@@ -36,11 +44,13 @@ def with_estimates(jobs: Jobs, factor: np.ndarray | float) -> Jobs:
     SETTINGS,
     st.sampled_from([1.0, 1.0, 1.5, 3.0]),
 )
-def test_easy_keeps_its_word(case: tuple[Jobs, Layout], order: str, scheduler: SchedulerConfig, factor: float) -> None:
+def test_easy_keeps_its_reservations(
+    case: tuple[Jobs, Layout], order: str, scheduler: SchedulerConfig, factor: float
+) -> None:
     """With exact or too long estimates, under an order that does not change with time, a head starts no later than at
-    its first reservation, unless a job arrives that goes before it. A head committed to: whatever arrives.
+    its first reservation, unless a job arrives that goes before it. A sticky head: whatever arrives.
 
-    Where company slows jobs down, a reservation is no guarantee: it does not foresee who will join whom. Nor is it where
+    Where co-located jobs slow each other down, a reservation is no guarantee: it does not foresee who will join whom. Nor is it where
     a job past its maximum wait takes the head's place.
     """
     jobs, layout = with_estimates(case[0], factor), case[1]
@@ -62,7 +72,7 @@ def test_easy_keeps_its_word(case: tuple[Jobs, Layout], order: str, scheduler: S
 
 
 @given(st.integers(1, 8), st.data())
-def test_conservative_gives_no_job_away(gpus: int, data: st.DataObject) -> None:
+def test_conservative_keeps_every_reservation(gpus: int, data: st.DataObject) -> None:
     """One node, exact estimates, first come, first served: what comes later changes nothing for those before it."""
     times = st.sampled_from([0.0, 1.0, 7.0, 30.0, 100.0])
     rows, now = [], 0.0
@@ -127,7 +137,7 @@ def test_the_unit_of_time_does_not_matter(case: Case, order: str, factor: float)
 
 
 @given(cases(), st.sampled_from([name for name, built_in in POLICIES.items() if not built_in.fair]))
-def test_an_own_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) -> None:
+def test_a_custom_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) -> None:
     """Under every rule, behind a head that is kept as well."""
     scheduler = replace(case.scheduler, policy=name)
 
@@ -137,11 +147,8 @@ def test_an_own_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) 
         facts = zip(queue.submit_s, queue.estimate_s, queue.gpus, queue.wait_s, strict=True)
         return np.array([POLICIES[name].score(Facts(*fact)) for fact in facts], float)
 
-    try:
-        own = run(case.jobs, case.layout, replace(scheduler, policy="mine"))
-    finally:
-        del OWN["mine"]
-    assert own.tolist() == run(case.jobs, case.layout, scheduler).tolist()
+    custom = run(case.jobs, case.layout, replace(scheduler, policy="mine"))
+    assert custom.tolist() == run(case.jobs, case.layout, scheduler).tolist()
 
 
 @pytest.mark.parametrize(
@@ -155,17 +162,14 @@ def test_an_own_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) 
         (lambda queue: [np.nan, 1.0], "1 of them are not a number"),
     ],
 )
-def test_an_own_policy_that_does_not_score_every_job_is_refused(scores, match: str) -> None:
+def test_a_custom_policy_that_does_not_score_every_job_is_refused(scores, match: str) -> None:
     jobs, layout = simple(cluster([group(1, 1)]), (0, 1, 1), (0, 1, 1))
     policy("broken")(lambda queue, now: scores(queue))
-    try:
-        with pytest.raises(ValueError, match=f"policy 'broken': .*{match}"):
-            simulate(jobs, layout, [0], [2], SchedulerConfig("broken"))
-    finally:
-        del OWN["broken"]
+    with pytest.raises(ValueError, match=f"policy 'broken': .*{match}"):
+        simulate(jobs, layout, [0], [2], SchedulerConfig("broken"))
 
 
-def test_an_own_policy_has_a_name_of_its_own_and_is_no_base() -> None:
+def test_a_custom_policy_has_a_new_name_and_is_no_base() -> None:
     for name in ("", "Mine", "my policy", "1st", "a-b"):
         with pytest.raises(ValueError, match="policy name: found .*, expected lower-case letters"):
             policy(name)
@@ -174,10 +178,8 @@ def test_an_own_policy_has_a_name_of_its_own_and_is_no_base() -> None:
             policy(name)
     jobs, layout = simple(cluster([group(1, 1)]), (0, 1, 1))
     policy("mine")(lambda queue, now: queue.submit_s)
-    try:
-        with pytest.raises(ValueError, match="cannot be the base of a ranker"):
-            simulate(jobs, layout, [0], [1], SchedulerConfig("mine"), lambda state, asking: None)
-    finally:
-        del OWN["mine"]
+    with pytest.raises(ValueError, match="cannot be the base of a ranker"):
+        simulate(jobs, layout, [0], [1], SchedulerConfig("mine"), lambda state, asking: None)
+    CUSTOM.clear()
     with pytest.raises(ValueError, match="policy: found 'mine'"):
         SchedulerConfig("mine")

@@ -1,9 +1,12 @@
-"""Orders that come from outside: what a ranker is asked, and what it cannot see."""
+"""Orders and holds that come from outside: what a ranker is asked, what it cannot see, and that no hold starves a job."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
+from random_cases import times
+from twin_cases import BACKFILLS, Case, assert_same, cases, run_engine
 from workload_cases import cluster, compiled, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
@@ -13,7 +16,6 @@ from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.state import MAX_VISIBLE, State
 
 COUNTS = ["decisions", "choices", "queue_sum", "cut", "events"]
-BACKFILLS = ["none", "greedy", "easy", "conservative"]
 
 
 class Recorder:
@@ -52,9 +54,9 @@ def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, backfi
         asked = simulate(
             jobs, layout, [0, n // 2], [n, n - n // 2], SchedulerConfig("f1", backfill, "best_fit"), ranker
         )
-        own = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], SchedulerConfig(policy, backfill, "best_fit"))
-        np.testing.assert_array_equal(asked.start, own.start)
-        assert asked.status[COUNTS].tolist() == own.status[COUNTS].tolist()
+        direct = simulate(jobs, layout, [0, n // 2], [n, n - n // 2], SchedulerConfig(policy, backfill, "best_fit"))
+        np.testing.assert_array_equal(asked.start, direct.start)
+        assert asked.status[COUNTS].tolist() == direct.status[COUNTS].tolist()
         assert len(ranker.visible) == asked.status["choices"].sum()
         assert min(ranker.visible, default=2) >= 2
         assert ranker.visible == ranker.queued
@@ -89,3 +91,41 @@ def test_while_a_job_under_an_agreement_is_queued_the_base_policy_orders_all() -
     # the agreement at 0; then it is the ranker's turn: the fifth at 40, the fourth, the second, the first
     assert start.tolist() == [95, 65, 0, 45, 40]
     assert ranker.visible == [4, 4, 3, 3, 2, 2]
+
+
+def holds_often(now: float, rows: np.ndarray) -> bool:
+    """Holds back more than half of the time, whatever the order of the jobs."""
+    return (int(np.sum(rows)) * 5 + int(now)) % 7 < 4
+
+
+@times(0.5)
+@given(cases().filter(lambda case: case.visible is not None), st.booleans())
+def test_engine_equals_twin_where_queues_are_held_back(case: Case, alone: bool) -> None:
+    assert_same(case, holds_often, alone)
+
+
+@pytest.mark.parametrize(("alone", "starts"), [(False, [0, 0, 10, 20]), (True, [0, 4, 10, 20])])
+def test_a_queue_held_back_once_is_asked_again_at_the_next_event(alone: bool, starts: list[float]) -> None:
+    """A GPU each on two GPUs, two jobs together; a third comes while the first runs, and a fourth later."""
+    jobs, layout = simple(cluster([group(1, 2)]), (0, 10, 1), (0, 30, 1), (4, 10, 1), (20, 10, 1))
+
+    def first_alone(now: float, rows: np.ndarray) -> bool:
+        return now == 0 and len(rows) == 1
+
+    state = run_engine(jobs, layout, [0], [4], SchedulerConfig("fifo"), 256, lambda now, rows: rows, first_alone, alone)
+    assert state.start[0].tolist() == starts
+
+
+@pytest.mark.parametrize("backfill", BACKFILLS)
+@pytest.mark.parametrize("pools", [1, 3])
+def test_a_queue_that_is_always_held_starts_jobs_only_when_no_event_would_come(backfill: str, pools: int) -> None:
+    """A hold has no effect once no job runs and none is to come, so that every job starts."""
+    jobs, layout = random_case(5, n=40, pools=pools)
+    jobs, n = jobs._replace(row=jobs.row.copy()), len(jobs.gpus)
+    jobs.row["sla"] = False  # these are not ranked from outside
+    scheduler = SchedulerConfig("sjf", backfill)
+    state = run_engine(jobs, layout, [0], [n], scheduler, 256, lambda now, rows: rows, lambda now, rows: True, True)
+    start, end = state.start[0], state.end[0]
+    assert start.min() >= jobs.submit_s.max(), "every job starts, none before the last submission"
+    for at in start:  # nothing was running just before
+        assert not ((start < at) & (end > at)).any()

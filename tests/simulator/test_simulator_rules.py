@@ -1,4 +1,4 @@
-"""Placement rules, localities, overruns, sticky heads, agreements: small schedules worked out by hand."""
+"""Orders, placements, localities, sticky heads, agreements, maximum waits: small schedules worked out manually."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import pytest
 from twin_cases import in_order, played, run_engine, starts, where
 from workload_cases import cluster, compiled, group, simple
 
-from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.batch import SchedulerConfig, simulate
 
-ONE_NODE = cluster([group(1, 4)])
-TWO_NODES = cluster([group(2, 4)])
-THREE_NODES = cluster([group(3, 4)])
+ONE_NODE, TWO_NODES, THREE_NODES = (cluster([group(nodes, 4)]) for nodes in (1, 2, 3))
+TWO_POOLS = cluster([group(1, 2)], [group(1, 2)])
 
 
 def test_exclusive_jobs_have_their_nodes_to_themselves() -> None:
@@ -19,13 +18,6 @@ def test_exclusive_jobs_have_their_nodes_to_themselves() -> None:
     assert starts(case, placement="exclusive") == [0, 0, 50, 100]
     assert where(case, placement="exclusive") == [{0: 1}, {1: 1}, {1: 1}, {0: 4, 1: 2}]
     assert starts(case, placement="best_fit") == [0, 0, 1, 11]
-
-
-def test_backfilling_beside_an_exclusive_head_needs_a_whole_node() -> None:
-    """The head is to take nodes 0 and 1 at 100 (the first on node 0 has ended); node 2 stays another's until 500."""
-    jobs = [(0, 100, 1), (0, 30, 1), (0, 500, 1), (1, 100, 8), (2, 69, 1), (2, 70, 1), (40, 60, 1)]
-    # at 30 node 1 is idle: the job of 69 s ends at 99, then nothing is idle before 100, and the head takes both
-    assert starts(simple(THREE_NODES, *jobs), "fifo", "easy", "exclusive") == [0, 0, 0, 100, 30, 200, 200]
 
 
 @pytest.mark.parametrize(
@@ -72,46 +64,6 @@ def test_only_the_first_job_is_split_where_it_is_worth_it() -> None:
     assert starts(case, "fifo", "greedy", locality="any", multi_node_slowdown=1.5) == [0, 0, 20, 100]
 
 
-def test_conservative_keeps_the_second_in_line_from_being_passed() -> None:
-    """3 GPUs of 4 until 100; the head wants 3 from then until 200, the next all four until 300.
-
-    EASY lets the fourth job have the GPU that the head leaves, until 303, whatever that does to the third.
-    """
-    case = simple(ONE_NODE, (0, 100, 3), (1, 100, 3), (2, 100, 4), (3, 300, 1), (4, 90, 1))
-    assert starts(case, "fifo", "easy") == [0, 100, 303, 3, 200]
-    assert starts(case, "fifo", "conservative") == [0, 100, 200, 300, 4]
-    assert starts(case, "fifo", "none") == [0, 100, 200, 300, 300]
-    assert starts(case, "fifo", "greedy") == [0, 100, 303, 3, 200]
-
-
-def test_conservative_plans_again_when_a_job_ends_early() -> None:
-    """The first ends at 50 and not at 100: the head starts then, and the third is to follow it at 150."""
-    case = simple(ONE_NODE, (0, 50, 3, 100), (1, 100, 4), (2, 100, 2), (3, 99, 1, 99))
-    assert starts(case, "fifo", "conservative") == [0, 50, 150, 150]
-    case = simple(ONE_NODE, (0, 50, 3, 100), (1, 100, 4), (2, 100, 2), (3, 97, 1, 97))
-    assert starts(case, "fifo", "conservative") == [0, 100, 200, 3]
-
-
-@pytest.mark.parametrize(
-    ("rules", "start"), [({}, 2), ({"locality": "any", "multi_node_slowdown": 2.0}, 200), ({"locality": "any"}, 2)]
-)
-def test_conservative_allows_for_a_split_where_one_is_possible(rules: dict, start: float) -> None:
-    """The last would end at 98, split at 196: only without splits does it surely end before the head's turn."""
-    case = simple(ONE_NODE, (0, 100, 3), (1, 100, 4), (2, 96, 1))
-    assert starts(case, "fifo", "conservative", **rules) == [0, 100, start]
-
-
-@pytest.mark.parametrize(("backfill", "double", "now"), [("easy", 150, 1010), ("conservative", 150, 1010)])
-def test_a_job_past_its_estimate_ends_at_once_or_runs_as_long_again(backfill: str, double: float, now: float) -> None:
-    """Estimated at 100 s, running for 1000 s: at 150 the head is expected to start at 300, or then and there."""
-    case = simple(ONE_NODE, (0, 1000, 3, 100), (1, 10, 4), (150, 150, 1))
-    assert starts(case, "fifo", backfill, overrun="double") == [0, 1000, double]
-    assert starts(case, "fifo", backfill, overrun="now") == [0, 1000, now]
-
-
-TWO_POOLS = cluster([group(1, 2)], [group(1, 2)])
-
-
 def two_pools(*jobs: tuple[float, float, str]) -> tuple:
     """Jobs of two GPUs: (submit_s, run_s, pool)."""
     return compiled(TWO_POOLS, [{"submit_s": s, "run_s": r, "gpus": 2, "vc": vc} for s, r, vc in jobs])
@@ -137,14 +89,14 @@ def test_a_sticky_head_stays_head() -> None:
 
 @pytest.mark.parametrize(("sticky_head", "expected"), [(False, [0, 100, 41, 71, 1]), (True, [0, 100, 61, 41, 1])])
 def test_behind_a_kept_head_the_base_policy_rules(sticky_head: bool, expected: list[float]) -> None:
-    """A GPU is free beside the first job. The ranking is: the head (both GPUs), the last job, the third, the fourth.
+    """A GPU is free next to the first job. The ranking is: the head (both GPUs), the last job, the third, the fourth.
 
     So the last starts at 1; when it ends at 41 it is the third by the ranking, the shorter fourth by the base policy.
     """
     case = simple(cluster([group(1, 2)]), (0, 100, 1), (1, 10, 2), (1, 30, 1), (1, 20, 1), (1, 40, 1))
     order = np.array([0.0, 1.0, 3.0, 4.0, 2.0])
     scheduler = SchedulerConfig("sjf", "greedy", sticky_head=sticky_head)
-    state = run_engine(*case, [0], [5], scheduler, visible=256, taste=lambda now, rows: order[rows])
+    state = run_engine(*case, [0], [5], scheduler, visible=256, scores=lambda now, rows: order[rows])
     assert state.start[0].tolist() == expected
 
 
@@ -176,3 +128,83 @@ def test_sixteen_gpus_on_one_node_of_eight_and_four_of_four(rule: str) -> None:
     assert starts(case, placement=rule, locality="any", multi_node_slowdown=1.5) == [0, 1, 50, 50]
     case = simple(cluster([group(1, 8), group(4, 4)]), (0, 500, 8), (1, 100, 16), (2, 10, 4))
     assert starts(case, placement=rule, locality="any", multi_node_slowdown=1.5) == [0, 1, 151]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("fifo", [0, 10, 40, 50, 70]),
+        ("sjf", [0, 50, 10, 30, 20]),
+        ("saf", [0, 20, 50, 60, 10]),
+        # all arrive at 0, so log10(rt) · n alone decides: 1, 1.48, 4, 5.2, 1
+        ("f1", [0, 20, 50, 60, 10]),
+        ("smallest", [0, 10, 50, 60, 40]),
+        # wt / (log2(n + 1) · rt) at 10: 1/3, 0.43, 0.22, 1 (fifth); at 20: 2/3, 0.86 (third), 0.43; at 30: 1 (second),
+        # 0.65
+        ("unicep", [0, 30, 20, 60, 10]),
+        # (wt / rt)³ · n at 10: 0.04, 4, 0.5, 1 (third job); at 20: 0.3, 4, 8 (fifth); at 30: 1, 13.5 (fourth)
+        ("wfp3", [0, 50, 10, 30, 20]),
+    ],
+)
+def test_order_of_policies(policy: str, expected: list[float]) -> None:
+    """One job at a time: each needs the node's whole memory."""
+    rows = [(10.0, 1), (30.0, 1), (10.0, 4), (20.0, 4), (10.0, 1)]
+    case = compiled(ONE_NODE, [{"run_s": run, "gpus": gpus, "mem_gb": 128.0} for run, gpus in rows])
+    assert starts(case, policy) == expected
+
+
+def test_past_its_maximum_wait_a_job_goes_first() -> None:
+    """A long job, behind short ones that keep coming: at 110 it has waited for more than 0.03 h, which is 108 s."""
+    case = simple(ONE_NODE, (0, 10, 4), (0, 1000, 4), *((10 * k + 1, 10, 4) for k in range(30)))
+    assert starts(case, "sjf")[1] == 310
+    assert starts(case, "sjf", max_wait_h={1: 0.001, 8: 0.03})[1] == 110
+    assert starts(case, "sjf", max_wait_h={4: 1.0})[1] == 310, "longer than it ever waits"
+
+
+def test_behind_an_overdue_job_the_ranking_counts() -> None:
+    """One job at a time, ranked in reverse: the first is overdue when the node is free, the others go as ranked."""
+    case = simple(ONE_NODE, (0, 200, 4), (0, 10, 4), *((150 + k, 10, 4) for k in range(3)))
+    jobs, layout = case
+    scheduler = SchedulerConfig("fifo", max_wait_h={4: 0.05})
+    backwards = run_engine(jobs, layout, [0], [5], scheduler, 256, lambda now, rows: -rows * 1.0)
+    assert backwards.start[0].tolist() == [10, 0, 230, 220, 210]
+
+
+def test_completions_come_before_arrivals() -> None:
+    assert starts(simple(ONE_NODE, (0, 100, 4), (100, 10, 4))) == [0, 100]
+
+
+def test_ties_go_by_submission_then_id() -> None:
+    rows = [{"job_id": i, "gpus": 4, "run_s": 10.0} for i in ("c", "a", "b")]
+    rows.append({"job_id": "0", "gpus": 4, "run_s": 10.0, "submit_s": 5.0})
+    assert starts(compiled(ONE_NODE, rows), "sjf") == [0, 10, 20, 30]  # a, b, c, then the later one
+
+
+def test_lookahead_needs_a_placer_and_others_take_none() -> None:
+    jobs, layout = simple(ONE_NODE, (0, 100, 1))
+    with pytest.raises(ValueError, match="needs placer"):
+        simulate(jobs, layout, [0], [1], SchedulerConfig("fifo", "none", "lookahead"))
+
+
+@pytest.mark.parametrize(
+    ("names", "match"),
+    [
+        ({"policy": "lifo"}, "policy: found 'lifo', expected one of fifo, "),
+        ({"policy": "fifo", "backfill": "some"}, "backfill: found 'some', expected one of none, greedy, easy"),
+        ({"policy": "fifo", "placement": "worst_fit"}, "placement: found 'worst_fit', expected one of first_fit, "),
+        ({"policy": "fifo", "locality": "two"}, "locality: found 'two', expected one of strict, plus_one"),
+        ({"policy": "fifo", "overrun": "kill"}, "overrun: found 'kill', expected one of double, now"),
+        ({"policy": "fifo", "sticky_head": "job"}, "sticky_head: found 'job', expected one of False, True"),
+        ({"policy": "fifo", "multi_node_slowdown": 0.9}, "multi_node_slowdown: found 0.9, expected 1 to 100"),
+        ({"policy": "fifo", "multi_node_slowdown": float("nan")}, "multi_node_slowdown: found nan"),
+        ({"policy": "fifo", "interference_slowdown": float("inf")}, "interference_slowdown: found inf, expected 1"),
+        *(
+            ({"policy": "fifo", "max_wait_h": wrong}, "max_wait_h: found")
+            for wrong in ({0: 1.0}, {1: 0.0}, {1: np.inf})
+        ),
+        ({"policy": "fifo", "placement": "algorithm1", "locality": "any"}, "found locality 'any', expected strict"),
+    ],
+)
+def test_a_setting_names_what_it_does_not_know(names: dict, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        SchedulerConfig(**names)

@@ -1,4 +1,4 @@
-"""Why the order matters (paper Figures 1–4): priorities swapped on two nodes of four GPUs, all starts by hand.
+"""Why the order matters (paper Figures 1–4): priorities swapped on two nodes of four GPUs, all starts worked out manually.
 
 A node belongs to one job at a time (exclusive), or jobs are packed (best_fit). Either way the right job first means
 less waiting in all and an earlier end of the last.
@@ -25,18 +25,18 @@ from rltune.evaluation.studies.example_schedules import (
     workload,
 )
 
-# By hand, in minutes. GPUs of jobs 0 to 6: 2, 4, 8, 3, 4, 1, 1; run times 25, 15, 50, 25, 45, 25, 50. Slurm ranks the
+# Worked out manually, in minutes. GPUs of jobs 0 to 6: 2, 4, 8, 3, 4, 1, 1; run times 25, 15, 50, 25, 45, 25, 50. Slurm ranks the
 # large first: 2, 1, 4, 3, 0, 5, 6. 0 and 1 have the two nodes at once, until 25 and 15.
 SHOWN = {
-    # 2 needs both nodes and is promised 25; nobody fits before. 4 and 3 follow at 75, 5 when 3 ends, 6 when 4 does
+    # 2 needs both nodes and is reserved 25; no other fits before. 4 and 3 follow at 75, 5 when 3 ends, 6 when 4 does
     "fig1": [0, 0, 25, 75, 75, 100, 120],
-    # before 2, job 4 has the node of 1 at 15; 2 is promised its end, 60, and 3 has ended on the other by then, at 50.
+    # before 2, job 4 has the node of 1 at 15; 2 is reserved its end, 60, and 3 has ended on the other by then, at 50.
     # 5 would not have: it and 6 have a node each when 2 ends
     "fig2": [0, 0, 60, 25, 15, 110, 110],
     # packed: 4 and 3 with 5 follow 2 at 75; 6 takes a GPU of theirs when they end, at 100
     "fig3": [0, 0, 25, 75, 75, 75, 100],
-    # before 2 and 4, job 3 is promised the node of 1 at 15; 2 then 40, when 3 ends; 4 then 90. 5 delays none of them from
-    # 3 on, when 3 is raised: it ends at 28 beside 0. 6 would run until 53
+    # before 2 and 4, job 3 is reserved the node of 1 at 15; 2 then 40, when 3 ends; 4 then 90. 5 delays none of them from
+    # 3 on, when 3 is raised: it ends at 28 next to 0. 6 would run until 53
     "fig4": [0, 0, 40, 15, 90, 3, 90],
 }
 
@@ -50,7 +50,7 @@ def test_the_schedules_of_the_report(panel: Panel) -> None:
 
 
 def test_with_nodes_kept_for_the_first_job_alone_a_later_one_delays_the_third() -> None:
-    """Job 6 has a GPU when 5 ends, at 28, and holds its node until 78: 3 delays nobody and 2 is not asked, nor 4."""
+    """Job 6 has a GPU when 5 ends, at 28, and holds its node until 78: 3 delays no job and 2 is not asked, nor 4."""
     found = simulate_panel(PANELS[3], *workload(), FIRST_ONLY).start[0] / 60
     assert found[6] < SHOWN["fig4"][6] and found[2] > SHOWN["fig4"][2]
 

@@ -1,4 +1,4 @@
-"""The timeline of a run: worked out by hand, and against every event time counted out on random runs."""
+"""The timeline of a run: known answers, and against every event time counted out on random runs."""
 
 from __future__ import annotations
 

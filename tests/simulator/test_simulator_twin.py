@@ -12,11 +12,9 @@ from random_cases import times
 from twin_cases import BACKFILLS, LOCALITIES, PLACEMENTS, Case, assert_same, cases
 from workload_cases import cluster, compiled, group, random_case
 
-from rltune.cluster.fit import Jobs
 from rltune.config.cells import PLANNED_TYPES
 from rltune.policies import IDS
 from rltune.simulator.batch import SchedulerConfig, only_gpus_count
-from rltune.simulator.state import latest_s
 
 
 def test_engine_equals_twin() -> None:
@@ -40,10 +38,10 @@ def test_engine_equals_twin() -> None:
         seen["own CPUs and memory"] += bool((jobs.row["cpu_milli"] >= 0).any() and (jobs.row["mem_mb"] >= 0).any())
         seen["overruns"] += bool((jobs.estimate_s < jobs.run_s).any())
         seen["agreements"] += bool(jobs.row["sla"].any())
-        seen["past the maximum wait"] += _some_overdue(jobs, scheduler, start)
+        seen["past the maximum wait"] += any(twin._urgency(j, twin.start[j])[:2] == (True, False) for j in twin.rows)
         seen["accounts"] += len(set(jobs.account)) > 1
         seen["batches"] += len(case.first) > 1
-        if any(twin.place.is_split(j, way) for j, way in twin.allocation.items()):
+        if any(twin.place.is_split(j, allocation) for j, allocation in twin.allocation.items()):
             seen[scheduler.locality] += 1
         if (np.diff(start) < 0).any():
             seen[scheduler.backfill] += 1
@@ -56,13 +54,6 @@ def test_engine_equals_twin() -> None:
     assert not seen["strict"]
 
 
-def _some_overdue(jobs: Jobs, scheduler: SchedulerConfig, start: np.ndarray) -> bool:
-    if not scheduler.max_wait_h:
-        return False
-    latest = latest_s(jobs.submit_s, jobs.gpus, scheduler.max_wait_h)
-    return bool((start > latest[: len(start)]).any())
-
-
 def test_engine_equals_twin_where_many_queue() -> None:
     """And where jobs are split under every locality that allows it."""
     split = set()
@@ -72,7 +63,7 @@ def test_engine_equals_twin_where_many_queue() -> None:
         backfill, visible = ("none", "greedy", "easy")[(i + seed) % 3], [None, 0, 20][(i + 2 * seed) % 3]
         scheduler = SchedulerConfig(policy, backfill, placement, locality, multi_node_slowdown=1.5)
         twin = assert_same(Case(jobs, layout, [0], [len(jobs.gpus)], scheduler, visible))
-        split |= {locality for j, way in twin.allocation.items() if twin.place.is_split(j, way)}
+        split |= {locality for j, allocation in twin.allocation.items() if twin.place.is_split(j, allocation)}
     assert split == {*LOCALITIES} - {"strict"}
 
 

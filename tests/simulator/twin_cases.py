@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from workload_cases import at_speeds, cluster, compiled, group
+from workload_cases import at_speeds, compiled, random_cluster, random_rows
 
 from rltune.cluster.fit import Jobs, with_wrong_speeds
 from rltune.cluster.layout import Layout
@@ -24,7 +24,7 @@ SILENT = (3,)
 """Of these ``visible``, the ranking is not asked for while a job is past its maximum wait."""
 LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
 
-Taste = Callable[[float, np.ndarray], np.ndarray]
+Scores = Callable[[float, np.ndarray], np.ndarray]
 """(now in s, rows of Jobs) → scores, as a ranking from outside."""
 Holds = Callable[[float, np.ndarray], bool]
 """(now in s, rows of Jobs) → whether nothing of the queue starts now."""
@@ -50,7 +50,7 @@ class Case:
             [f"first {self.first}, n {self.n}, {self.scheduler}, {self.visible}", *rows, *nodes, f"{pools}"]
         )
 
-    def taste(self, now: float, rows: np.ndarray) -> np.ndarray:
+    def scores(self, now: float, rows: np.ndarray) -> np.ndarray:
         """An external order with many ties that changes with time."""
         return (np.asarray(rows) * 7 + int(now)) % 5 * 1.0
 
@@ -62,11 +62,11 @@ def run_engine(
     n: Any,
     scheduler: SchedulerConfig,
     visible: int | None = None,
-    taste: Taste | None = None,
+    scores: Scores | None = None,
     holds: Holds | None = None,
     alone: bool = False,
 ) -> State:
-    """Run sequences, checked at every event time, their queues ranked by ``taste`` and held back by ``holds`` if there are any."""
+    """Run sequences, checked at every event time, their queues ranked by ``scores`` and held back by ``holds`` where given."""
     silent = visible in SILENT
     run = Simulation(
         jobs, layout, np.asarray(first), np.asarray(n), scheduler, None, visible, check=True, alone=alone, silent=silent
@@ -74,7 +74,7 @@ def run_engine(
     while len(asking := run.advance()):
         for s in asking:
             rows, now = run.state.first[s] + run.state.queued_jobs(s), float(run.state.now[s])
-            run.state.score[s, : len(rows)] = taste(now, rows)
+            run.state.score[s, : len(rows)] = scores(now, rows)
             run.state.status["hold"][s] = holds is not None and holds(now, rows)
     return run.state
 
@@ -96,7 +96,7 @@ def twin_of(case: Case, s: int = 0, holds: Holds | None = None, alone: bool = Fa
         case.first[s],
         case.n[s],
         case.scheduler,
-        None if case.visible is None else lambda now, rows: case.taste(now, np.array(rows)).tolist(),
+        None if case.visible is None else lambda now, rows: case.scores(now, np.array(rows)).tolist(),
         case.visible or 0,
         None if holds is None else lambda now, rows: holds(now, np.array(rows)),
         alone,
@@ -108,7 +108,7 @@ def twin_of(case: Case, s: int = 0, holds: Holds | None = None, alone: bool = Fa
 
 def assert_same(case: Case, holds: Holds | None = None, alone: bool = False) -> twin.Twin:
     """Engine and twin agree start by start, end by end and node by node; the twin of the first sequence."""
-    rest = (case.scheduler, case.visible, case.taste, holds, alone)
+    rest = (case.scheduler, case.visible, case.scores, holds, alone)
     state = run_engine(case.jobs, case.layout, case.first, case.n, *rest)
     twins = [twin_of(case, s, holds, alone) for s in range(len(case.n))]
     for s, expected in enumerate(twins):
@@ -141,59 +141,20 @@ def in_order(of_job: dict[int, Any]) -> list[Any]:
 
 
 @st.composite
-def workloads(draw: st.DrawFn, most: int = 40, **fixed: Any) -> tuple[Jobs, Layout]:
-    """Some pools of some groups, and jobs that queue there; ``fixed`` fields are the same in every row."""
-    types = ["V100", "P100", "K80"][: draw(st.integers(1, 3))]
-    groups = st.builds(
-        lambda nodes, gpus, kind, cpu, mem: group(nodes, gpus, kind, gpus * cpu, gpus * mem),
-        st.integers(1, 3),
-        st.sampled_from([2, 1, 4, 4, 8]),
-        st.sampled_from(types),
-        st.sampled_from([2.5, 4.0, 8.0]),
-        st.sampled_from([16.0, 33.3]),
-    )
-    pools = draw(st.lists(st.lists(groups, min_size=1, max_size=3), min_size=1, max_size=3))
-    config = cluster(
-        *pools,
-        gpu_types=draw(st.sampled_from(["match", "match", "ignore"])),
-        priorities=[draw(st.sampled_from([1.0, 0.5, 0.0])) for _ in pools],
-    )
-    n = draw(st.sampled_from([n for n in (2, 5, 15, 25, 30, 40) if n <= most]))
-    sizes = {p.name: sum(g.nodes * g.gpus for g in p.groups) for p in config.pools}
-    agreements, resources, exact = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
-    rare = st.sampled_from([False] * 7 + [True])
-    rows, now = [{"vc": "a"}], 0.0
-    for _ in range(n):
-        now += draw(st.sampled_from([0.0, 0.0, 1.0, 1.0, 7.0, 30.0]))
-        vc, run = draw(st.sampled_from(list(sizes))), draw(_SECONDS)
-        gpus = draw(st.sampled_from([n for n in (1, 1, 2, 2, 3, 4, 5, 8, 12, 16) if n <= sizes[vc]]))
-        row: dict[str, Any] = {"submit_s": now, "gpus": gpus, "run_s": run, "vc": vc}
-        row["requested_s"] = run if exact else draw(st.sampled_from([run, run * 2, max(1.0, run // 3), 100.0, 7.5]))
-        row["user"] = draw(st.sampled_from(["u", "v", "w", None]))
-        row["sla"] = agreements and draw(rare)
-        if resources:
-            row["cpus"] = _times(draw(st.sampled_from([None, None, 0.5, 3.0, 6.0])), gpus)
-            row["mem_gb"] = _times(draw(st.sampled_from([None, None, 1.0, 20.0, 30.0])), gpus)
-        row["gpu_type"] = draw(st.sampled_from([None, None, None, *types, "|".join(types[-2:])]))
-        rows.append({key: value for key, value in (row | fixed).items() if value is not None})
-    jobs, layout = compiled(config, rows)
+def workloads(draw: st.DrawFn) -> tuple[Jobs, Layout]:
+    """Random jobs that queue on a random cluster, on GPU types of one speed or several."""
+    rng, n = np.random.default_rng(draw(st.integers(0, 10**6))), draw(st.sampled_from([2, 5, 15, 25, 30, 40]))
+    config = random_cluster(rng).model_copy(update={"gpu_types": draw(st.sampled_from(["match", "match", "ignore"]))})
+    jobs, layout = compiled(config, [{"vc": "a"}, *random_rows(rng, config, n)])
     if draw(st.booleans()):
-        jobs.row["qos"] = np.random.default_rng(n).choice([0.0, 0.5, 1.0, 2.0], len(jobs.row))
+        jobs.row["qos"] = rng.choice([0.0, 0.5, 1.0, 2.0], len(jobs.row))
     if not draw(st.booleans()):
         return jobs, layout
-    rng = np.random.default_rng(draw(st.integers(0, 99)))
     slow = rng.choice([0.3, 0.5, 1.0, 1.7, np.inf], jobs.cut.shape)
     able = jobs.cut["full"] >= 0
     slow[~(np.isfinite(slow) & able).any(axis=1)] = 1.0  # what would run nowhere is left out before
     spread = slow * rng.choice([0.8, 1.0, 1.0, 2.5], jobs.cut.shape)
     return at_speeds(jobs, slow, spread, rng.uniform(0.2, 1.0, slow.shape[1])), layout
-
-
-_SECONDS = st.sampled_from([10.0, 1.0, 50.0, 100.0, 100.0, 100.0, 300.0, 300.0, 1000.0, 0.3, 33.3, 17.0])
-
-
-def _times(value: float | None, gpus: int) -> float | None:
-    return None if value is None else value * gpus
 
 
 def _setting(*values: Any) -> SchedulerConfig:
