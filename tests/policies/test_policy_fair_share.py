@@ -30,7 +30,7 @@ def test_usage_builds_up_and_halves_every_week() -> None:
 
 def test_fair_shares_of_two_accounts() -> None:
     """Each is to have a half. Nobody has used anything: 1. One all: 2^−2 and 1. Three to one: 2^−1.5 and 2^−0.5."""
-    share, plain = np.zeros(3, SHARE), Usage(2)
+    share, plain = np.zeros(3, SHARE), Usage()
     for account in (0, 1, 1):
         know(share, account)
         plain.known.add(account)
@@ -65,7 +65,7 @@ def starts(rows: list[dict], policy: str = "multifactor", **more: str) -> list[f
     return simulate(jobs, layout, [0], [len(rows)], SchedulerConfig(policy, **more), check=True).start[0].tolist()
 
 
-def test_whoever_has_used_less_goes_first() -> None:
+def test_the_account_that_has_used_less_goes_first() -> None:
     """At 100 all use is u's: 2^−2 for u, 1 for v; a second of age more is nothing to that."""
     rows = [
         {"gpus": 4, "user": "u", "run_s": 100.0},

@@ -15,10 +15,10 @@ TOLERANCE = 1e-5
 """Difference of two objectives, in starts, that rounding explains."""
 
 
-def resolve_sample(placer: Lookahead, n: int = 32, seed: int = 1, solver: str = "HIGHS") -> pd.DataFrame:
+def resolve_sample(placer: Lookahead, n: int = 32, seed: int = 1) -> pd.DataFrame:
     """A row for each of ``n`` questions that the placer kept (``Lookahead.sample``): jobs, nodes, slots, glpk and cvxpy
     (the objectives of both, NaN without a solution), agree, glpk_ms, cvxpy_ms (building the problem included)."""
-    kept, glpk, cvxpy = placer.kept, GlpkSolver(placer.config), CvxpySolver(placer.config, solver)
+    kept, glpk, cvxpy = placer.kept, GlpkSolver(placer.config), CvxpySolver(placer.config)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(kept))[:n])
     columns = ["jobs", "nodes", "slots", "glpk", "cvxpy", "agree", "glpk_ms", "cvxpy_ms"]
     rows = []

@@ -110,7 +110,7 @@ class Twin:
             jobs.cut[name].tolist() for name in ("slow", "spread", "price", "off")
         )
         self.kind = layout.nodes.row["type"].tolist()
-        self.usage = Usage(max(self.account) + 1)
+        self.usage = Usage()
         self.rows = list(range(first, first + n))
         self.free: Free = dict(self.place.capacity)
         self.queue: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from math import exp, log
 
@@ -31,14 +32,10 @@ class Account:
 class Usage:
     """What every account and all of them together have used."""
 
-    accounts: int
-    each: list[Account] = field(init=False)
-    known: set[int] = field(init=False, default_factory=set)
+    each: defaultdict[int, Account] = field(default_factory=lambda: defaultdict(Account))
+    known: set[int] = field(default_factory=set)
     """Accounts that have submitted a job."""
-    all: Account = field(init=False, default_factory=Account)
-
-    def __post_init__(self) -> None:
-        self.each = [Account() for _ in range(self.accounts)]
+    all: Account = field(default_factory=Account)
 
     def use(self, account: int, now: float, gpus: int) -> None:
         """From now on an account uses so many GPUs more, or fewer."""
