@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from rltune.config import load_trace, project_root
 from rltune.traces.audit import Audit
-from rltune.traces.fetch.given import DATA, given_file
+from rltune.traces.fetch.local_files import DATA, local_file
 from rltune.traces.readers import read
 
 TYPES = {
@@ -41,7 +41,7 @@ def main() -> None:
     for name, columns in COLUMNS.items():
         trace = load_trace(f"{name}-csv", root).model_copy(update={"start": None})
         assert trace.path is not None
-        rows = read(trace, given_file(name, trace.path, root), Audit())
+        rows = read(trace, local_file(name, trace.path, root), Audit())
         assert not rows["unusable"].notna().any()
         rows["job_id"] = rows["job_id"].astype("int64")
         rows = rows.sort_values(["submit_unix_s", "job_id"], kind="stable", ignore_index=True)

@@ -23,7 +23,7 @@ IMPORT = re.compile(r"^[ \t]*(?:from rltune((?:\.\w+)*) import (\([^)]*\)|.*)|im
 TYPES_ONLY = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 NAMED = re.compile(r"""["']rltune((?:\.\w+)+)(\.\{)?""")
 """A module, or with a brace every module of a package, that is imported by a name in a string."""
-REGISTRY = re.compile(r"\bfound\(\"rltune")
+REGISTRY = re.compile(r"\bdiscover\(\"rltune")
 """How a package imports all of its modules."""
 
 

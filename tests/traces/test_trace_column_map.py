@@ -19,7 +19,7 @@ from raw_cases import cleaned, rows
 from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import open_member
-from rltune.traces.raw.times import plain_times, wall_clock_to_unix
+from rltune.traces.raw.times import wall_clock_to_unix
 from rltune.traces.synthetic.archives import write_tar_gz
 
 BASIC = {"job_id": "id", "submit_s": "t", "run_s": "run", "gpus": "g"}
@@ -242,17 +242,11 @@ nothing = st.sampled_from([None, "", "None", "Unknown", "9999-12-31 23:59:59", "
     zone=st.sampled_from(["America/Los_Angeles", "Asia/Shanghai", "UTC", "Australia/Lord_Howe"]),
     earlier=st.lists(st.integers(1_509_850_000, 1_509_890_000), min_size=8, max_size=8) | st.none(),
 )
-def test_plain_times_are_read_as_any_others(text: list[str | None], zone: str, earlier: list[int] | None) -> None:
-    """One time with a fraction of a second sends the whole column the long way; the standard library is the judge."""
-    series = pd.Series(text, dtype="str")
+def test_wall_clock_is_read_as_by_the_standard_library(
+    text: list[str | None], zone: str, earlier: list[int] | None
+) -> None:
     before = None if earlier is None else np.array(earlier[: len(text)], dtype=np.float64)
-    fast, slow = Audit(), Audit()
-    found = wall_clock_to_unix(series, zone, "t", fast, before)
-    longer = pd.concat([series, pd.Series(["2017-06-01 00:00:00.5"], dtype="str")])
-    assert plain_times(longer) is None
-    other = wall_clock_to_unix(longer, zone, "t", slow, None if before is None else np.append(before, 0.0))
-    np.testing.assert_array_equal(found, other[:-1])
-    assert fast.noted == slow.noted
+    found = wall_clock_to_unix(pd.Series(text, dtype="str"), zone, "t", Audit(), before)
     for i, value in enumerate(text):
         if value is None or not value.startswith("201"):
             assert np.isnan(found[i])

@@ -65,7 +65,7 @@ def fails(get: Callable, tmp_path: Path) -> Callable[..., str]:
             get(path, **more)
         assert all(p.suffix == ".part" for p in (tmp_path / "raw" / "d").iterdir())
         text = str(error.value)
-        for part in ("trace d: could not obtain data.zip, sha256", "By hand: put it at", "RLTUNE_TRACE_FILES"):
+        for part in ("trace d: could not obtain data.zip, sha256", "Manually: put it at", "RLTUNE_TRACE_FILES"):
             assert part in text
         assert str(tmp_path / "raw" / "d" / "data.zip") in text and "\n" not in text
         return text

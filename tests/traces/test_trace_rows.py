@@ -13,7 +13,7 @@ from rltune.config.load import load_trace, project_root
 from rltune.errors import DataError
 from rltune.traces.clean import clean_trace
 from rltune.traces.fetch import obtain, sha256
-from rltune.traces.fetch.given import DATA
+from rltune.traces.fetch.local_files import DATA
 
 ROWS = {"job_id": [1, 2, 3], "submit_unix_s": [10, 5, 20], "run_s": [60, 0, 5], "gpus": [1, 1, 2]}
 

@@ -14,12 +14,12 @@ from rltune.errors import RLTuneError
 from rltune.evaluation.studies.scheduling_rules import balanced_cells
 from rltune.report import artefacts
 from rltune.sources import digest
-from rltune.traces.fetch import given_file
+from rltune.traces.fetch import local_file
 
 
 def given(trace, path):
     """A file of the user's or of the package, inside the project by its path from there: a project that is renamed or moved makes nothing again."""
-    file, root = given_file(trace, path, project_root()), project_root()
+    file, root = local_file(trace, path, project_root()), project_root()
     return str(file.relative_to(root) if file.is_relative_to(root) else file)
 
 

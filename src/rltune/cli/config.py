@@ -16,14 +16,17 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
     """Check a run's configuration and whether its files are there, and list its cells, each with a short id."""
     from rltune.config.context import Run
     from rltune.evaluation.plugins import load_plugins
-    from rltune.traces.fetch import check_given
+    from rltune.traces.fetch import local_file
 
     run = Run.open(file)
     cells = run.config.cells()
     policies = load_plugins(run) if run.config.plugins else {}
     for name, trace in run.traces.items():
         published = any(cell.trace == name and cell.estimate == "published" for cell in cells)
-        check_given(name, trace, project_root(), published)
+        if trace.path is not None:
+            local_file(name, trace.path, project_root())
+        if published and trace.predictions is not None:
+            local_file(name, trace.predictions.path, project_root(), "predictions.path")
     print(f"{file}: valid; {len(cells)} cells, results in {run.config.results}")
     rules = run.config.simulation.model_dump()
     print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items() if value != {})}")

@@ -1,4 +1,4 @@
-"""The JSON schema of the configuration files, for editors; generated, never written by hand."""
+"""The JSON schema of the configuration files, for editors; generated from the code."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Metrics: a file each that assigns a ``Metric`` to ``METRIC``."""
 
 from rltune.metrics.metric import Metric
-from rltune.registry import found
+from rltune.registry import discover
 
-_found: list[Metric] = found("rltune.metrics", __file__, "METRIC")
-METRICS: dict[str, Metric] = {m.name: m for m in sorted(_found, key=lambda m: (m.rank, m.name))}
+_metrics: list[Metric] = discover("rltune.metrics", __file__, "METRIC")
+METRICS: dict[str, Metric] = {m.name: m for m in sorted(_metrics, key=lambda m: (m.rank, m.name))}
 
 __all__ = ["METRICS", "Metric"]

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from rltune.policies.policy import Policy
-from rltune.registry import found
+from rltune.registry import discover
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-_found: list[Policy] = found("rltune.policies", __file__, "POLICY")
-POLICIES: dict[str, Policy] = {p.name: p for p in sorted(_found, key=lambda p: (p.fair, p.dynamic, p.rank, p.name))}
+_policies: list[Policy] = discover("rltune.policies", __file__, "POLICY")
+POLICIES: dict[str, Policy] = {p.name: p for p in sorted(_policies, key=lambda p: (p.fair, p.dynamic, p.rank, p.name))}
 """The static ones first, then the dynamic, then the fair."""
 IDS: dict[str, int] = {name: number for number, name in enumerate(POLICIES)}
 """Numbers of the policies in the compiled simulator."""

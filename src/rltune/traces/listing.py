@@ -1,18 +1,15 @@
-"""What traces there are: a table of the files in config/traces, and whether their data are there."""
+"""A table of the traces in config/traces, and whether their files are there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from rltune.config.load import load_trace
-from rltune.config.trace import Download, TraceConfig
+from rltune.config.trace import TraceConfig
 from rltune.errors import RLTuneError
-from rltune.traces.fetch import Manifest, by_hand, given_file
+from rltune.traces.fetch import Manifest, local_file, manual_file
 from rltune.traces.progress import size_text
 
-UNKNOWN = "unknown"
-"""Size of files that are not there yet."""
 HEADER = ("name", "title", "data", "format", "size", "files", "licence")
 
 
@@ -35,48 +32,42 @@ def listing(root: Path, cache: Path) -> str:
 
 
 def _row(name: str, trace: TraceConfig, root: Path, cache: Path) -> tuple[str, ...]:
-    size, files = _state(name, trace, root, cache / "raw" / name)
-    known = size_text(size) if size else UNKNOWN
-    return name, trace.title, trace.data, trace.format, known, files, trace.licence or "-"
+    files, state = _state(name, trace, root, cache / "raw" / name)
+    size = size_text(_size(files)) if files else "unknown"
+    return name, trace.title, trace.data, trace.format, size, state, trace.licence or "-"
 
 
-def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[int, str]:
-    """(bytes in all, 0 where not known; whether the files are there)."""
+def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[list[Path], str]:
+    """The files if all are there, and whether they are."""
     if trace.path is not None:
         try:
-            return sum(map(_size, _files(given_file(name, trace.path, root)))), "there"
+            return _files(local_file(name, trace.path, root)), "there"
         except RLTuneError:
-            return 0, f"not there: {trace.path}"
-    items = trace.downloads or []
-    places = [_place(name, item, folder) for item in items] or [folder / file for file in Manifest.read(folder).files]
-    there = [place for place in places if place is not None and place.is_file()]
-    if places and len(there) == len(places):
-        return sum(map(_size, there)), "there"
-    some = f"{len(there)} of {len(items)} there" if there else "to download"
-    return 0, some if items else "made when needed"
+            return [], f"not there: {trace.path}"
+    if trace.downloads is None:
+        files = [folder / file for file in Manifest.read(folder).files]
+        return (files, "there") if files and all(map(Path.is_file, files)) else ([], "made when needed")
+    files = [folder / item.file for item in trace.downloads]
+    places = [file if file.is_file() else manual_file(name, file.name) for file in files]
+    there = [place for place in places if place is not None]
+    if len(there) == len(files):
+        return there, "there"
+    return [], f"{len(there)} of {len(files)} there" if there else "to download"
 
 
-def _place(name: str, item: Download, folder: Path) -> Path | None:
-    """Where a file lies; None where it does not."""
-    path = folder / item.file
-    return path if path.is_file() else by_hand(name, item.file)
+def _size(files: list[Path]) -> int:
+    return sum(path.stat().st_size for path in files)
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size
-
-
-def _files(path: Path) -> Iterator[Path]:
+def _files(path: Path) -> list[Path]:
     """A file, or the files of a folder."""
-    return iter([path]) if path.is_file() else (p for p in path.rglob("*") if p.is_file())
+    return [p for p in (path, *path.rglob("*")) if p.is_file()]
 
 
 def summary(name: str, trace: TraceConfig, where: Path) -> str:
     """One line on what was obtained: how many files, their size, where they lie and came from."""
-    manifest = Manifest.read(where if where.is_dir() else where.parent)
-    own = trace.path is not None
-    files = list(_files(where)) if own else [where / file for file in manifest.files]
-    origins = sorted({entry.origin for entry in manifest.files.values() if entry.origin and not own})
-    count = f"{len(files)} file{'s' if len(files) != 1 else ''}, {size_text(sum(map(_size, files)))}"
-    came = f", from {', '.join(origins)}" if origins else ""
-    return f"{name}: {count}, in {where}{came}"
+    manifest = Manifest(folder=where) if trace.path is not None else Manifest.read(where)
+    files = [where / file for file in manifest.files] or _files(where)
+    origins = ", ".join(sorted({entry.origin for entry in manifest.files.values() if entry.origin}))
+    count = f"{len(files)} file{'s' if len(files) != 1 else ''}, {size_text(_size(files))}"
+    return f"{name}: {count}, in {where}{f', from {origins}' if origins else ''}"

@@ -76,7 +76,8 @@ def sniff(path: Path) -> Found:
     if magic.startswith(b"PK"):
         with zipfile.ZipFile(path) as archive:
             return _archive([n for n in archive.namelist() if not n.endswith("/")])
-    with open(path, "rb") as packed, decompressed(packed) as unpacked:
+    with open(path, "rb") as packed:
+        unpacked = decompressed(packed)
         if path.name.endswith((".tar.gz", ".tgz", ".tar")):
             return _archive(_tar_members(guarded(unpacked, packed, str(path))))
         head = io.BufferedReader(Utf8(guarded(unpacked, packed, str(path)), str(path))).read(HEAD)

@@ -5,7 +5,7 @@ Archives are not unpacked: readers stream what they need out of them.
 """
 
 from rltune.traces.fetch.download import RetryPolicy, sha256
-from rltune.traces.fetch.given import by_hand, check_given, given_file
+from rltune.traces.fetch.local_files import local_file, manual_file
 from rltune.traces.fetch.sources import Manifest, obtain
 
-__all__ = ["Manifest", "RetryPolicy", "by_hand", "check_given", "given_file", "obtain", "sha256"]
+__all__ = ["Manifest", "RetryPolicy", "local_file", "manual_file", "obtain", "sha256"]

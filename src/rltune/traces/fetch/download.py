@@ -23,8 +23,8 @@ from rltune.config.trace import Download
 from rltune.errors import DataError
 from rltune.traces.progress import Progress, say, size_text, time_text
 
-BY_HAND = "RLTUNE_TRACE_FILES"
-"""Environment variable: a folder of files fetched by hand, each there or in a sub-folder with the trace's name."""
+MANUAL_FILES = "RLTUNE_TRACE_FILES"
+"""Environment variable: a folder of files downloaded manually, each there or in a sub-folder with the trace's name."""
 BUSY = {408, 425, 429, 500, 502, 503, 504}
 """HTTP statuses after which another attempt may succeed."""
 BEYOND = 416
@@ -159,11 +159,11 @@ def _receive(address: str, item: Download, part: Path, timeout_s: float) -> None
 
 
 def _advice(trace: str, item: Download, target: Path, faults: dict[str, Fault], kept: int) -> str:
-    """Why a file could not be obtained (address → reason), and what to do by hand."""
+    """Why a file could not be obtained (address → reason), and what to do manually."""
     tried = "; ".join(f"{address}: {fault}" for address, fault in faults.items())
     rest = f" {size_text(kept)} of it are kept, and the next attempt continues after them." if kept else ""
     return (
         f"trace {trace}: could not obtain {item.file}, sha256 {item.sha256}. Tried {tried}.{rest} "
-        f"By hand: put it at {target}, or into a folder that the environment variable {BY_HAND} names; "
+        f"Manually: put it at {target}, or into a folder that the environment variable {MANUAL_FILES} names; "
         f"or add a mirror under downloads in config/traces/{trace}.yaml."
     )

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.download import BY_HAND, Fault, RetryPolicy, check, download, parts_of, sha256
-from rltune.traces.fetch.given import by_hand, given_file
+from rltune.traces.fetch.download import MANUAL_FILES, Fault, RetryPolicy, check, download, parts_of, sha256
+from rltune.traces.fetch.local_files import local_file, manual_file
 from rltune.traces.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
 
@@ -84,7 +84,7 @@ def obtain(
         DataError: the file is not there, cannot be downloaded, or is not the one expected.
     """
     if trace.path is not None:
-        return given_file(name, trace.path, Path(root))
+        return local_file(name, trace.path, Path(root))
     folder = Path(cache) / "raw" / name
     if trace.synthetic is not None:
         return _generated(trace, folder, verify)
@@ -135,16 +135,16 @@ def _known(manifest: Manifest, item: Download) -> bool:
 
 
 def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPolicy | None) -> None:
-    """Have one file in the manifest's folder: as it lies there, from the folder of files fetched by hand, downloaded.
+    """Have one file in the manifest's folder: as it lies there, from the folder of manual downloads, downloaded.
 
     What the user put somewhere is never overwritten or removed, right or wrong.
     """
     path, before = manifest.folder / item.file, manifest.files.get(item.file)
-    origin = before.origin if before else "put there by hand"
+    origin = before.origin if before else "put there manually"
     if path.exists():
-        _by_user(name, item, path, manifest)
-    elif (found := by_hand(name, item.file)) is not None:
-        _by_user(name, item, found, manifest)
+        _check_manual(name, item, path, manifest)
+    elif (found := manual_file(name, item.file)) is not None:
+        _check_manual(name, item, found, manifest)
         origin = str(found)
         path.unlink(missing_ok=True)  # a link to where a file was once
         path.symlink_to(found)
@@ -156,14 +156,14 @@ def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPoli
     manifest.record(item.file, item.sha256, origin)
 
 
-def _by_user(name: str, item: Download, path: Path, manifest: Manifest) -> None:
+def _check_manual(name: str, item: Download, path: Path, manifest: Manifest) -> None:
     """Raise DataError if what lies at ``path`` is not the right file, and leave it alone."""
     if not path.is_file():
         raise DataError(f"trace {name}: {path} is a folder, expected the file {item.file} as it was downloaded.")
     try:
         check(path, item)
     except Fault as wrong:
-        otherwise = "remove it" if path.parent == manifest.folder else f"unset {BY_HAND}"
+        otherwise = "remove it" if path.parent == manifest.folder else f"unset {MANUAL_FILES}"
         raise DataError(
             f"trace {name}: {path} is not the file expected: {wrong}. It was left as it is. "
             f"Put the right one there (from {item.url}), or {otherwise} for it to be downloaded."

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -44,9 +45,7 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
         DataError: not found, or the archive is truncated, damaged or a bomb (also while the caller reads).
     """
     if (place := _locate(folder, member, archives)) is None:
-        wanted = " or ".join([member, *archives])
-        present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
-        raise DataError(f"{folder}: expected {wanted}, found {present}.")
+        raise DataError(f"{folder}: expected {' or '.join([member, *archives])}, found {_content(folder)}.")
     path, inside = place
     where = f"{path}: {member}" if inside else str(path)
     try:
@@ -55,14 +54,13 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
                 with zipfile.ZipFile(file) as archive, _zip_member(path, member, archive) as stream:
                     yield guarded(stream, file, where), where
                 return
-            with decompressed(file) as unpacked:
-                watched = guarded(unpacked, file, where)
-                if not inside:
-                    yield watched, where
-                    return
-                # Streamed (mode r|): members are read in order and nothing before the one wanted is kept.
-                with tarfile.open(fileobj=watched, mode="r|", bufsize=1 << 20) as archive:
-                    yield _tar_member(path, member, archive), where
+            watched = guarded(decompressed(file), file, where)
+            if not inside:
+                yield watched, where
+                return
+            # Streamed (mode r|): members are read in order and nothing before the right one is kept.
+            with tarfile.open(fileobj=watched, mode="r|", bufsize=1 << 20) as archive:
+                yield _tar_member(path, member, archive), where
     except BROKEN as error:
         reason = f"{type(error).__name__}: {error}"
         raise DataError(f"{where}: truncated or damaged ({reason}). Obtain {path.name} again.") from None
@@ -70,20 +68,15 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
         raise DataError(f"{where}: cannot be read ({error.strerror or error}).") from None
 
 
-@contextmanager
-def decompressed(file: IO[bytes]) -> Iterator[IO[bytes]]:
-    """The file's bytes, out of gzip if they are in it."""
+def decompressed(file: IO[bytes]) -> IO[bytes]:
+    """The file's bytes, unpacked if they are gzip's."""
     gzipped = file.read(len(_GZIP)) == _GZIP
     file.seek(0)
-    if not gzipped:
-        yield file
-        return
-    with gzip.open(file, "rb") as unpacked:
-        yield unpacked
+    return gzip.open(file, "rb") if gzipped else file
 
 
 class _Watched(io.RawIOBase):
-    """A stream that says every few seconds how far it is, and stops where it expands absurdly."""
+    """A stream that prints its progress every few seconds, and stops where it expands absurdly."""
 
     def __init__(self, stream: IO[bytes], packed: IO[bytes], where: str) -> None:
         self._stream, self._packed, self._where, self._out = stream, packed, where, 0
@@ -116,12 +109,17 @@ def _locate(folder: Path, member: str, archives: tuple[str, ...]) -> tuple[Path,
         raise DataError(f"{folder}: no such file or folder; expected it to hold {member}.")
     if folder.is_file():
         return folder, is_archive(folder)
-    wanted = [(name, False) for name in (member, f"{member}.gz")]
-    wanted += [(name, True) for archive in archives for name in (archive, archive.replace(".tar.gz", ".tar"))]
-    for name, is_packed in wanted:
+    names = [(name, False) for name in (member, f"{member}.gz")]
+    names += [(name, True) for archive in archives for name in (archive, archive.replace(".tar.gz", ".tar"))]
+    for name, is_packed in names:
         for path in filter(Path.is_file, sorted(folder.rglob(name))):
             return path, is_packed
     return None
+
+
+def _content(folder: Path) -> str:
+    """The first names in a folder, for messages."""
+    return ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
 
 
 def holds(folder: Path, member: str, archives: tuple[str, ...] = ()) -> bool:
@@ -143,8 +141,7 @@ def one_file(folder: Path, patterns: tuple[str, ...], what: str) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        present = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
-        raise DataError(f"{folder}: expected {what} ({' or '.join(patterns)}), found {present}.")
+        raise DataError(f"{folder}: expected {what} ({' or '.join(patterns)}), found {_content(folder)}.")
     names = ", ".join(p.name for p in found[:10])
     raise DataError(f"{folder}: found {len(found)} files, {names}; expected one. Give the file itself as `path`.")
 
@@ -154,29 +151,19 @@ def is_archive(path: Path) -> bool:
     return path.name.endswith((".tar", ".tar.gz", ".tgz", ".zip"))
 
 
-def _ends_with(path: str, member: str) -> bool:
-    return path == member or path.endswith("/" + member)
-
-
 def _tar_member(path: Path, member: str, archive: tarfile.TarFile) -> IO[bytes]:
     for entry in archive:
-        if entry.isfile() and _ends_with(entry.name, member):
-            stream = archive.extractfile(entry)
-            assert stream is not None
-            return stream
+        if entry.isfile() and f"/{entry.name}".endswith(f"/{member}"):
+            return archive.extractfile(entry)
     raise DataError(f"{path}: holds no file {member}; is it the right archive?")
 
 
 def _zip_member(path: Path, member: str, archive: zipfile.ZipFile) -> IO[bytes]:
     for info in archive.infolist():
-        if _ends_with(info.filename, member) and not _is_link(info):
+        is_link = stat.S_ISLNK(info.external_attr >> 16)  # its text is the path that it points to
+        if f"/{info.filename}".endswith(f"/{member}") and not is_link:
             try:
                 return archive.open(info)
             except RuntimeError as error:  # encrypted, or packed in an unknown way
-                raise DataError(f"{path}: {member}: cannot be unpacked ({error}); unpack it by hand.") from None
+                raise DataError(f"{path}: {member}: cannot be unpacked ({error}); unpack it manually.") from None
     raise DataError(f"{path}: holds no file {member}; it holds {', '.join(map(repr, archive.namelist()[:10]))}.")
-
-
-def _is_link(info: zipfile.ZipInfo) -> bool:
-    """Whether a zip made on Unix has a symbolic link there (its text is the path it points to)."""
-    return (info.external_attr >> 16) & 0o170000 == 0o120000

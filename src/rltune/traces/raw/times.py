@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from rltune.traces.audit import Audit
 from rltune.traces.raw.frame import refuse_mostly_bad
 
 NONE = ("", "None", "null", "NULL", "NaT", "nan", "Unknown")
 """Ways to say that there is no time."""
-# An offset written out after a time of day: "…T10:00:00Z", "… 10:00:00+08:00".
-_OFFSET = r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d:?\d\d)$"
-_DIGITS = (r"^(\d{4})(\d\d)(\d\d)$", r"^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$")
+_OFFSET = ":.*[Z+-]"
+"""An offset written behind a time of day: ``…T10:00:00Z``, ``… 10:00:00+08:00``."""
 _FIRST, _LAST = np.datetime64("1900-01-01", "s"), np.datetime64("2200-01-01", "s")
 
 
@@ -32,8 +29,8 @@ def wall_clock_to_unix(
         text: times such as ``2017-11-05 01:30:00``; a written offset (``Z``, ``+08:00``) goes before the zone.
         time_zone: IANA zone of times without an offset.
         what: name of the column, for remarks in the audit.
-        not_before: an earlier time of the same row (s since 1970 UTC). In autumn one hour occurs twice; it is read as
-            the first, except where that lies before this time, then as the second.
+        not_before: an earlier time of the same row (s since 1970 UTC). In autumn one hour occurs twice; a time in it is
+            read as in the first, except where that lies before this time, then as in the second.
         where: name of the file, for errors.
 
     Times within the hour that spring skips do not exist; they are moved to its end, and counted. Years outside
@@ -42,38 +39,20 @@ def wall_clock_to_unix(
     Raises:
         DataError: most values are no times at all (``13/10/2017``); a few are counted.
     """
-    column = text.name if isinstance(text, pd.Series) and text.name not in (None, what) else None
-    text = pd.Series(text, dtype="str").reset_index(drop=True)
-    wall, utc = plain_times(text), None
-    if wall is None:
-        text = text.str.strip()
-        text = text.where(~text.isin(list(NONE)))
-        offset = text.str.contains(_OFFSET, regex=True, na=False)
-        wall = pd.to_datetime(text.where(~offset), errors="coerce", format="ISO8601").to_numpy()
-        aware = pd.to_datetime(text.where(offset), errors="coerce", format="ISO8601", utc=True)
-        utc = aware.dt.tz_localize(None).to_numpy()
-        unread = np.isnat(wall) & np.isnat(utc) & text.notna().to_numpy()
-        named = what if column is None else f"{what} (column {column!r})"
-        expected = "a time as YYYY-MM-DD HH:MM:SS (ISO 8601)"
-        refuse_mostly_bad(text, unread, f"{where}: {named}" if where else named, expected)
-    given = ~np.isnat(wall) if utc is None else text.notna().to_numpy()
+    named = what if text.name in (None, what) else f"{what} (column {text.name!r})"
+    text = text.astype("str").reset_index(drop=True).str.strip()
+    text = text.where(~text.isin(NONE))
+    offset = text.str.contains(_OFFSET, regex=True, na=False)
+    wall = pd.to_datetime(text.where(~offset), errors="coerce", format="ISO8601").to_numpy()
     seconds = _localise(_plausible(wall), time_zone, what, audit, not_before)
-    if utc is not None:
-        seconds = np.where(np.isnat(utc), seconds, _since_epoch(_plausible(utc)))
-    audit.note(f"{what} not a time", (np.isnan(seconds) & given).sum())
+    unread = np.isnat(wall) & text.notna().to_numpy()
+    if offset.any():
+        utc = pd.to_datetime(text[offset], errors="coerce", format="ISO8601", utc=True).dt.tz_localize(None).to_numpy()
+        seconds[offset], unread[offset] = _since_epoch(_plausible(utc)), np.isnat(utc)
+    expected = "a time as YYYY-MM-DD HH:MM:SS (ISO 8601)"
+    refuse_mostly_bad(text, unread, f"{where}: {named}" if where else named, expected)
+    audit.note(f"{what} not a time", (np.isnan(seconds) & text.notna()).sum())
     return seconds
-
-
-def plain_times(text: pd.Series) -> np.ndarray | None:
-    """Wall clock (datetime64[s]) of a column that holds nothing but plain ISO times to the second; else None."""
-    values = pa.array(text, pa.large_string(), from_pandas=True)
-    if len(values) == values.null_count:
-        return None
-    values = pc.if_else(pc.is_in(values, pa.array(NONE, pa.large_string())), None, values)
-    try:
-        return pc.cast(values, pa.timestamp("s")).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid:  # written in another way, with an offset or a fraction, or no times
-        return None
 
 
 def written_as_digits(text: pd.Series) -> pd.Series | None:
@@ -81,15 +60,12 @@ def written_as_digits(text: pd.Series) -> pd.Series | None:
 
     A date is one from 1990 to 2100. Text that is none is kept as it is.
     """
-    short = text.str.len().isin((8, 14))
-    least = max(int(text.notna().sum()), 1) / 2
-    if short.sum() < least:
-        return None
-    iso = text.str.replace(_DIGITS[0], r"\1-\2-\3", regex=True)
-    iso = iso.str.replace(_DIGITS[1], r"\1-\2-\3 \4:\5:\6", regex=True)
-    stamps = pd.to_datetime(iso.where(short & (iso != text)), errors="coerce", format="ISO8601")
+    stamps = pd.to_datetime(text.where(text.str.len() == 8), errors="coerce", format="%Y%m%d")
+    to_the_second = pd.to_datetime(text.where(text.str.len() == 14), errors="coerce", format="%Y%m%d%H%M%S")
+    stamps = stamps.fillna(to_the_second)
     dates = stamps.between(pd.Timestamp("1990-01-01"), pd.Timestamp("2101-01-01"), inclusive="left")
-    return iso.where(dates, text) if dates.sum() > least else None
+    mostly = dates.sum() * 2 > max(text.notna().sum(), 1)
+    return stamps.dt.strftime("%Y-%m-%d %H:%M:%S").where(dates, text) if mostly else None
 
 
 def _localise(wall: np.ndarray, time_zone: str, what: str, audit: Audit, not_before: np.ndarray | None) -> np.ndarray:

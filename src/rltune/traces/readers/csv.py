@@ -25,7 +25,7 @@ from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.csv_text import read_csv_text
 from rltune.traces.raw.frame import LEFT_OUT, numbers, parse_numbers, raw_frame, reasons, refuse_mostly_bad, whole_gpus
-from rltune.traces.raw.times import plain_times, wall_clock_to_unix, written_as_digits
+from rltune.traces.raw.times import wall_clock_to_unix, written_as_digits
 
 _1990_S, _2100_S, _2200_S = 631_152_000.0, 4_102_444_800.0, 7_258_118_400.0
 """Beginnings of these years, s since 1970 UTC."""
@@ -138,7 +138,7 @@ class _Source:
         return yes
 
     def time(self, name: str, column: Column, text: pd.Series, not_before: np.ndarray | None) -> np.ndarray:
-        if plain_times(text) is None and (~np.isnan(parse_numbers(text))).sum() * 2 >= max(text.notna().sum(), 1):
+        if (~np.isnan(parse_numbers(text))).sum() * 2 >= max(text.notna().sum(), 1):
             dates = written_as_digits(text.str.strip()) if column.unit is None and column.factor == 1 else None
             if dates is None:
                 factor = SECONDS.get(column.unit or "", 1.0) * column.factor

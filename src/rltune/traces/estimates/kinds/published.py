@@ -14,7 +14,7 @@ import pandas as pd
 from rltune.config.trace import Predictions
 from rltune.errors import ConfigError, DataError
 from rltune.traces.estimates.history import Request
-from rltune.traces.fetch import given_file
+from rltune.traces.fetch import local_file
 
 FALL_BACK = "not published: rolling median"
 
@@ -47,7 +47,7 @@ def published_run_s(jobs: pd.DataFrame, trace: str, predictions: Predictions | N
     where = f"config/traces/{trace}.yaml, predictions"
     if predictions is None:
         raise ConfigError(f"estimate published: config/traces/{trace}.yaml has no `predictions`; name the file there")
-    path = given_file(trace, predictions.path, root, "predictions.path")
+    path = local_file(trace, predictions.path, root, "predictions.path")
     value = predictions.run_s or predictions.gpu_time_s
     try:
         table = pd.read_csv(path, dtype="str", keep_default_na=False)
