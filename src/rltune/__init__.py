@@ -20,15 +20,15 @@ def sources_digest(*packages: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def _keep_compiled_code_apart() -> None:
-    """Give each state of the sources a cache of compiled code of its own.
+def _set_numba_cache() -> None:
+    """Give each state of the sources its own cache of compiled code.
 
     Numba looks only at the file a function stands in: after a change in a function that others call, it would
-    go on with their old code. Set NUMBA_CACHE_DIR to decide for yourself.
+    go on with their old code. NUMBA_CACHE_DIR, where it is set, is kept.
     """
     project = Path(__file__).parents[2]
     if "NUMBA_CACHE_DIR" not in os.environ and (project / "workflow" / "Snakefile").is_file():
         os.environ["NUMBA_CACHE_DIR"] = str(project / ".cache" / "numba" / sources_digest(*COMPILED))
 
 
-_keep_compiled_code_apart()
+_set_numba_cache()

@@ -1,4 +1,4 @@
-"""Write aside, then rename: a half-written file never carries the name of a finished one."""
+"""Atomic writes: a file gets its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ UNREADABLE = (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeErro
 
 @contextmanager
 def atomic_write(path: Path | str, durable: bool = False) -> Iterator[Path]:
-    """Yield a path beside ``path`` to write to; on success it takes the name ``path``, on error it is removed.
+    """Yield a temporary path next to ``path``; on success it is renamed to ``path``, on error it is removed.
 
     The extension is kept (``jobs.parquet`` → ``.jobs.<pid>.parquet``) because writers look at it. ``durable``: content and
-    name are on the disk before this ends, so that a loss of power keeps the one or the other whole.
+    name are on the disk before this ends, so that a loss of power leaves the old file or the new one.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def atomic_write(path: Path | str, durable: bool = False) -> Iterator[Path]:
 
 
 def _sync(path: Path) -> None:
-    """Have a file's content, or a folder's names, on the disk."""
+    """Flush a file's content, or a folder's names, to the disk."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

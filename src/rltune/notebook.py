@@ -1,4 +1,4 @@
-"""What every notebook does: start in the project's folder with its run; keep and show what it made; say how it goes."""
+"""Helpers for notebooks: open the run, save and show artefacts, report progress."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WIDTH_PX, DPI = 720, 130
 
 
 def threads() -> int | None:
-    """Threads this process was given (RLTUNE_THREADS); None where nobody said."""
+    """Threads that this process may use (RLTUNE_THREADS); None: not limited."""
     value = os.environ.get("RLTUNE_THREADS", "")
     return int(value) if value.isdigit() and int(value) > 0 else None
 
@@ -40,7 +40,7 @@ def start(config: str, *inputs: str | list[str]) -> Run:
     """
     os.chdir(project_root())
     run = Run.open(config)
-    for path in (path for given in inputs for path in ([given] if isinstance(given, str) else given)):
+    for path in (path for part in inputs for path in ([part] if isinstance(part, str) else part)):
         if not Path(path).exists():
             raise DataError(f"{path}: no such file; make it: make report CONFIG={config} ARGS={path}")
     traces = [f"{name} ({trace.data} data)" for name, trace in run.traces.items()]
@@ -50,7 +50,7 @@ def start(config: str, *inputs: str | list[str]) -> Run:
 
 
 def show(figure: Figure, alt: str, at: Any = None) -> None:
-    """Display a figure, with words for those who cannot see it; ``at``: a display (IPython's handle) to replace."""
+    """Display a figure with its text alternative; ``at``: a display (IPython's handle) to replace."""
     from IPython.display import Image, display
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -91,13 +91,13 @@ def table(artefact: Artefact, frame: pd.DataFrame) -> None:
 
 
 def in_lab() -> bool:
-    """Whether this is JupyterLab, whose server tells the kernels of its notebooks so, and not papermill."""
+    """Whether the kernel was started by JupyterLab, which sets this variable; papermill does not."""
     return "JPY_SESSION_NAME" in os.environ
 
 
 def follow(trainer: Trainer, curves: Callable[[pd.DataFrame], Figure]) -> Callable[[dict[str, float]], None]:
-    """What takes each row of a training's history: in JupyterLab a bar with the time left, and ``curves`` of the history
-    after each validation; elsewhere, as under papermill, lines."""
+    """Return the callback for each row of a training's history. In JupyterLab it updates a bar with the time left and, after
+    each validation, the figure that ``curves`` draws of the history; elsewhere, as under papermill, it prints lines."""
     from IPython.display import HTML, display
 
     from rltune.agent.progress import ProgressLogger
@@ -116,7 +116,7 @@ def follow(trainer: Trainer, curves: Callable[[pd.DataFrame], Figure]) -> Callab
 
 
 def outcome(facts: dict[str, Any]) -> str:
-    """What a training came to, from its policy's facts: `mean wait 812 s against 2,104 s under FIFO (−61 %) and …`."""
+    """The result of a training in one sentence, from its policy's facts: `mean wait 812 s against 2,104 s under FIFO (−61 %) and …`."""
     cell, metric = facts["cell"], METRICS.get(facts["cell"]["metric"])
     scores = [facts[f"validation_{name}"] for name in ("metric", "base", "random")]
     if metric:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 
-def discover(package: str, file: str, attribute: str) -> list[Any]:
-    """The ``attribute`` of every module of a package that assigns one, by the modules' names; ``file``: its __init__."""
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(file).parent.glob("*.py"))}
+def discover(package: str, attribute: str) -> list[Any]:
+    """The ``attribute`` of every module of a package that assigns one, by the modules' names."""
+    (folder,) = import_module(package).__path__
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(folder).glob("*.py"))}
     # a module without it, such as one of compiled code, is not even loaded
     names = [name for name, text in texts.items() if f"\n{attribute} = " in text]
     return [getattr(import_module(f"{package}.{name}"), attribute) for name in names]

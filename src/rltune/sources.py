@@ -1,4 +1,4 @@
-"""What a result depends on besides its data: the source files that a notebook or script imports, and the libraries."""
+"""What a result depends on, apart from its data: the source files that a notebook or script imports, and the libraries."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def commit(root: Path) -> str:
 
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
-            return "unknown (the project is not a git repository of its own)"
+            return "unknown (the project is not itself a git repository)"
         changed = len(git("status", "--porcelain").splitlines())
         return git("rev-parse", "HEAD") + (f", with {changed} changed or new files" if changed else ", no file changed")
     except (OSError, subprocess.SubprocessError):

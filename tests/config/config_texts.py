@@ -1,11 +1,14 @@
-"""Valid texts of a run, a cluster and a trace, for tests that break them."""
+"""Valid texts of a run, a cluster and a trace, for tests that break them, and the message that a broken one gets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from rltune.config import ClusterConfig, RunConfig, TraceConfig
+from rltune.config.load import load_run, read_block
+from rltune.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """\
@@ -26,5 +29,11 @@ MAP = "columns: {submit_s: a, gpus: b, run_s: {column: c, unit: s}}\n"
 TRACE = "title: T\ndata: own\nformat: csv\npath: jobs.csv\n" + MAP
 MODELS = {"run": (RunConfig, RUN), "cluster": (ClusterConfig, CLUSTER), "trace": (TraceConfig, TRACE)}
 
-Mistake = Callable[..., str]
-"""(text, model) → the message that a file of this text gets."""
+
+def mistake(folder: Path, text: str | bytes, model: type = RunConfig) -> str:
+    """The message that a file of this text gets."""
+    path = folder / "mine.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ConfigError) as caught:
+        load_run(path, ROOT) if model is RunConfig else read_block(path, model, ROOT)
+    return str(caught.value)

@@ -92,7 +92,7 @@ def test_a_preset_is_like_a_built_in_one_but_for_what_it_gives() -> None:
     assert made["plain"] == Preset(epochs=8)
 
 
-def test_traces_beside_the_matrix_are_there_once_behind_it() -> None:
+def test_other_traces_follow_those_of_the_matrix_once() -> None:
     extra = [{"trace": t, "cluster": "philly-192"} for t in ("helios", "philly", "helios")]
     config = run({"policy": ["fifo"]}, workloads=extra, characterise=["cpu", "philly"])
     assert [w.trace for w in config.all_workloads()] == ["philly", "helios"]

@@ -1,4 +1,4 @@
-"""Which cells stand beside one another."""
+"""Which cells are compared with one another."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SPOT = [{"trace": "philly", "cluster": "philly-192"}]
 
 
 def run(*experiments: dict[str, Any]) -> RunConfig:
-    blocks = [{"workloads": SPOT, "policy": ["saf"], **e} for i, e in enumerate(experiments)]
+    blocks = [{"workloads": SPOT, "policy": ["saf"], **e} for e in experiments]
     return RunConfig.model_validate({"title": "Test", "experiments": blocks})
 
 
 @pytest.mark.parametrize(
-    ("axes", "stands"),
+    ("axes", "is_compared"),
     [
         ({"backfill": ["easy"], "estimate": ["history-lightgbm"]}, True),
         ({"backfill": ["easy"], "estimate": ["published"]}, True),
@@ -27,8 +27,10 @@ def run(*experiments: dict[str, Any]) -> RunConfig:
         ({"backfill": ["easy"], "estimate": ["history-rolling"], "preset": ["linear"]}, False),
     ],
 )
-def test_against_qssf_stand_agents_with_easy_and_estimates_from_history(axes: dict[str, Any], stands: bool) -> None:
-    assert bool(against_qssf(run(axes))) is stands
+def test_agents_with_easy_and_estimates_from_history_are_compared_with_qssf(
+    axes: dict[str, Any], is_compared: bool
+) -> None:
+    assert bool(against_qssf(run(axes))) is is_compared
 
 
 def test_of_a_metric_those_trained_for_it_then_those_trained_for_wait_then_all() -> None:
@@ -38,24 +40,24 @@ def test_of_a_metric_those_trained_for_it_then_those_trained_for_wait_then_all()
     assert for_metric(cells[1:], "jct") == cells[1:]
 
 
-def test_a_lineup_has_the_rules_that_most_kinds_of_agents_know() -> None:
+def test_a_comparison_has_the_rules_that_most_kinds_of_agents_know() -> None:
     config = run(
         {"policy": ["fifo", "sjf"], "preset": ["tuned"]},
         {"policy": ["sjf"], "backfill": ["easy"], "features": ["rich"], "preset": ["quick", "linear", "rlscheduler"]},
         {"policy": ["fifo"], "backfill": ["easy"], "features": ["raw"], "preset": ["quick"]},
     )
-    (lineup,) = learners_compared(config)
-    assert [agent_of(config, c) for c in lineup] == ["rlscheduler", "linear", "rltune"]
-    assert {(c.policy, c.backfill) for c in lineup} == {("sjf", "easy")}, "the base policy that most of them know"
+    (comparison,) = learners_compared(config)
+    assert [agent_of(config, c) for c in comparison] == ["rlscheduler", "linear", "rltune"]
+    assert {(c.policy, c.backfill) for c in comparison} == {("sjf", "easy")}, "the base policy that most of them know"
 
 
-def test_a_lineup_prefers_agents_for_wait_and_the_papers_features_and_has_each_preset_once() -> None:
+def test_a_comparison_prefers_agents_for_wait_and_the_papers_features_and_has_each_preset_once() -> None:
     config = run(
         {"features": ["raw"], "placement": ["best_fit"]},
         {"metric": ["jct", "wait"], "preset": ["quick", "tuned"], "seed": [1, 2]},
     )
-    (lineup,) = learners_compared(config)
-    assert [(c.preset, c.metric, c.features, c.seed) for c in lineup] == [
+    (comparison,) = learners_compared(config)
+    assert [(c.preset, c.metric, c.features, c.seed) for c in comparison] == [
         ("quick", "wait", "engineered", 1),
         ("tuned", "wait", "engineered", 1),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from config_texts import CLUSTER, MODELS, ROOT, RUN, TRACE, Mistake
+from config_texts import CLUSTER, MODELS, ROOT, RUN, TRACE, mistake
 
 from rltune.config.load import load_run
 from rltune.errors import ConfigError
@@ -70,26 +70,26 @@ OTHERS = [
 
 @pytest.mark.parametrize(("kind", "text", "part"), [*(("run", *case) for case in RUNS), *OTHERS])
 def test_a_mistake_is_named_with_file_line_key_and_what_was_found(
-    kind: str, text: str, part: str, mistake: Mistake
+    kind: str, text: str, part: str, tmp_path: Path
 ) -> None:
-    message = mistake(text, MODELS[kind][0])
+    message = mistake(tmp_path, text, MODELS[kind][0])
     assert part in message and "nput should" not in message, message
 
 
-def test_all_mistakes_are_reported_at_once(mistake: Mistake) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     text = RUN.replace("[fifo]", "[fio]") + "colour: red\ntrain_share: 2\npresets: {mine: {epoch: 1}}\n"
-    lines = mistake(text).splitlines()
+    lines = mistake(tmp_path, text).splitlines()
     assert len(lines) == 4
     for line, number, key in zip(sorted(lines), (5, 6, 7, 8), ("policy[0]", "colour", "train_share", "presets.mine")):
         assert f"mine.yaml:{number}: " in line and key in line
 
 
-def test_a_file_that_is_not_there_or_not_text(mistake: Mistake) -> None:
+def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no such file \(did you mean 'default'\?\); there are: .*default\.yaml"):
         load_run("config/defaults.yaml", ROOT)
     with pytest.raises(ConfigError, match=r"^config/traces: a folder, expected a YAML file; there are: "):
         load_run("config/traces", ROOT)
-    assert "mine.yaml: not UTF-8 text" in mistake((RUN + "description: caf\xe9\n").encode("latin-1"))
+    assert "mine.yaml: not UTF-8 text" in mistake(tmp_path, (RUN + "description: caf\xe9\n").encode("latin-1"))
 
 
 def test_a_mistake_in_a_named_trace_is_found_when_the_run_is_read(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from config_texts import CLUSTER, MAP, TRACE, Mistake
+from config_texts import CLUSTER, MAP, TRACE, mistake
 
 from rltune.config import ClusterConfig, TraceConfig
 
@@ -24,11 +26,11 @@ from rltune.config import ClusterConfig, TraceConfig
         ("gpus", "{column: c, constant: 1}", ["columns.gpus: give either `column` or `constant`"]),
     ],
 )
-def test_a_column_that_does_not_suit_its_name(name: str, column: str, parts: list[str], mistake: Mistake) -> None:
+def test_a_column_that_does_not_suit_its_name(name: str, column: str, parts: list[str], tmp_path: Path) -> None:
     rest = {"submit_s": "a", "gpus": "b", "run_s": "c"}
     rest.pop(name, None)
     lines = "".join(f"  {key}: {value}\n" for key, value in rest.items())
-    message = mistake(TRACE.replace(MAP, f"columns:\n  {name}: {column}\n{lines}"), TraceConfig)
+    message = mistake(tmp_path, TRACE.replace(MAP, f"columns:\n  {name}: {column}\n{lines}"), TraceConfig)
     assert message.startswith("/") and "mine.yaml:6: " in message and "\n" not in message
     assert all(part in message for part in parts), message
 
@@ -41,8 +43,8 @@ def test_a_column_that_does_not_suit_its_name(name: str, column: str, parts: lis
         ("{submit_s: t, gpus: g, end_s: e}", "needs run_s (or start_s and end_s) as well"),
     ],
 )
-def test_a_map_needs_submission_gpus_and_run_time(columns: str, missing: str, mistake: Mistake) -> None:
-    message = mistake(TRACE.replace(MAP, f"columns: {columns}\n"), TraceConfig)
+def test_a_map_needs_submission_gpus_and_run_time(columns: str, missing: str, tmp_path: Path) -> None:
+    message = mistake(tmp_path, TRACE.replace(MAP, f"columns: {columns}\n"), TraceConfig)
     assert "mine.yaml:5: columns: found " in message and message.endswith(missing), message
 
 
@@ -54,8 +56,8 @@ def test_a_map_needs_submission_gpus_and_run_time(columns: str, missing: str, mi
         ("{column: a, op: '=~', value: 1}", "op: found '=~'"),
     ],
 )
-def test_a_filter_whose_value_does_not_suit_its_op(rule: str, text: str, mistake: Mistake) -> None:
-    message = mistake(TRACE + f"filter:\n  - {{column: a, op: '>', value: 0}}\n  - {rule}\n", TraceConfig)
+def test_a_filter_whose_value_does_not_suit_its_op(rule: str, text: str, tmp_path: Path) -> None:
+    message = mistake(tmp_path, TRACE + f"filter:\n  - {{column: a, op: '>', value: 0}}\n  - {rule}\n", TraceConfig)
     assert f"mine.yaml:8: filter[1].{text}" in message and "\n" not in message, message
 
 
@@ -70,13 +72,13 @@ def test_a_filter_whose_value_does_not_suit_its_op(rule: str, text: str, mistake
         ("title: T\ndata: synthetic\nformat: csv\nsynthetic: {}\n" + MAP, "reads a file of yours"),
     ],
 )
-def test_a_trace_that_contradicts_itself(text: str, words: str, mistake: Mistake) -> None:
-    message = mistake(text, TraceConfig)
+def test_a_trace_that_contradicts_itself(text: str, words: str, tmp_path: Path) -> None:
+    message = mistake(tmp_path, text, TraceConfig)
     assert "mine.yaml" in message and words in message
 
 
-def test_pools_and_their_virtual_clusters_are_distinguished(mistake: Mistake) -> None:
+def test_pools_and_their_virtual_clusters_are_distinguished(tmp_path: Path) -> None:
     twice = CLUSTER + CLUSTER.split("pools:\n")[1]
-    assert "found twice: all" in mistake(twice, ClusterConfig)
+    assert "found twice: all" in mistake(tmp_path, twice, ClusterConfig)
     shared = twice.replace("name: all", "name: a\n    vcs: [x]", 1).replace("name: all", "name: b\n    vcs: [y, x]")
-    assert "found in two: x" in mistake(shared, ClusterConfig)
+    assert "found in two: x" in mistake(tmp_path, shared, ClusterConfig)

@@ -10,7 +10,7 @@ from rltune.traces.fetch import sources
 
 
 @pytest.fixture(autouse=True)
-def no_files_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_manual_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RLTUNE_TRACE_FILES", raising=False)
 
 

@@ -12,9 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from rltune.traces.fetch import RetryPolicy
-
-QUICK = RetryPolicy(tries=3, wait_s=0.0, timeout_s=10.0)
 DATA, OTHER = (np.random.default_rng(seed).bytes(20_000) for seed in (1, 2))
 SHA = hashlib.sha256(DATA).hexdigest()
 Answer = Callable[["Handler"], None]

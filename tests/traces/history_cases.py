@@ -22,7 +22,7 @@ def table(rows: list[dict]) -> pd.DataFrame:
 
 
 def generated(count: int, seed: int = 1) -> pd.DataFrame:
-    """Jobs of a few users, each with a run time of its own; some waits, some limits."""
+    """Jobs of a few users, each with its own run time; some waits, some limits."""
     rng = np.random.default_rng(seed)
     user = rng.integers(0, 8, count)
     run = np.exp(rng.normal(4 + user / 2, 0.4))
@@ -43,8 +43,8 @@ def generated(count: int, seed: int = 1) -> pd.DataFrame:
     )
 
 
-def poisoned(jobs: pd.DataFrame, now_s: float, factor: float) -> pd.DataFrame:
-    """The same, but what is not known at ``now_s`` is otherwise: every run time that ends later, every later job."""
+def with_another_future(jobs: pd.DataFrame, now_s: float, factor: float) -> pd.DataFrame:
+    """The same jobs, but changed in what is not known at ``now_s``: every run time that ends later, every later job."""
     later = end_s(jobs) > now_s
     gone = np.where(jobs["wait_s"].isna(), 0.0, jobs["wait_s"]) + jobs["submit_s"]
     run = np.maximum(jobs["run_s"] * factor, np.nextafter(now_s, np.inf) - gone + 1.0)

@@ -96,14 +96,18 @@ def trace_config(format: str, **fields: Any) -> TraceConfig:
     """A trace configuration of a format, with any field replaced; None leaves it out."""
     values: dict[str, Any] = {"title": "T", "data": "own", "format": format, "path": "x"}
     values |= {"time_zone": ZONES.get(format, "Europe/Berlin"), "part": "Venus" if format == "helios" else None}
+    values |= {"columns": COLUMNS if format == "csv" else None}
     if "synthetic" in fields or "downloads" in fields:
         del values["path"]
     return TraceConfig(**{name: value for name, value in {**values, **fields}.items() if value is not None})
 
 
 def cleaned(path: Path, content: str | bytes, format: str, **fields: Any) -> CleanTrace:
-    """Clean a file with this content."""
+    """Clean a file with this content; PAI's job table lies next to it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
+    if format == "alibaba2020":
+        (path.parent / "pai_job_table.csv").write_text(PAI_JOBS)
     return clean_trace("t", trace_config(format, **fields), path)
 
 
@@ -113,18 +117,9 @@ def rows(clean: CleanTrace, columns: str) -> list[list[Any]]:
     return jobs.where(jobs.notna(), None).values.tolist()
 
 
-def config(name: str) -> TraceConfig:
-    return trace_config(name, columns=COLUMNS) if name == "csv" else trace_config(name)
-
-
 def clean(folder: Path, name: str, content: bytes) -> CleanTrace:
-    """Clean one main file of a format; PAI's job table lies beside it."""
-    path = folder / name / FILES[name]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    if name == "alibaba2020":
-        (folder / name / "pai_job_table.csv").write_text(PAI_JOBS)
-    return clean_trace("t", config(name), path if name == "csv" else folder / name)
+    """Clean the main file of a format."""
+    return cleaned(folder / FILES[name], content, name)
 
 
 def sound(folder: Path, name: str, content: bytes) -> CleanTrace | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
-from raw_cases import BASES, FILES, FUZZ, PAI_JOBS, config, philly, trace_config, write_zip
+from raw_cases import BASES, FILES, FUZZ, PAI_JOBS, philly, trace_config, write_zip
 
 from rltune.errors import DataError
 from rltune.traces import progress
@@ -52,7 +52,7 @@ def test_a_damaged_archive_is_refused_or_whole(name: str, data: st.DataObject, t
     if name == "alibaba2020":
         (tmp_path / "pai_job_table.csv").write_text(PAI_JOBS)
     try:
-        result = clean_trace("t", config(name), path if name == "csv" else tmp_path)
+        result = clean_trace("t", trace_config(name), path if name == "csv" else tmp_path)
     except DataError as error:
         assert "\n" not in str(error) and str(tmp_path) in str(error)
     else:
@@ -96,7 +96,7 @@ def test_bombs_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
         assert stream.read() == text.encode(), "little that is all alike is no bomb"
     monkeypatch.setattr(archives, "FREE_BYTES", 1 << 20)
     with pytest.raises(DataError, match=r"[\d.]+ kB expand to [\d.]+ MB or more; expected at most 200-fold") as error:
-        clean_trace("t", config(name), path if name == "csv" else tmp_path)
+        clean_trace("t", trace_config(name), path if name == "csv" else tmp_path)
     assert str(tmp_path) in str(error.value)
 
 

@@ -1,11 +1,11 @@
-"""Calibrated estimates: a posterior known in closed form, weights worked out by hand, and that the future has no say."""
+"""Calibrated estimates: a posterior known in closed form, known weights, and independence of later data."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
-from history_cases import META, generated, poisoned, table
+from history_cases import META, generated, table, with_another_future
 
 from rltune.traces.estimates import calibrated as module, estimate_jobs
 from rltune.traces.estimates.accuracy import accuracy
@@ -78,7 +78,7 @@ def test_estimates_that_become_right_are_calibrated_again() -> None:
 
 @pytest.mark.parametrize("when", [0.5, 0.62, 0.9])
 @pytest.mark.parametrize("factor", [0.01, 50.0])
-def test_the_future_has_no_say(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_data_have_no_influence(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither run times that are not known yet nor later jobs and their estimates."""
     for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150)):
         monkeypatch.setattr(history_lightgbm, name, value)
@@ -87,7 +87,7 @@ def test_the_future_has_no_say(when: float, factor: float, monkeypatch: pytest.M
     given = blurred(jobs)
     now_s = when * jobs["submit_s"].iloc[-1]
     until = (jobs["submit_s"] <= now_s).to_numpy()
-    other = poisoned(jobs, now_s, factor)
+    other = with_another_future(jobs, now_s, factor)
     assert not np.array_equal(other["run_s"][until], jobs["run_s"][until]), "some of them still run"
     plain, changed = calibrated(jobs, META, given), calibrated(other, META, np.where(until, given, factor * given))
     assert {HISTORY, RECALIBRATED} & set(plain["source"][until])
@@ -119,7 +119,7 @@ def test_no_input_tells_the_date() -> None:
     assert not [name for name in seen if "known" in name or name in ("hour", "weekday")]
 
 
-def test_inputs_worked_out_by_hand() -> None:
+def test_known_inputs() -> None:
     jobs = table([{"submit_s": s, "run_s": 1000, "user": u} for s, u in ((0, "a"), (5, "b"), (7, "a"), (7, "a"))])
     seen = inputs(jobs, META, np.array([1.0, 9.0, 3.0, 4.0]))
     assert seen["user given"].tolist() == pytest.approx([np.nan, np.nan, 1, 2], nan_ok=True)

@@ -1,4 +1,4 @@
-"""Run-time estimates: median, spread, independence of order and company, golden values; those read from a file."""
+"""Run-time estimates: median, spread, independence of the order and of other jobs, golden values; those read from a file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_median_one_and_sigma() -> None:
     assert np.log(ratio).std() == pytest.approx(0.5, rel=0.03)
 
 
-def test_depends_on_trace_and_seed_but_neither_on_order_nor_company() -> None:
+def test_depends_on_trace_and_seed_but_not_on_order_or_other_jobs() -> None:
     whole = pd.Series(estimate_s(JOBS, "lognormal-1"), index=JOBS["job_id"])
     for part in (JOBS.sample(500, random_state=1), JOBS.iloc[[77]]):
         assert np.array_equal(estimate_s(part, "lognormal-1"), whole[part["job_id"]])

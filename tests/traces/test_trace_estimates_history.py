@@ -1,11 +1,11 @@
-"""Estimates from earlier jobs: known answers, a brute-force twin, and that the future has no say."""
+"""Estimates from earlier jobs: known answers, a brute-force reference, and independence of later data."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
-from history_cases import META, generated, poisoned, table
+from history_cases import META, generated, table, with_another_future
 from hypothesis import given, strategies as st
 
 from rltune.errors import DataError
@@ -50,16 +50,18 @@ def test_the_median_is_that_of_a_loop(rows: list[tuple]) -> None:
 
 @pytest.mark.parametrize("when", [0.3, 0.62, 0.9])
 @pytest.mark.parametrize("factor", [0.01, 50.0])
-def test_the_future_has_no_say_in_a_model(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_data_have_no_influence_on_a_model(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150), ("ROUNDS", 10)):
         monkeypatch.setattr(history_lightgbm, name, value)
     jobs = generated(1500).assign(run_s=lambda j: 20 * j["run_s"])  # hundreds still run at any time
     now_s = when * jobs["submit_s"].iloc[-1]
     until = (jobs["submit_s"] <= now_s).to_numpy()
-    plain, other = (estimate_jobs(j, META, "history-lightgbm", 0) for j in (jobs, poisoned(jobs, now_s, factor)))
+    plain, other = (
+        estimate_jobs(j, META, "history-lightgbm", 0) for j in (jobs, with_another_future(jobs, now_s, factor))
+    )
     assert (plain["source"][until] == MODEL).any()
     pd.testing.assert_frame_equal(plain[until], other[until])
-    assert not plain[~until].equals(other[~until]), "the poison is felt later"
+    assert not plain[~until].equals(other[~until]), "the changes show later"
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -1,4 +1,4 @@
-"""Obtaining raw files: generated, copied from file:// addresses, fetched by hand, or given."""
+"""Obtaining raw files: generated, copied from file:// addresses, downloaded manually, or named by the configuration."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_generated_file_is_not_taken_for_a_download(get: Callable, made: list,
     assert path.read_bytes() == b"an archive"
 
 
-def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, get: Callable, source: Path) -> None:
+def test_a_file_put_into_the_cache_is_used(tmp_path: Path, get: Callable, source: Path) -> None:
     source.unlink()
     folder = tmp_path / "raw" / "d"
     folder.mkdir(parents=True)
@@ -109,10 +109,10 @@ def test_file_put_into_the_cache_by_hand_is_used(tmp_path: Path, get: Callable, 
     ids=["other bytes", "cut"],
 )
 @pytest.mark.parametrize("where", ["cache", "folder"])
-def test_a_wrong_file_by_hand_is_reported_and_left_alone(
+def test_a_wrong_manual_file_is_reported_and_left_alone(
     where: str, what: bytes, said: str, tmp_path: Path, get: Callable, source: Path, monkeypatch
 ) -> None:
-    folder = tmp_path / "raw" / "d" if where == "cache" else tmp_path / "by hand"
+    folder = tmp_path / "raw" / "d" if where == "cache" else tmp_path / "manual"
     folder.mkdir(parents=True)
     (folder / "data.zip").write_bytes(what)
     monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path if where == "cache" else folder))
@@ -125,9 +125,9 @@ def test_a_wrong_file_by_hand_is_reported_and_left_alone(
     assert (folder / "data.zip").read_bytes() == what
 
 
-def test_a_folder_of_files_fetched_by_hand(tmp_path: Path, get: Callable, source: Path, monkeypatch, capsys) -> None:
+def test_a_folder_of_manual_downloads(tmp_path: Path, get: Callable, source: Path, monkeypatch, capsys) -> None:
     source.unlink()
-    own = tmp_path / "by hand"
+    own = tmp_path / "manual"
     (own / "d").mkdir(parents=True)
     (own / "data.zip").write_bytes(b"of another trace")
     (own / "d" / "data.zip").write_bytes(b"an archive")

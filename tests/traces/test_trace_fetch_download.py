@@ -8,14 +8,13 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from fetch_server import DATA, OTHER, QUICK, SHA, Site, chunked, file, in_turn, refuse, start
+from fetch_server import DATA, OTHER, SHA, Site, chunked, file, in_turn, refuse, start
 from hypothesis import given, strategies as st
 from random_cases import times
 from raw_cases import trace_config
@@ -23,7 +22,7 @@ from raw_cases import trace_config
 from rltune.config.trace import Download
 from rltune.errors import DataError
 from rltune.traces import progress
-from rltune.traces.fetch import RetryPolicy, download as downloads, obtain
+from rltune.traces.fetch import download as downloads, obtain
 from rltune.traces.fetch.download import download
 
 CUT = file(DATA, upto=9_000)
@@ -32,7 +31,8 @@ CUT = file(DATA, upto=9_000)
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(downloads, "CHUNK", 500)
+    for name, value in {"CHUNK": 500, "TRIES": 3, "WAIT_S": 0.0, "TIMEOUT_S": 10.0}.items():
+        monkeypatch.setattr(downloads, name, value)
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     site = Site()
     server = start(site)
@@ -47,9 +47,8 @@ def get(site: Site, tmp_path: Path) -> Callable[..., bytes]:
     """Obtains a trace whose one file is at ``path``; its bytes, once no partial file is left."""
 
     def get(path: str = "data.zip", **more: Any) -> bytes:
-        policy = more.pop("policy", QUICK)
         item = {"url": site.at(path) if "://" not in path else path, "file": "data.zip", "sha256": SHA, **more}
-        folder = obtain("d", trace_config("helios", downloads=[item]), tmp_path, tmp_path, policy)
+        folder = obtain("d", trace_config("helios", downloads=[item]), tmp_path, tmp_path)
         assert sorted(p.name for p in folder.iterdir()) == [item["file"], "manifest.json"]
         return (folder / item["file"]).read_bytes()
 
@@ -91,7 +90,8 @@ def test_a_cut_file_is_continued(site: Site, get: Callable, capsys: Any) -> None
 
 @times(0.4)
 @given(data=st.data())
-def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site) -> None:
+def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site, monkeypatch: Any) -> None:
+    monkeypatch.setattr(downloads, "TRIES", 6)
     content = np.random.default_rng(data.draw(st.integers(0, 99))).bytes(data.draw(st.integers(1, 6_000)))
     options = st.fixed_dictionaries({"upto": st.integers(0, len(content)), "ranges": st.booleans()})
     cuts = data.draw(st.lists(options, max_size=4))
@@ -99,7 +99,7 @@ def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site) 
     site.answers["x"] = in_turn(*(file(content, **cut) for cut in cuts), file(content))
     item = Download(url=site.at("x"), file="x", sha256=hashlib.sha256(content).hexdigest())
     with tempfile.TemporaryDirectory() as name:
-        assert download("t", item, Path(name), RetryPolicy(tries=len(cuts) + 2, wait_s=0.0)) == site.at("x")
+        assert download("t", item, Path(name)) == site.at("x")
         assert (Path(name) / "x").read_bytes() == content and os.listdir(name) == ["x"]
     assert len(site.log) <= len(cuts) + 1
 
@@ -183,10 +183,13 @@ def test_no_room_is_said_before_the_download(site: Site, get: Callable, monkeypa
     assert not (tmp_path / "raw" / "d" / "data.zip.1.part").exists()
 
 
-def test_a_silent_connection_is_given_up_and_continued(site: Site, get: Callable, fails: Callable, capsys: Any) -> None:
+def test_a_silent_connection_is_given_up_and_continued(
+    site: Site, get: Callable, fails: Callable, capsys: Any, monkeypatch: Any
+) -> None:
     assert re.search(r"127.0.0.1:9/data.zip: .*Connection refused \(3 attempts\)", fails("http://127.0.0.1:9/data.zip"))
     site.answers["data.zip"] = in_turn(file(DATA, upto=9_000, stall=True), file(DATA))
-    assert get(policy=replace(QUICK, timeout_s=0.3)) == DATA
+    monkeypatch.setattr(downloads, "TIMEOUT_S", 0.3)
+    assert get() == DATA
     assert "timed out; next attempt" in capsys.readouterr().out and site.log[1].range
 
 
@@ -204,9 +207,10 @@ def test_waits_double_while_an_attempt_brings_nothing(
     slept: list[float] = []
     monkeypatch.setattr(downloads, "time", SimpleNamespace(sleep=slept.append))
     site.answers["data.zip"] = refuse(503)
-    policy = RetryPolicy(tries=6, wait_s=1.0)
-    assert "answer 503 Service Unavailable (6 attempts)" in fails(policy=policy) and len(site.log) == 6
+    monkeypatch.setattr(downloads, "TRIES", 6)
+    monkeypatch.setattr(downloads, "WAIT_S", 1.0)
+    assert "answer 503 Service Unavailable (6 attempts)" in fails() and len(site.log) == 6
     assert all(2**k * 0.5 <= wait <= 2**k * 1.5 for k, wait in enumerate(slept)) and len(slept) == 5
     further = [file(DATA, upto=upto) for upto in range(100, 1_000, 100)]
     site.answers["data.zip"] = in_turn(*further, file(DATA))
-    assert get(policy=policy) == DATA, "each gets further"
+    assert get() == DATA, "each gets further"

@@ -45,17 +45,9 @@ def test_first_records_of_one_file(tmp_path: Path) -> None:
     assert list(first_records(tmp_path / "jobs.csv")["hours"]) == [1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    "trace", ["philly", "venus-rows", "alibaba", "alibaba2023", "hpc2n", "sacct.example", "pai-csv"]
-)
-def test_every_format_says_where_its_columns_come_from(trace: str) -> None:
-    config = load_trace(trace, project_root())
-    found = fields(config, REFERENCE, ["job_id", "submit_unix_s", "run_s", "gpus"])
+@pytest.mark.parametrize("name", [*sorted(set(FORMATS) - {"csv", "rows"}), "venus-rows", "pai-csv"])
+def test_every_format_says_where_its_columns_come_from(name: str) -> None:
+    trace = TraceConfig.model_construct(format=name) if name in FORMATS else load_trace(name, project_root())
+    found = fields(trace, REFERENCE, ["job_id", "submit_unix_s", "run_s", "gpus"])
     assert {"submit_s", "gpus"} <= set(found.index) <= set(COLUMNS) | {"start_s", "end_s"}
     assert found["raw"].str.len().min() > 0 and not found["raw"].str.contains(r"[`\\]").any()
-
-
-def test_the_reference_has_a_column_for_every_other_format() -> None:
-    for name in set(FORMATS) - {"csv", "rows"}:
-        trace = TraceConfig.model_construct(format=name)
-        assert fields(trace, REFERENCE, []).loc["submit_s", "raw"]

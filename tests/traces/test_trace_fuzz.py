@@ -114,7 +114,7 @@ def test_json_without_line_ends_may_be_longer(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(encoding, "_CHUNK", 10_000)
     text = json.dumps(json.loads(philly()) * 200)
     assert len(text) > 300_000 and clean(tmp_path, "philly", text.encode()).audit.rows_read == 1_600
-    inspect_file(tmp_path / "philly" / "cluster_job_log")
+    inspect_file(tmp_path / "cluster_job_log")
 
 
 def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path) -> None:

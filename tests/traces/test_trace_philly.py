@@ -122,7 +122,7 @@ tries = st.lists(st.tuples(minutes, minutes.filter(bool) | st.none()), max_size=
 
 @given(rows=st.lists(st.tuples(minutes, tries), min_size=1, max_size=6))
 def test_attempts_are_read_one_after_the_other(rows: list[tuple[int, list]], tmp_path: Path) -> None:
-    """Each time is the first of its two readings that is not before the latest so far; the standard library judges."""
+    """Each time is the first of its two readings that is not before the latest so far; compared with the standard library."""
 
     def wall(minute: int, **more: Any) -> datetime:
         return datetime(2017, 11, 5, minute // 60, minute % 60, **more)

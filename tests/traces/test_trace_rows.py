@@ -28,9 +28,7 @@ def test_they_are_the_ones_described(name: str, kept: int, tmp_path: Path) -> No
 
 
 def test_a_file_of_raw_columns(tmp_path: Path) -> None:
-    config = trace_config("csv", columns={"submit_s": "a", "run_s": "b", "gpus": "c"}).model_copy(
-        update={"format": "rows"}
-    )
+    config = trace_config("rows")
     path = tmp_path / "mine.parquet"
     pd.DataFrame(ROWS).to_parquet(path)
     clean = clean_trace("t", config, path)
@@ -59,7 +57,7 @@ def test_a_file_of_raw_columns(tmp_path: Path) -> None:
     ],
 )
 def test_real_rows(name: str, kept: int, out: dict[str, int], real_traces: Path, monkeypatch) -> None:
-    """Counted, and beside what their publishers say of them; run times of Venus are cut off at 48 h."""
+    """Counted, and compared with what their publishers say of them; run times of Venus are cut off at 48 h."""
     monkeypatch.setenv("RLTUNE_REAL_TRACES", str(real_traces.resolve()))
     trace = load_trace(name, project_root())
     clean = clean_trace(name, trace, obtain(name, trace, project_root() / ".cache", project_root()))

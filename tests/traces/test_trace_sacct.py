@@ -152,8 +152,8 @@ def test_the_type_allocated_where_the_one_requested_is_not_there(tmp_path: Path)
     assert result.audit.noted["GPUs with an entry that cannot be read: gres/gpu alone counts"] == 1
 
 
-def test_memory_that_slurm_does_not_hand_out_is_not_known(tmp_path: Path) -> None:
-    """With CR_CPU, say, it tells of every job that it asked for all the memory of a node."""
+def test_memory_that_slurm_does_not_allocate_is_not_known(tmp_path: Path) -> None:
+    """With CR_CPU, for example, Slurm reports all the memory of a node as requested by every job."""
     asked, held = "cpu=1,mem=128G,node=1,gres/gpu=1", "cpu=1,node=1,gres/gpu=1"
     log = [row(JobID=str(k), ReqMem="128G", ReqTRES=asked, AllocTRES=held) for k in range(3)]
     result = clean(tmp_path / "a.txt", *log)

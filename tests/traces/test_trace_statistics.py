@@ -1,4 +1,4 @@
-"""Tables 2 and 4, batches, arrivals and distributions of tables whose figures can be worked out by hand."""
+"""Tables 2 and 4, batches, arrivals and distributions of small tables with known answers."""
 
 from __future__ import annotations
 

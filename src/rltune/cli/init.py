@@ -174,7 +174,7 @@ def write_configuration(
     }
     texts = (
         f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/reference/traces.md has every column.\n{trace}\n",
-        f"{MARK} from {nodes_path.name}. Pools are partitions with nodes of their own.\n"
+        f"{MARK} from {nodes_path.name}. Pools are partitions that share no nodes.\n"
         + yaml.safe_dump(nodes, sort_keys=False, allow_unicode=True, width=120),
         RUN.format(**values, policy=current.rule.policy, backfill=current.rule.backfill),
     )

@@ -16,7 +16,7 @@ from rltune.files import write_text
 
 Factor = float | None
 ESTIMATES = "exact, lognormal-SIGMA, requested, history-rolling, history-lightgbm, published"
-COMPANY = "Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1."
+INTERFERENCE = "Factor on the run time of a job of several GPUs while another is on one of its nodes, ≥ 1."
 
 
 def simulate(
@@ -33,7 +33,7 @@ def simulate(
     multi_node_slowdown: Annotated[
         Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
     ] = None,
-    interference_slowdown: Annotated[Factor, typer.Option(help=COMPANY)] = None,
+    interference_slowdown: Annotated[Factor, typer.Option(help=INTERFERENCE)] = None,
     overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
     sticky_head: Annotated[bool | None, typer.Option(help="Whether a first job stays first until it starts.")] = None,
     estimate: Annotated[str, typer.Option(help=f"Run-time estimates: {ESTIMATES}.")] = "lognormal-1",

@@ -43,8 +43,8 @@ def against_qssf(config: RunConfig) -> list[Cell]:
 
 def for_metric(cells: Sequence[Cell], metric: str) -> list[Cell]:
     """Those trained for a metric; if there are none those trained for wait; if there are none of them, all."""
-    for wanted in (metric, "wait"):
-        if found := [cell for cell in cells if cell.metric == wanted]:
+    for name in (metric, "wait"):
+        if found := [cell for cell in cells if cell.metric == name]:
             return found
     return list(cells)
 

@@ -58,7 +58,7 @@ NULLABLE = ("user", "vc", "requested_s", "cpus", "mem_gb", "gpu_type", "wait_s")
 
 @dataclass(frozen=True)
 class TraceMeta:
-    """What a job table does not say of itself; travels in the parquet file's metadata."""
+    """What a job table does not say itself; stored in the parquet file's metadata."""
 
     name: str
     """Stem of the trace's configuration file."""

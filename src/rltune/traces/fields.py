@@ -1,4 +1,4 @@
-"""What becomes of each field of a raw record, as the reference of the formats has it."""
+"""Which field of a raw record each column of the job table comes from, read from the reference of the formats."""
 
 from __future__ import annotations
 

@@ -47,11 +47,11 @@ def gpus(text: str) -> dict[str, int]:
 
 def _one(entry: str, text: str) -> tuple[str, int]:
     """Type and number of one entry about GPUs."""
-    named, equals, given = entry.partition("=")
+    named, equals, number = entry.partition("=")
     _, *parts = named.split(":")
     parts = [part for part in parts if part.lower() not in LEFT_OUT]
     if equals:
-        parts.append(given)
+        parts.append(number)
     if not parts:
         return "", 1
     amount = AMOUNT.fullmatch(parts[-1])

@@ -37,17 +37,17 @@ _STATUS = {
     "killed": "killed",
 }
 NOT_KNOWN = "unknown  # not known: say passed, failed, killed or running; unknown ones are kept"
-"""What stands beside a state of which it is not known what it means."""
+"""Comment next to a state whose meaning is not known."""
 _UNITS = {
     "mem_gb": {"mib": "MiB", "gib": "GiB", "mb": "MB", "": "GB"},
     "requested_s": {"raw": "min"},
     "cpus": {"milli": "milli"},
 }
-"""Column → how the name of the file's column ends where it is in which unit."""
+"""Column → ending of the name of the file's column → its unit."""
 
 
 def guess_map(table: pd.DataFrame, path: Path) -> str:
-    """A YAML text for ``config/traces/NAME.yaml`` with what could be guessed, and comments where it could not."""
+    """A YAML text for ``config/traces/NAME.yaml`` with what could be guessed, and comments on the rest."""
     found = guess_columns(list(map(str, table.columns)))
     lines = [
         "title: My cluster",

@@ -1,4 +1,4 @@
-"""What a raw file is, by its first bytes and lines: the format that reads it, or the table it is that no job is in."""
+"""Recognise a raw file by its first bytes and lines: the format that reads it, or a published table without jobs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD = 1 << 16
 MAX_ENTRIES = 5_000
 """Entries of a JSON list looked at: as Python objects they take six times their bytes."""
 _LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "replace", "low_memory": False}
-"""A first look only: what lines are left out, cleaning counts."""
+"""A first look only: cleaning counts the lines that are left out."""
 _PAI_STATUS = {"Terminated", "Failed", "Running", "Waiting"}
 _PAI_MACHINE = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
 _HEADERS = (  # columns a table with a header is known by
@@ -46,7 +46,7 @@ _MEMBERS = (  # members an archive is known by
 
 @dataclass
 class Found:
-    """What a file was found to be."""
+    """What a file is."""
 
     name: str
     """In words."""
@@ -59,7 +59,7 @@ class Found:
     members: list[str] = field(default_factory=list)
     """Files in an archive."""
     fields: dict[str, Any] = field(default_factory=dict)
-    """Fields the trace's configuration needs besides its format."""
+    """Fields that the trace's configuration needs in addition to its format."""
 
 
 def sniff(path: Path) -> Found:

@@ -160,10 +160,10 @@ def arrivals(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def busiest_share(jobs: pd.DataFrame, share: float = 0.1) -> float:
-    """Share of the jobs that come in the busiest ``share`` of the trace's hours: ``share`` were they spread evenly."""
+def busiest_share(jobs: pd.DataFrame) -> float:
+    """Share of the jobs that come in the busiest tenth of the trace's hours: 0.1 were they spread evenly."""
     count = np.bincount((jobs["submit_s"].to_numpy() // HOUR_S).astype(np.int64))
-    most = np.sort(count)[::-1][: max(1, round(share * len(count)))]
+    most = np.sort(count)[::-1][: max(1, round(0.1 * len(count)))]
     return float(most.sum() / count.sum())
 
 

@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "all jobs": (),
 }
 """Groups of jobs that are like a new one, the most alike first. Size: GPUs, of CPU jobs CPUs. A job without a user is
-in no group by user; a missing VC counts as a VC of its own."""
+in no group by user; a missing VC counts as a separate VC."""
 NOTHING_KNOWN = f"nothing known yet: {START_S:.0f} s"
 
 
@@ -83,7 +83,7 @@ def group_keys(jobs: pd.DataFrame) -> dict[str, np.ndarray]:
     return keys
 
 
-def known(key: np.ndarray, submit_s: np.ndarray, ended_s: np.ndarray, log_run: np.ndarray, last: int = LAST) -> Known:
+def known(key: np.ndarray, submit_s: np.ndarray, ended_s: np.ndarray, log_run: np.ndarray) -> Known:
     """What each job can look back on in its group.
 
     Args:
@@ -91,7 +91,6 @@ def known(key: np.ndarray, submit_s: np.ndarray, ended_s: np.ndarray, log_run: n
         submit_s: [J] submission, s.
         ended_s: [J] when its run time becomes known, s.
         log_run: [J] logarithm of its run time in s.
-        last: how many to look back on.
     """
     jobs = len(key)
     times = np.concatenate([ended_s, submit_s])
@@ -106,8 +105,8 @@ def known(key: np.ndarray, submit_s: np.ndarray, ended_s: np.ndarray, log_run: n
     at[who], begin[who] = past[~ends], before_group[~ends]
     count = np.where(key < 0, 0, at - begin)
     values = log_run[order[ends]]
-    rows = at[:, None] - 1 - np.arange(last)
-    there = np.arange(last) < count[:, None]
+    rows = at[:, None] - 1 - np.arange(LAST)
+    there = np.arange(LAST) < count[:, None]
     return Known(np.where(there, values[np.maximum(rows, 0)], np.nan), count)
 
 
@@ -136,7 +135,7 @@ MIN_ESTIMATE_S = 1.0
 
 @dataclass(frozen=True)
 class Request:
-    """Jobs to estimate the run times of, and what some kinds need besides."""
+    """Jobs to estimate the run times of, and what else some kinds need."""
 
     jobs: pd.DataFrame
     """In the order of submission; history is what it holds, no more."""

@@ -4,8 +4,8 @@ Generated and downloaded files lie in ``<cache>/raw/<trace>/`` next to a ``manif
 Archives are not unpacked: readers stream what they need out of them.
 """
 
-from rltune.traces.fetch.download import RetryPolicy, sha256
+from rltune.traces.fetch.download import sha256
 from rltune.traces.fetch.local_files import local_file, manual_file
 from rltune.traces.fetch.sources import Manifest, obtain
 
-__all__ = ["Manifest", "RetryPolicy", "local_file", "manual_file", "obtain", "sha256"]
+__all__ = ["Manifest", "local_file", "manual_file", "obtain", "sha256"]

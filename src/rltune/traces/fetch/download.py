@@ -13,7 +13,6 @@ import os
 import random
 import shutil
 import time
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
@@ -30,18 +29,12 @@ BUSY = {408, 425, 429, 500, 502, 503, 504}
 BEYOND = 416
 """HTTP status: the requested range begins at or behind the end of the file."""
 CHUNK = 1 << 16
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """When to try an address again; times in seconds. Our choice: a dead address costs about 15 s."""
-
-    tries: int = 5
-    """Attempts in a row that bring nothing new before an address is given up."""
-    wait_s: float = 1.0
-    """Wait before the second attempt; doubles each time, times a random 0.5 to 1.5."""
-    timeout_s: float = 60.0
-    """Without an answer, or a byte of it."""
+TRIES = 5
+"""Attempts in a row that bring nothing new before an address is given up. Our choice: a dead address costs about 15 s."""
+WAIT_S = 1.0
+"""Wait before the second attempt; doubles each time, times a random 0.5 to 1.5."""
+TIMEOUT_S = 60.0
+"""Time without an answer, or a byte of it, after which an attempt ends."""
 
 
 class Fault(Exception):
@@ -53,7 +46,7 @@ class Fault(Exception):
         """Whether another attempt at the same address is pointless."""
 
 
-def download(trace: str, item: Download, folder: Path, policy: RetryPolicy | None = None) -> str:
+def download(trace: str, item: Download, folder: Path) -> str:
     """Download a file of a trace into ``folder``; the address it came from.
 
     Raises:
@@ -64,7 +57,7 @@ def download(trace: str, item: Download, folder: Path, policy: RetryPolicy | Non
         say(f"downloading {item.file} from {address}")
         part = folder / f"{item.file}.{k}.part"
         try:
-            _from(address, item, part, policy or RetryPolicy())
+            _from(address, item, part)
         except Fault as fault:
             faults[address] = fault
             continue
@@ -94,12 +87,12 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-def _from(address: str, item: Download, part: Path, policy: RetryPolicy) -> None:
+def _from(address: str, item: Download, part: Path) -> None:
     """Make the partial file the whole one from one address. Raises Fault when the address is given up."""
     failures, most = 0, _size(part)
     while True:
         try:
-            return _receive(address, item, part, policy.timeout_s)
+            return _receive(address, item, part)
         except Fault as error:
             fault = error
         except HTTPError as error:
@@ -119,18 +112,18 @@ def _from(address: str, item: Download, part: Path, policy: RetryPolicy) -> None
             raise fault
         failures = 1 if _size(part) > most else failures + 1
         most = max(most, _size(part))
-        if failures >= policy.tries:
+        if failures >= TRIES:
             raise Fault(f"{fault} ({failures} attempts)")
-        wait_s = policy.wait_s * 2 ** (failures - 1) * random.uniform(0.5, 1.5)
+        wait_s = WAIT_S * 2 ** (failures - 1) * random.uniform(0.5, 1.5)
         say(f"downloading {item.file}: {fault}; next attempt in {time_text(wait_s)}")
         time.sleep(wait_s)
 
 
-def _receive(address: str, item: Download, part: Path, timeout_s: float) -> None:
+def _receive(address: str, item: Download, part: Path) -> None:
     """One request: append its answer to the partial file, or begin it again, and verify it."""
     have = _size(part)
     headers = {"User-Agent": "rltune"} | ({"Range": f"bytes={have}-"} if have else {})
-    with urlopen(Request(address, headers=headers), timeout=timeout_s) as answer:
+    with urlopen(Request(address, headers=headers), timeout=TIMEOUT_S) as answer:
         if answer.headers.get_content_type() == "text/html":
             raise Fault("found a web page in place of the file: login, quota or error")
         if answer.status != 206:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.download import MANUAL_FILES, Fault, RetryPolicy, check, download, parts_of, sha256
+from rltune.traces.fetch.download import MANUAL_FILES, Fault, check, download, parts_of, sha256
 from rltune.traces.fetch.local_files import local_file, manual_file
 from rltune.traces.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
@@ -66,9 +66,7 @@ class Manifest(BaseModel):
         self.files[name] = Entry(sha256=checksum, bytes=stat.st_size, mtime_ns=stat.st_mtime_ns, origin=origin)
 
 
-def obtain(
-    name: str, trace: TraceConfig, cache: Path, root: Path, policy: RetryPolicy | None = None, verify: bool = False
-) -> Path:
+def obtain(name: str, trace: TraceConfig, cache: Path, root: Path, verify: bool = False) -> Path:
     """The folder of a trace's raw files (or the one file ``path`` names), obtained if it is not there yet.
 
     Args:
@@ -76,7 +74,6 @@ def obtain(
         trace: its configuration.
         cache: the project's cache folder.
         root: the project's root, to which a relative ``path`` is relative.
-        policy: when to try a download again.
         verify: read files in full again even where size and time are as they were.
 
     Raises:
@@ -99,7 +96,7 @@ def obtain(
             manifest = Manifest(folder=folder)
         for item in items:
             if verify or not _known(manifest, item):
-                _downloaded(name, item, manifest, policy)
+                _downloaded(name, item, manifest)
                 manifest.write()
     return folder
 
@@ -134,7 +131,7 @@ def _known(manifest: Manifest, item: Download) -> bool:
     return not manifest.made and manifest.unchanged(item.file) and manifest.files[item.file].sha256 == item.sha256
 
 
-def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPolicy | None) -> None:
+def _downloaded(name: str, item: Download, manifest: Manifest) -> None:
     """Have one file in the manifest's folder: as it lies there, from the folder of manual downloads, downloaded.
 
     What the user put somewhere is never overwritten or removed, right or wrong.
@@ -150,7 +147,7 @@ def _downloaded(name: str, item: Download, manifest: Manifest, policy: RetryPoli
         path.symlink_to(found)
         say(f"{item.file}: {found} is used")
     else:
-        origin = download(name, item, manifest.folder, policy)
+        origin = download(name, item, manifest.folder)
     for part in parts_of(path):  # of other addresses, or overtaken by a file of the user's
         part.unlink()
     manifest.record(item.file, item.sha256, origin)

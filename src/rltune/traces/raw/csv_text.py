@@ -1,4 +1,4 @@
-"""CSV as text, by pyarrow: every line below the header is a row handed on or a row counted with a reason."""
+"""CSV as text, by pyarrow: every line below the header becomes a row or is counted with a reason."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def csv_blocks(
         where: how messages name the file.
         audit: gets the rows read and left out, and what is noted.
         names: column names of a file without a header row.
-        keep: the only columns wanted.
+        keep: columns to return; default: all.
         needed: columns that the header must name, once, and what each is needed for (None: it may lack); the others are
             left out.
         delimiter: of a file without a header row.
@@ -114,7 +114,7 @@ def first_line(path: Path) -> tuple[str, str]:
 
 
 class _BadRows:
-    """Rows that have not the header's number of fields, counted."""
+    """Counts rows that do not have the header's number of fields."""
 
     def __init__(self) -> None:
         self.count: Counter[str] = Counter()

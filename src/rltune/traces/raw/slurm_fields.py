@@ -15,7 +15,7 @@ import pandas as pd
 
 from rltune.traces.gres import gpus
 
-NOT_GIVEN = ("", "Unknown", "None", "N/A", "(null)", "UNLIMITED", "Partition_Limit", "INVALID")
+NO_VALUE = ("", "Unknown", "None", "N/A", "(null)", "UNLIMITED", "Partition_Limit", "INVALID")
 """Texts that mean a value is not there; a limit of UNLIMITED or the partition's is no estimate of the user's."""
 MIB = {"K": 2.0**-10, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "": 1.0}
 """Suffix → MiB. Slurm counts memory in MiB where it writes no suffix."""
@@ -45,10 +45,10 @@ def state(text: pd.Series) -> pd.Series:
     return text.str.strip().str.replace(r"\s+by\s.*$|\+$", "", regex=True)
 
 
-def given(text: pd.Series) -> pd.Series:
-    """The column with null wherever Slurm says that there is no value."""
+def without_placeholders(text: pd.Series) -> pd.Series:
+    """The column with null in the place of Slurm's words for no value."""
     text = text.str.strip()
-    return text.mask(text.isin(NOT_GIVEN))
+    return text.mask(text.isin(NO_VALUE))
 
 
 def tres(text: pd.Series, name: str, units: dict[str, float]) -> np.ndarray:

@@ -122,16 +122,16 @@ def _actual_times(
 _OF_TASK = {"start": "min", "end": "max", "count": "sum"}
 
 
-def _required_type(folder: Path, inst_id: pd.Series, given: pd.Series, audit: Audit) -> pd.Series:
-    """GPU types required by the jobs, those given where none was."""
+def _required_type(folder: Path, inst_id: pd.Series, allocated: pd.Series, audit: Audit) -> pd.Series:
+    """GPU types that the jobs require; of those that require none, the allocated ones."""
     tags, _ = _side_table(folder, "pai_group_tag_table", TAG_COLUMNS, ("inst_id", "gpu_type_spec"), audit)
     spec = inst_id.map(tags.dropna().drop_duplicates("inst_id").set_index("inst_id")["gpu_type_spec"]).astype("str")
     audit.note("GPU type as required by gpu_type_spec", spec.notna().sum())
     audit.note(
         "GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts",
-        (spec.notna() & given.notna() & (spec != given)).sum(),
+        (spec.notna() & allocated.notna() & (spec != allocated)).sum(),
     )
-    return spec.fillna(given)
+    return spec.fillna(allocated)
 
 
 def _side_table(

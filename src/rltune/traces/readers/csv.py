@@ -1,6 +1,6 @@
 """Any CSV (plain or .gz) through a column map: canonical column → column of the file, with unit, zone and fallback.
 
-Besides the canonical columns the map takes ``start_s`` and ``end_s`` (times): where it has no ``run_s``, the run time
+In addition to the canonical columns the map takes ``start_s`` and ``end_s`` (times): where it has no ``run_s``, the run time
 is end − start; where it has no ``wait_s``, the wait is start − submission. Where the map has no ``job_id``, jobs are
 numbered by row, from 1.
 

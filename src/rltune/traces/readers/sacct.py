@@ -24,13 +24,13 @@ and End; and for the GPUs one of AllocTRES, ReqTRES and, in old versions, AllocG
   is then all the memory of some node, whoever asks for how much.
 - ``vc`` is the partition. ``sla`` stays false.
 - **Steps** (``123.batch``, ``123.0``, ``123.extern``) are parts of their job: left out. **Array** tasks (``123_7``)
-  and the components of **heterogeneous** jobs (``123+0``) are jobs of their own; a row for a range of tasks
+  and the components of **heterogeneous** jobs (``123+0``) are separate jobs; a row for a range of tasks
   (``123_[8-20%4]``) is of tasks that have not started: left out.
 - **Requeued** jobs have one row for each run (with --duplicates). Rows of the same job id and user, all but the last
   of which ended REQUEUED, NODE_FAIL, PREEMPTED or BOOT_FAIL, are one job: submitted at the earliest submission, its
   run time the sum of its runs (it held its GPUs that long, as in Philly), the rest from the last row; where that one
   ended before it started (cancelled while pending), from the last that ran, but for the status. One whose last row is
-  pending or running is left out with a reason of its own. Other rows of a job id met before are left out in cleaning.
+  pending or running is left out with a separate reason. Other rows of a job id met before are left out in cleaning.
 - **States**: COMPLETED passed; FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE failed; CANCELLED (also
   ``CANCELLED by 1000``), PREEMPTED, REVOKED, REQUEUED killed. PENDING and RUNNING jobs (also SUSPENDED and the like)
   have no run time yet: left out, as are jobs that ended before they started.
@@ -140,7 +140,7 @@ def _table(path: Path, audit: Audit) -> tuple[pd.DataFrame, str]:
             f"{where}: no row has the {len(names)} fields of the header, since what AllocTRES and ReqTRES hold "
             f"has commas itself; give --parsable2 in the place of --delimiter=, : {COMMAND}"
         )
-    log = log.reindex(columns=list(KNOWN)).astype("str").apply(slurm.given)
+    log = log.reindex(columns=list(KNOWN)).astype("str").apply(slurm.without_placeholders)
     log["JobID"] = (log["JobID"] if "JobID" in names else log["JobIDRaw"]).fillna("")
     step = log["JobID"].str.contains(".", regex=False)
     audit.leave_out("step of a job (123.batch, 123.0, …): part of its job", step.sum())

@@ -12,8 +12,8 @@ Comment lines begin with ``;``; those at the top are the header (``; Key: value`
 - ``vc`` is the partition (field 16) if any job has one, else the queue (field 15): a partition is the part of the
   machine a job is confined to, a queue mostly a class of priority and limits.
 - Status (field 11): 1 passed, 0 failed, 5 killed. 2, 3 and 4 are partial executions of a job that was swapped out or
-  checkpointed; the job itself has a line of its own (status 0, 1 or 5, run time summed), so these are left out. A job
-  cancelled before it started has status 5 and no run time, or zero: left out with a reason of its own.
+  checkpointed; the job itself has its own line (status 0, 1 or 5, run time summed), so these are left out. A job
+  cancelled before it started has status 5 and no run time, or zero: left out with a separate reason.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def header(lines: list[str]) -> dict[str, str]:
 
 
 def _start(head: dict[str, str], trace: TraceConfig, where: str, rows: int, audit: Audit) -> float:
-    """Seconds since 1970 UTC at which the log's clock is 0; and the log's time zone held against the trace's."""
+    """Seconds since 1970 UTC at which the log's clock is 0; after comparing the log's time zone with the trace's."""
     start_s = _leading_number(head.get("UnixStartTime", ""))
     if start_s is None:
         audit.note("without a date, as the header has no number as UnixStartTime: dates and hours mean nothing", rows)
@@ -132,10 +132,8 @@ def _same_clock(zone: str, other: str, start_s: float) -> bool:
     """Whether two time zones have the same clock around a time (s since 1970), summer and winter: US/Pacific and
     America/Los_Angeles. A name that no time zone has is no reason to object."""
     try:
-        instants = [datetime.fromtimestamp(start_s + s, UTC) for s in (0, _HALF_YEAR_S)]
-        return all(
-            t.astimezone(ZoneInfo(zone)).utcoffset() == t.astimezone(ZoneInfo(other)).utcoffset() for t in instants
-        )
+        times = [datetime.fromtimestamp(start_s + s, UTC) for s in (0, _HALF_YEAR_S)]
+        return all(t.astimezone(ZoneInfo(zone)).utcoffset() == t.astimezone(ZoneInfo(other)).utcoffset() for t in times)
     except (ZoneInfoNotFoundError, ValueError, OSError, OverflowError):
         return True
 

@@ -90,22 +90,22 @@ def _rows(log: Log, jobs: pd.DataFrame, rng: np.random.Generator) -> list[str]:
         nodes, cores = -(-int(gpus[i]) // log.gpus_a_node), 4 * int(gpus[i])
         memory = 8 * cores
         asked = f"billing={cores},cpu={cores},gres/gpu={gpus[i]},mem={memory}G,node={nodes}"
-        said, elapsed, given, alive = state[i], run[i], asked, cores
-        had = [started, ended]
+        ended_as, elapsed, allocated, alloc_cpus = state[i], run[i], asked, cores
+        start_end = [started, ended]
         if odd[i] == "never started":
-            had, said, elapsed, given, alive = ["None", started], "CANCELLED by 1007", 0, "", 0
+            start_end, ended_as, elapsed, allocated, alloc_cpus = ["None", started], "CANCELLED by 1007", 0, "", 0
         elif odd[i] == "unknown end":
-            had[1], said = "Unknown", "NODE_FAIL"
-        fields = [job, user, "gpu", submitted, *had, elapsed, limit[i] // 60, said]
-        lines.append("|".join(map(str, [*fields, nodes, cores, alive, f"{memory}G", asked, given])))
+            start_end[1], ended_as = "Unknown", "NODE_FAIL"
+        fields = [job, user, "gpu", submitted, *start_end, elapsed, limit[i] // 60, ended_as]
+        lines.append("|".join(map(str, [*fields, nodes, cores, alloc_cpus, f"{memory}G", asked, allocated])))
         if odd[i] == "step":
-            step = [f"{job}.batch", "", "", started, *had, elapsed, "", said, 1, cores, cores, "", ""]
+            step = [f"{job}.batch", "", "", started, *start_end, elapsed, "", ended_as, 1, cores, cores, "", ""]
             lines.append("|".join(map(str, [*step, f"cpu={cores},mem={memory}G,node=1"])))
     return lines
 
 
 def _waits(submit: np.ndarray, run: np.ndarray, gpus: np.ndarray, of_cluster: int) -> np.ndarray:
-    """Seconds each job waits [J]: when GPUs come free, or a job comes, whoever of the first LOOKS_AT fits starts."""
+    """Seconds each job waits [J]: when GPUs come free, or a job comes, every job of the first LOOKS_AT that fits starts."""
     wait, free, queue = np.zeros(len(submit), np.int64), of_cluster, []
     ends: list[tuple[int, int]] = []
     arrivals = [*zip(submit.tolist(), range(len(submit)), strict=True)]
