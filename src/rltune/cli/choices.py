@@ -32,23 +32,23 @@ BUILT_IN = {
 """Option → the words it takes."""
 
 
-def check_words(plugins: bool = False, **given: str | None) -> None:
-    """See that each option has a word that it knows; with files of the user's own any policy or placement may be named.
+def check_words(plugins: bool = False, **options: str | None) -> None:
+    """Check that each option has a word that it knows; with plugins any policy or placement may be named.
 
     Raises ConfigError with every option that has not.
     """
     wrong = [
         f"--{option.replace('_', '-')}: found {word!r}{nearest(word, BUILT_IN[option])}, "
         f"expected one of {', '.join(BUILT_IN[option])}"
-        for option, word in given.items()
+        for option, word in options.items()
         if word is not None and word not in BUILT_IN[option] and not (plugins and option in ("policy", "placement"))
     ]
     if wrong:
         raise ConfigError("\n".join(wrong))
 
 
-def check_named(trace: str, cluster: str | None = None, estimate: str | None = None) -> None:
-    """See that there is a trace, a cluster and an estimate of these names, and that their files are right."""
+def check_named(trace: str, cluster: str, estimate: str) -> None:
+    """Check that there is a trace, a cluster and an estimate of these names, and that their files are right."""
     root = project_root()
     for option, name, read in (
         ("trace", trace, partial(load_trace, root=root)),
@@ -56,17 +56,14 @@ def check_named(trace: str, cluster: str | None = None, estimate: str | None = N
         ("estimate", estimate, parse_estimate),
     ):
         try:
-            if name is not None:
-                read(name)
+            read(name)
         except ConfigError as error:
             text = str(error)
             raise ConfigError(f"--{option}: {text}" if text.startswith("found ") else text) from None
 
 
-def check_goes_together(
-    replay: bool, warm_up: float, windows: int | None, part: str, begin: int | None, jobs: int | None
-) -> None:
-    """See that the options that say which jobs to take agree with each other. Raises ConfigError where they do not."""
+def check_goes_together(replay: bool, warm_up: float, windows: int | None, part: str, begin: int | None) -> None:
+    """Check that the options that say which jobs to take agree with each other. Raises ConfigError where they do not."""
     if not 0 <= warm_up < 1:
         raise ConfigError(f"--warm-up: found {warm_up:g}, expected a share of the jobs, 0 or more and below 1: 0.1")
     if warm_up and not replay:
@@ -75,14 +72,11 @@ def check_goes_together(
         raise ConfigError("--windows: does not go with --replay, which is one sequence; leave one of them out")
     if begin is not None and part != "all":
         raise ConfigError("--from: does not go with --part; give one of them")
-    for option, value, least in (("from", begin, 0), ("jobs", jobs, 1), ("windows", windows, 1)):
-        if value is not None and value < least:
-            raise ConfigError(f"--{option}: found {value}, expected {least} or more")
 
 
-def check_outputs(suffixes: Iterable[str] = (), **given: Path | None) -> None:
-    """See that files can be written where they shall be. Raises ConfigError where one cannot."""
-    for option, path in given.items():
+def check_outputs(suffixes: Iterable[str] = (), **options: Path | None) -> None:
+    """Check that the output files can be written. Raises ConfigError where one cannot."""
+    for option, path in options.items():
         if path is None:
             continue
         if suffixes and path.suffix not in suffixes:
