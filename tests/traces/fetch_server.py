@@ -6,7 +6,6 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -17,31 +16,37 @@ SHA = hashlib.sha256(DATA).hexdigest()
 Answer = Callable[["Handler"], None]
 
 
-@dataclass
-class Site:
-    """What the server has, and a log of what it was asked."""
+class Site(ThreadingHTTPServer):
+    """The server: its answer for each path, and what it was asked."""
 
-    url: str = ""
-    answers: dict[str, Answer] = field(default_factory=dict)
-    log: list[SimpleNamespace] = field(default_factory=list)
-    """Of each request its path and Range, and how many bytes of the body went out."""
-    over: threading.Event = field(default_factory=threading.Event)
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: dict[str, Answer] = {}
+        self.log: list[SimpleNamespace] = []
+        """Of each request its path and Range, and how many bytes of the body went out."""
+        self.over = threading.Event()
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def at(self, path: str) -> str:
-        return self.url + path
+        return f"http://127.0.0.1:{self.server_port}/{path}"
+
+    def handle_error(self, *_: object) -> None:
+        """Clients here break off, which needs no traceback."""
 
 
 class Handler(BaseHTTPRequestHandler):
     """Answers as the site's table says."""
 
     protocol_version = "HTTP/1.1"
-    site: Site
+    server: Site
 
     def do_GET(self) -> None:
         path = self.path.lstrip("/")
         self.request_now = SimpleNamespace(path=path, sent=0, range=self.headers["Range"])
-        self.site.log.append(self.request_now)
-        self.site.answers.get(path, refuse(404))(self)
+        self.server.log.append(self.request_now)
+        self.server.answers.get(path, refuse(404))(self)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -92,7 +97,7 @@ def file(
         h.body(content[first:upto])
         if stall:
             h.wfile.flush()
-            h.site.over.wait(60)
+            h.server.over.wait(60)
         h.close_connection = upto is not None or not length
 
     return answer
@@ -106,20 +111,3 @@ def chunked(content: bytes) -> Answer:
         h.body(b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content))
 
     return answer
-
-
-class Server(ThreadingHTTPServer):
-    """Clients here break off, which needs no traceback."""
-
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        pass
-
-
-def start(site: Site) -> ThreadingHTTPServer:
-    """Serve in a thread on a free port of this machine."""
-    server = Server(("127.0.0.1", 0), type("Bound", (Handler,), {"site": site}))
-    site.url = f"http://127.0.0.1:{server.server_port}/"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    return server

@@ -9,13 +9,13 @@ from history_cases import META, generated, table, with_another_future
 from hypothesis import given, strategies as st
 
 from rltune.errors import DataError
-from rltune.traces.estimates import FALL_BACKS, HISTORY, estimate_jobs
+from rltune.traces.estimates import FALL_BACKS, REALISTIC, estimate_jobs
 from rltune.traces.estimates.history import GROUPS, LAST, START_S, all_known, end_s, rolling_median
 from rltune.traces.estimates.kinds import history_lightgbm
 from rltune.traces.estimates.kinds.history_lightgbm import EVERY_JOBS, FIRST_JOBS, GROWTH, MODEL, NO_MODEL
 from rltune.traces.estimates.kinds.requested import FALL_BACK as NOT_REQUESTED
 
-MODELS = [name for name in HISTORY if name != "requested"]
+MODELS = [name for name in REALISTIC if name != "requested"]
 
 
 users, waits = st.sampled_from(["a", "b", None]), st.sampled_from([0, 3, None])
@@ -106,7 +106,7 @@ def test_requested_is_the_users_own_and_the_rest_is_counted() -> None:
         estimate_jobs(jobs.assign(requested_s=np.nan), META, "requested", 0)
 
 
-@pytest.mark.parametrize("kind", ["lognormal-1", *HISTORY])
+@pytest.mark.parametrize("kind", ["lognormal-1", *REALISTIC])
 def test_every_estimate_is_at_least_a_second(kind: str) -> None:
     jobs = generated(200).assign(run_s=lambda j: j["run_s"] / 1e4, requested_s=lambda j: j["requested_s"] / 1e5)
     made = estimate_jobs(jobs, META, kind, 0)

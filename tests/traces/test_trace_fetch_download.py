@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fetch_server import DATA, OTHER, SHA, Site, chunked, file, in_turn, refuse, start
+from fetch_server import DATA, OTHER, SHA, Site, chunked, file, in_turn, refuse
 from hypothesis import given, strategies as st
 from random_cases import times
 from raw_cases import trace_config
@@ -35,11 +35,10 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         monkeypatch.setattr(downloads, name, value)
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     site = Site()
-    server = start(site)
     yield site
     site.over.set()
-    server.shutdown()
-    server.server_close()
+    site.shutdown()
+    site.server_close()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from rltune.config.context import Run
 from rltune.config.trace import TraceConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates import FALL_BACKS, HISTORY, estimate_jobs
+from rltune.traces.estimates import FALL_BACKS, REALISTIC, estimate_jobs
 from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.split import split_points
 from rltune.traces.statistics import arrivals, batches, busiest_share, run_times, sizes, summary_row, workload_row
@@ -160,9 +160,9 @@ def _estimates(
     jobs = jobs.iloc[: before_test(run, jobs, fitted)]
     has_limits = jobs["requested_s"].notna().any()
     cells = [c for c in run.config.cells() if c.estimate != "published" or c.trace == name]
-    used = sorted({cell.estimate for cell in cells if cell.estimate not in ("exact", *HISTORY)})
+    used = sorted({cell.estimate for cell in cells if cell.estimate not in ("exact", *REALISTIC)})
     rows = []
-    for estimate in [*used, *(h for h in HISTORY if has_limits or h != "requested")]:
+    for estimate in [*used, *(h for h in REALISTIC if has_limits or h != "requested")]:
         seed, predictions = run.config.evaluation.seed, run.traces[name].predictions
         made = estimate_jobs(jobs, meta, estimate, seed, predictions, project_root())
         errors = accuracy(made["estimate_s"].to_numpy(), jobs["run_s"].to_numpy(np.float64))

@@ -1,4 +1,4 @@
-"""Run-time estimates: what policies are given of a job's run time. A kind is a file of ``kinds``, named by it.
+"""Run-time estimates that policies use. A kind is a file of ``kinds``, named by it.
 
 ==================  ====================================================================================
 name                estimate
@@ -34,12 +34,12 @@ from rltune.traces.estimates.history import MIN_ESTIMATE_S, NOTHING_KNOWN, Reque
 
 KINDS = {name: import_module(f"rltune.traces.estimates.kinds.{name.replace('-', '_')}") for name in ESTIMATE_KINDS}
 """Kind → its module: ``estimate(request)`` returns the estimates [J] in s and what each was made from [J]."""
-HISTORY = tuple(sorted((name for name, module in KINDS.items() if hasattr(module, "HISTORY")), reverse=True))
-"""Kinds that the true run time of the job itself has no part in."""
+REALISTIC = ("requested", "history-rolling", "history-lightgbm")
+"""Kinds for any trace that do not use a job's true run time."""
 FALL_BACKS = (*(module.FALL_BACK for module in KINDS.values() if hasattr(module, "FALL_BACK")), NOTHING_KNOWN)
 """Sources of estimates that are not of the kind asked for."""
 
-__all__ = ["FALL_BACKS", "HISTORY", "KINDS", "MIN_ESTIMATE_S", "Request", "estimate_jobs"]
+__all__ = ["FALL_BACKS", "KINDS", "MIN_ESTIMATE_S", "REALISTIC", "Request", "estimate_jobs"]
 
 
 def estimate_jobs(

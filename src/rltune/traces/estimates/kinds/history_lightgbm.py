@@ -44,7 +44,6 @@ PARAMETERS = {
 CATEGORIES = ("user", "vc", "gpu_type")
 MODEL = "model"
 NO_MODEL = FALL_BACK = "no model yet: rolling median"
-HISTORY = True
 
 
 def estimate(request: history.Request) -> tuple[np.ndarray, np.ndarray]:

@@ -6,8 +6,6 @@ import numpy as np
 
 from rltune.traces.estimates.history import Request, all_known, rolling_median
 
-HISTORY = True
-
 
 def estimate(request: Request) -> tuple[np.ndarray, np.ndarray]:
     """Rolling medians [J], s, and the group each is from."""

@@ -7,7 +7,6 @@ import numpy as np
 from rltune.errors import DataError
 from rltune.traces.estimates.history import Request
 
-HISTORY = True
 FALL_BACK = "none requested: rolling median"
 
 
