@@ -1,4 +1,4 @@
-"""What a command says while it works: a line that goes again on a terminal, lines with times where --verbose asks."""
+"""Progress of a command: on a terminal a line that vanishes, with --verbose lines with times."""
 
 from __future__ import annotations
 
@@ -10,22 +10,19 @@ from typing import Annotated
 
 import typer
 
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Say each step and its time, on standard error.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print each step and its time on standard error.")]
 _verbose = False
 
 
 def make_verbose(verbose: bool) -> None:
-    """Whether the steps of this command are printed one by one."""
+    """Set whether the steps of this command are printed one by one."""
     global _verbose
     _verbose = verbose
 
 
 @contextmanager
 def step(text: str) -> Iterator[None]:
-    """Say what is being done, for as long as it is: on a terminal in one line, which is gone when it is done.
-
-    Elsewhere nothing is said, unless the command is verbose.
-    """
+    """Show what is being done: on a terminal in a line that is removed at the end; elsewhere only if verbose."""
     began = time.monotonic()
     shown = sys.stderr.isatty() and not _verbose
     if shown:  # at once: compiled code lets no other thread say it later

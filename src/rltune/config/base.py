@@ -1,4 +1,4 @@
-"""What every block of the configuration shares: unknown keys are refused, values are frozen and finite."""
+"""Base of every block of the configuration: unknown keys are refused, values are frozen and finite."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parsed_by(parse: Callable[[str], object]) -> AfterValidator:
 
 
 def repeated(values: Sequence[Hashable]) -> list[str]:
-    """Those that are there twice or more, in words."""
+    """The values that occur twice or more, as text."""
     return sorted({str(v) for v in values if list(values).count(v) > 1})
 
 

@@ -55,7 +55,7 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
         rows = read(trace, Path(raw), audit)
     except ConfigError as error:
         raise ConfigError(f"config/traces/{name}.yaml: {error}") from None
-    rows = _possible(sort_jobs(rows, "submit_unix_s"), audit)
+    rows = _without_impossible(sort_jobs(rows, "submit_unix_s"), audit)
     audit.note("run time clamped by the source", rows["run_clamped"].sum())
     audit.note("status unknown", (rows["unusable"].isna() & (rows["status"] == "unknown")).sum())
     rows["status"] = rows["status"].fillna("unknown")  # a source without any, which has none to know
@@ -66,7 +66,7 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
         raise DataError(f"trace {name}: no job left after cleaning {raw} ({audit}).")
     t0_unix_s = float(rows["submit_unix_s"].iloc[0])
     rows["submit_s"] = rows["submit_unix_s"] - t0_unix_s
-    # Subtraction may make two submissions equal that were not, so ties are sorted after it.
+    # Subtraction may make different submissions equal, so ties are sorted after it.
     jobs = sort_jobs(rows[list(COLUMNS)].astype(DTYPES))
     t0 = pd.Timestamp(t0_unix_s, unit="s", tz=trace.time_zone).isoformat(timespec="milliseconds")
     as_configured = trace.model_dump(include={"title", "data", "format", "time_zone", "licence", "citation"})
@@ -80,8 +80,8 @@ def without_names(jobs: pd.DataFrame) -> pd.DataFrame:
     return jobs.assign(user=("user-" + codes.astype("str")).where(codes > 0).astype(DTYPES["user"]))
 
 
-def _possible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:
-    """The rows, where optional numbers that cannot be are unknown: waits below 0, the others below or at 0."""
+def _without_impossible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:
+    """The rows with impossible optional numbers set to unknown: waits below 0, the others at or below 0."""
     for name in ("requested_s", "cpus", "mem_gb", "wait_s"):
         bad = (rows[name] < 0) if name == "wait_s" else (rows[name] <= 0)
         audit.note(f"{name} {'negative' if name == 'wait_s' else 'not positive'}, taken as unknown", bad.sum())
@@ -90,7 +90,7 @@ def _possible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:
 
 
 def _keep_usable(rows: pd.DataFrame, trace: TraceConfig, audit: Audit) -> pd.DataFrame:
-    """The rows no reason holds for; each of the others is counted under its first reason."""
+    """The rows to keep; each of the others is counted under the first reason that holds for it."""
     submit = rows["submit_unix_s"]
     gpu = rows["resource"] == "gpu"
     cases = []

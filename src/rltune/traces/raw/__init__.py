@@ -1,1 +1,1 @@
-"""What readers of raw files share: archives, encodings, CSV, lines, times, and the fields of Slurm."""
+"""Helpers of the readers of raw files: archives, encodings, CSV, lines, times, and the fields of Slurm."""

@@ -28,7 +28,7 @@ LONGEST = 1 << 24
 
 
 class Utf8(io.RawIOBase):
-    """A binary stream read as UTF-8, whatever mark it begins with; bytes that are not UTF-8 are read as Latin-1."""
+    """A binary stream converted to UTF-8 from the encoding of its mark; bytes that are not UTF-8 are read as Latin-1."""
 
     def __init__(self, stream: IO[bytes], where: str) -> None:
         self._where, self._left, self._ended = where, b"", False

@@ -1,4 +1,4 @@
-"""What all readers share: the raw frame, numbers, reasons why a row is no job, and whole GPUs."""
+"""Helpers of all readers: the raw frame, numbers, reasons why a row is no job, and whole GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Slurm writes into single fields: durations, TRES and GRES lists, amounts of memory. One column at a time.
+"""Parse Slurm's fields, one column at a time: durations, TRES and GRES lists, amounts of memory.
 
 A log has many jobs and few different lists, limits and amounts, so each different text is taken apart once.
 

@@ -6,7 +6,7 @@ Two variants of the last columns are about (numbered from 0):
 - ``reader``, 20 columns, as their programs for Helios and Philly read them: … 16 preceding job, 17 anything,
   18 virtual cluster, 19 GPU type.
 
-Which one a file has shows in its number of columns, and the audit says it; the trace's ``part`` (readme or reader)
+The number of columns tells which one a file has, and the audit notes it; the trace's ``part`` (readme or reader)
 overrules it: a file of 20 columns may be a readme file with one column more, which is ignored. The first 17 columns
 are the same in both. Rules:
 

@@ -1,4 +1,4 @@
-"""What the writers share: archives whose bytes depend on their contents alone, names, wall-clock times, faults."""
+"""Helpers of the writers: archives whose bytes depend on their contents alone, names, wall-clock times, faults."""
 
 from __future__ import annotations
 

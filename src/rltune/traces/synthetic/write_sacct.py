@@ -70,38 +70,37 @@ def write(folder: Path, seed: int, jobs: int, part: str | None = None) -> list[P
     log = LOGS[part or "example"]
     rng = generator(log.model, seed)
     rows = _rows(log, draw_jobs(log.model, jobs, rng), rng)
-    text = "\n".join([FORMAT.replace(",", "|"), *rows]) + "\n"
+    text = rows.to_csv(sep="|", columns=FORMAT.split(","), index=False, lineterminator="\n")
     return [write_gz(folder / "sacct.txt.gz", text.encode())]
 
 
-def _rows(log: Log, jobs: pd.DataFrame, rng: np.random.Generator) -> list[str]:
-    """The lines of the log, in the order of submission; steps behind their job."""
-    count, submit = len(jobs), jobs["submit_unix_s"]
-    run, gpus = jobs["run_s"].to_numpy(), jobs["gpus"].to_numpy()
+def _rows(log: Log, jobs: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """The rows of the log, in the order of submission; steps behind their job."""
+    count, submit, run = len(jobs), jobs["submit_unix_s"], jobs["run_s"].to_numpy()
     further = rng.choice(len(log.margin), size=count, p=log.margin)
     limit = np.array(log.limits_s)[np.minimum(np.searchsorted(log.limits_s, run) + further, len(log.limits_s) - 1)]
     state, odd = pick(rng, count, log.states), pick(rng, count, log.odd)
     state = np.where(run >= log.limit_s, "TIMEOUT", np.where(state == "", "COMPLETED", state))
-    start = submit + _waits(submit.to_numpy(), np.where(odd == "never started", 0, run), gpus, log.gpus)
-    times = (wall_clock(seconds, log.model.time_zone, "T") for seconds in (submit, start, start + run))
-    lines = []
-    for i, (submitted, started, ended) in enumerate(zip(*times, strict=True)):
-        job, user = 100_000 + i, f"user{jobs['user'].iloc[i]:02d}"
-        nodes, cores = -(-int(gpus[i]) // log.gpus_a_node), 4 * int(gpus[i])
-        memory = 8 * cores
-        asked = f"billing={cores},cpu={cores},gres/gpu={gpus[i]},mem={memory}G,node={nodes}"
-        ended_as, elapsed, allocated, alloc_cpus = state[i], run[i], asked, cores
-        start_end = [started, ended]
-        if odd[i] == "never started":
-            start_end, ended_as, elapsed, allocated, alloc_cpus = ["None", started], "CANCELLED by 1007", 0, "", 0
-        elif odd[i] == "unknown end":
-            start_end[1], ended_as = "Unknown", "NODE_FAIL"
-        fields = [job, user, "gpu", submitted, *start_end, elapsed, limit[i] // 60, ended_as]
-        lines.append("|".join(map(str, [*fields, nodes, cores, alloc_cpus, f"{memory}G", asked, allocated])))
-        if odd[i] == "step":
-            step = [f"{job}.batch", "", "", started, *start_end, elapsed, "", ended_as, 1, cores, cores, "", ""]
-            lines.append("|".join(map(str, [*step, f"cpu={cores},mem={memory}G,node=1"])))
-    return lines
+    never, lost, run = odd == "never started", odd == "unknown end", np.where(odd == "never started", 0, run)
+    start = submit + _waits(submit.to_numpy(), run, jobs["gpus"].to_numpy(), log.gpus)
+    rows = pd.DataFrame({"JobID": [f"{100_000 + i}" for i in range(count)], "Partition": "gpu"})
+    rows["User"] = jobs["user"].map("user{:02d}".format)
+    for name, unix_s in (("Submit", submit), ("Start", start), ("End", start + run)):
+        rows[name] = wall_clock(unix_s, log.model.time_zone, "T")
+    rows.loc[never, "Start"], rows.loc[lost, "End"] = "None", "Unknown"
+    rows["ElapsedRaw"], rows["TimelimitRaw"] = run, (limit // 60).astype(str)
+    rows["State"] = np.where(never, "CANCELLED by 1007", np.where(lost, "NODE_FAIL", state))
+    rows["NNodes"], rows["ReqCPUS"] = -(-jobs["gpus"] // log.gpus_a_node), 4 * jobs["gpus"]
+    rows["AllocCPUS"] = rows["ReqCPUS"].mask(never, 0)
+    rows["ReqMem"] = [f"{8 * cores}G" for cores in rows["ReqCPUS"]]
+    amounts = zip(rows["ReqCPUS"], jobs["gpus"], rows["ReqMem"], rows["NNodes"], strict=True)
+    rows["ReqTRES"] = ["billing={0},cpu={0},gres/gpu={1},mem={2},node={3}".format(*amount) for amount in amounts]
+    rows["AllocTRES"] = rows["ReqTRES"].mask(never, "")
+    step = rows[odd == "step"]
+    held = [f"cpu={cores},mem={memory},node=1" for cores, memory in zip(step["ReqCPUS"], step["ReqMem"], strict=True)]
+    step = step.assign(JobID=step["JobID"] + ".batch", Submit=step["Start"], NNodes=1, AllocTRES=held)
+    step[["User", "Partition", "TimelimitRaw", "ReqMem", "ReqTRES"]] = ""
+    return pd.concat([rows, step]).sort_index(kind="stable")
 
 
 def _waits(submit: np.ndarray, run: np.ndarray, gpus: np.ndarray, of_cluster: int) -> np.ndarray:
