@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
 from rltune.errors import ConfigError
 
@@ -22,6 +22,20 @@ def parsed_by(parse: Callable[[str], object]) -> AfterValidator:
             parse(name)
         except ConfigError as error:
             raise ValueError(str(error)) from None
+        return name
+
+    return AfterValidator(check)
+
+
+def checked_in(kind: str) -> AfterValidator:
+    """Refuses names of this kind with which the context that a file is read in finds a mistake; accepts any without a context.
+
+    The context: kind → function from a name to what is wrong with it, or None (rltune.config.load).
+    """
+
+    def check(name: str, info: ValidationInfo) -> str:
+        if info.context is not None and (mistake := info.context[kind](name)):
+            raise ValueError(mistake)
         return name
 
     return AfterValidator(check)

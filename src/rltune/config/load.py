@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from rltune.config.cells import ANY_ESTIMATE, Workload
+from rltune.config.cells import ANY_ESTIMATE
 from rltune.config.cluster import ClusterConfig
-from rltune.config.messages import dotted, explain, nearest
+from rltune.config.messages import explain, nearest
+from rltune.config.preset import BUILT_IN
 from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError
@@ -42,12 +44,7 @@ def load_run(path: Path | str, root: Path) -> RunConfig:
 
     Raises ConfigError with every mistake of the file; once it has none, with those of the files it names.
     """
-    path = _resolve(root, path)
-    run, node = _read(path, RunConfig, root)
-    wrong = [*_unknown_names(run, root), *_wrong_policies(run, root)]
-    if wrong:
-        shown = _shown(path, root)
-        raise ConfigError("\n".join(f"{shown}:{_line(node, loc)}: {dotted(loc)}: {text}" for loc, text in wrong))
+    run = read_block(_resolve(root, path), RunConfig, root)
     for name in run.traces():
         load_trace(name, root)
     for workload in run.all_workloads():
@@ -57,12 +54,18 @@ def load_run(path: Path | str, root: Path) -> RunConfig:
 
 def load_trace(name: str, root: Path) -> TraceConfig:
     """The trace ``config/traces/<name>.yaml``."""
-    return read_block(_named(root, "trace", name), TraceConfig, root)
+    return _load("trace", name, TraceConfig, root)
 
 
 def load_cluster(name: str, root: Path) -> ClusterConfig:
     """The cluster ``config/clusters/<name>.yaml``."""
-    return read_block(_named(root, "cluster", name), ClusterConfig, root)
+    return _load("cluster", name, ClusterConfig, root)
+
+
+def _load(kind: str, name: str, model: type[Model], root: Path) -> Model:
+    if mistake := _no_file(root, kind, name):
+        raise ConfigError(mistake)
+    return read_block(root / "config" / f"{kind}s" / f"{name}.yaml", model, root)
 
 
 def read_block(path: Path, model: type[Model], root: Path | None = None) -> Model:
@@ -71,10 +74,6 @@ def read_block(path: Path, model: type[Model], root: Path | None = None) -> Mode
     Raises ConfigError naming the file, the line, the key, what was found and what is allowed,
     for every mistake in the file at once.
     """
-    return _read(path, model, root)[0]
-
-
-def _read(path: Path, model: type[Model], root: Path | None) -> tuple[Model, yaml.Node]:
     shown = _shown(path, root)
     if not path.is_file():
         if path.is_dir():
@@ -97,13 +96,13 @@ def _read(path: Path, model: type[Model], root: Path | None) -> tuple[Model, yam
         raise ConfigError(f"{shown}: found {type(value).__name__}, expected a mapping of keys to values (title: …, …)")
     lines = [f"{shown}:{line}: {key}: found twice; give it once" for line, key in _repeated(node)]
     try:
-        checked = model.model_validate(value)
+        checked = model.model_validate(value, context=_context(value, root) if root and model is RunConfig else None)
     except ValidationError as error:
         plugins = model is RunConfig and bool(value.get("plugins"))
         lines += [f"{shown}:{_line(node, loc)}: {text}" for loc, text in explain(error.errors(), model, plugins)]
     if lines:
         raise ConfigError("\n".join(dict.fromkeys(lines)))
-    return checked, node
+    return checked
 
 
 def _yaml_files(folder: Path) -> list[str]:
@@ -133,55 +132,41 @@ def _repeated(node: yaml.Node) -> list[tuple[int, str]]:
     return found + [pair for child in children for pair in _repeated(child)]
 
 
-def _unknown_names(run: RunConfig, root: Path) -> Iterator[tuple[tuple, str]]:
-    """What is wrong with the names of presets, traces and clusters: (location, text)."""
-    blocks: list[tuple[tuple, list[Workload]]] = [(("workloads",), run.workloads)]
-    known = run.all_presets()
-    for i, experiment in enumerate(run.experiments):
-        blocks.append((("experiments", i, "workloads"), experiment.workloads))
-        for k, name in enumerate(experiment.preset):
-            if name not in known:
-                yield ("experiments", i, "preset", k), _unknown(name, known)
-    named: list[tuple[tuple, str, str]] = [
-        (("characterise", k), "trace", name) for k, name in enumerate(run.characterise)
-    ]
-    for loc, workloads in blocks:
-        for k, workload in enumerate(workloads):
-            named += [((*loc, k, kind), kind, getattr(workload, kind)) for kind in ("trace", "cluster")]
-    for loc, kind, name in named:
-        try:
-            _named(root, kind, name)
-        except ConfigError as error:
-            yield loc, str(error)
+def _context(value: dict[str, Any], root: Path) -> dict[str, Callable[[str], str | None]]:
+    """What is wrong with a name in a run's file, by the kind of the name. Policies from plugins are not loaded, so with
+    plugins any policy may be named."""
+    own = value.get("presets")
+    presets = [*BUILT_IN, *map(str, own if isinstance(own, dict) else ())]
 
-
-def _wrong_policies(run: RunConfig, root: Path) -> Iterator[tuple[tuple, str]]:
-    """What is wrong with the files and names of the user's own policies, without loading them: (location, text)."""
-    for k, name in enumerate(run.plugins):
+    def plugin(name: str) -> str | None:
         path = _resolve(root, name)
-        if not path.is_file():
-            found = "a folder" if path.is_dir() else "no such file"
-            yield ("plugins", k), f"found {name!r}: {path} is {found}, expected a Python file"
-    for k, name in enumerate(run.evaluation.baseline_policies):
-        if name not in ANY_ESTIMATE and not run.plugins:
-            text = f"{_unknown(name, ANY_ESTIMATE)}, and policies of your own from files under `plugins`"
-            yield ("evaluation", "baseline_policies", k), text
+        found = "a folder" if path.is_dir() else "no such file"
+        return None if path.is_file() else f"found {name!r}: {path} is {found}, expected a Python file"
+
+    def policy(name: str) -> str | None:
+        mistake = None if value.get("plugins") else _unknown(name, ANY_ESTIMATE)
+        return mistake and f"{mistake}, and policies of your own from files under `plugins`"
+
+    return {
+        "trace": partial(_no_file, root, "trace"),
+        "cluster": partial(_no_file, root, "cluster"),
+        "preset": partial(_unknown, known=presets),
+        "plugin": plugin,
+        "policy": policy,
+    }
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
-    return f"found {name!r}{nearest(name, known)}; allowed: {', '.join(known)}"
+def _unknown(name: str, known: Sequence[str]) -> str | None:
+    return None if name in known else f"found {name!r}{nearest(name, known)}; allowed: {', '.join(known)}"
 
 
-def _named(root: Path, kind: str, name: str) -> Path:
-    """The file of a trace or cluster. Raises ConfigError with the nearest name and all there are."""
-    folder = root / "config" / f"{kind}s"
-    known = sorted(p.stem for p in folder.glob("*.yaml"))
-    if name not in known:
-        raise ConfigError(
-            f"found {name!r}, which has no file config/{kind}s/{name}.yaml{nearest(name, known)}; "
-            f"allowed: {', '.join(known)}"
-        )
-    return folder / f"{name}.yaml"
+def _no_file(root: Path, kind: str, name: str) -> str | None:
+    """What is wrong with the name of a trace or cluster; None where it has a file."""
+    known = sorted(path.stem for path in (root / "config" / f"{kind}s").glob("*.yaml"))
+    if name in known:
+        return None
+    missing = f"which has no file config/{kind}s/{name}.yaml{nearest(name, known)}"
+    return f"found {name!r}, {missing}; allowed: {', '.join(known)}"
 
 
 def _resolve(root: Path, path: Path | str) -> Path:
