@@ -201,11 +201,6 @@ def test_speeds_go_with_several_types_that_log_and_nodes_name_alike(files: Any, 
     (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
     (files.root / "jobs.txt").write_text(sacct(odd=False).replace("|gres/gpu=", "|gres/gpu:h200=1,gres/gpu="))
     cli(*given).explains("--speeds: found GPU types in the log (h200) that the nodes do not name (a100, v100)")
-
-
-def test_types_that_the_nodes_do_not_name_are_ignored_and_said(files: Any, cli: Cli) -> None:
-    (files.root / "jobs.txt").write_text(sacct(odd=False).replace("|gres/gpu=", "|gres/gpu:h200=1,gres/gpu="))
-    (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
     says(cli(*INIT), "h200", "types are ignored")
 
 

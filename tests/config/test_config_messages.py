@@ -25,7 +25,6 @@ RUNS = [
     (RUN.replace("[fifo]", "[fifo, sfj]"), "mine.yaml:5: experiments[0].policy[1]: found 'sfj' (did you mean 'sjf'?)"),
     (RUN + "    backfill: [~]\n", "experiments[0].backfill[0]: found nothing (did you mean 'none'?); allowed: none, "),
     (RUN + "    metric: [slowdown]\n", "mine.yaml:6: experiments[0].metric[0]: found 'slowdown', expected wait, jct"),
-    (RUN + "    estimate: [lognormal-1.0]\n", "experiments[0].estimate[0]: found 'lognormal-1.0'"),
     (RUN + "    preset: [quik]\n", "mine.yaml:6: experiments[0].preset[0]: found 'quik' (did you mean 'quick'?)"),
     (RUN + "results: ../x\n", "mine.yaml:6: results: found '../x', expected results or a folder in it"),
     (RUN + "evaluation: {also: [{placement: algorithm1, locality: any}]}\n", "knows locality strict only; found any"),
@@ -36,7 +35,6 @@ RUNS = [
     ),
     (RUN + "whatif: {current: {policy: qssf}}\n", "whatif.current.policy: found 'qssf'"),
     (RUN + "evaluation: {baseline_policies: [qssf]}\n", "evaluation.baseline_policies[0]: found 'qssf'"),
-    (RUN.replace("[fifo]", "[qssf]"), "policy qssf needs one of the estimates history-lightgbm"),
     # files that are named
     (RUN.replace("philly-smoke", "philly-smok"), "mine.yaml:4: experiments[0].workloads[0].trace: found 'philly-smok'"),
     (
