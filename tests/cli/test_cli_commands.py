@@ -70,6 +70,8 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
         (["--warm-up", "0.5"], ["--warm-up: goes with --replay"]),
         (["--replay", "--warm-up", "50"], ["--warm-up: found 50, expected a share"]),
         (["--replay", "--windows", "9"], ["--windows: does not go with --replay"]),
+        (["--from", "-3"], ["--from: found -3, expected 0 or more"]),
+        (["--jobs", "0"], ["--jobs: found 0, expected 1 or more"]),
         (["--from", "3", "--part", "test"], ["--from: does not go with --part"]),
         (["--csv", "/nowhere/x.csv"], ["--csv: found /nowhere/x.csv", "mkdir -p /nowhere"]),
         (["--timeline", "config"], ["--timeline: found config, but it is a folder"]),

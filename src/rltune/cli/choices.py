@@ -62,7 +62,9 @@ def check_named(trace: str, cluster: str, estimate: str) -> None:
             raise ConfigError(f"--{option}: {text}" if text.startswith("found ") else text) from None
 
 
-def check_goes_together(replay: bool, warm_up: float, windows: int | None, part: str, begin: int | None) -> None:
+def check_goes_together(
+    replay: bool, warm_up: float, windows: int | None, part: str, begin: int | None, jobs: int | None
+) -> None:
     """Check that the options that say which jobs to take agree with each other. Raises ConfigError where they do not."""
     if not 0 <= warm_up < 1:
         raise ConfigError(f"--warm-up: found {warm_up:g}, expected a share of the jobs, 0 or more and below 1: 0.1")
@@ -72,6 +74,9 @@ def check_goes_together(replay: bool, warm_up: float, windows: int | None, part:
         raise ConfigError("--windows: does not go with --replay, which is one sequence; leave one of them out")
     if begin is not None and part != "all":
         raise ConfigError("--from: does not go with --part; give one of them")
+    for option, value, least in (("from", begin, 0), ("jobs", jobs, 1), ("windows", windows, 1)):
+        if value is not None and value < least:
+            raise ConfigError(f"--{option}: found {value}, expected {least} or more")
 
 
 def check_outputs(suffixes: Iterable[str] = (), **options: Path | None) -> None:

@@ -38,13 +38,10 @@ def simulate(
     sticky_head: Annotated[bool | None, typer.Option(help="Whether a first job stays first until it starts.")] = None,
     estimate: Annotated[str, typer.Option(help=f"Run-time estimates: {ESTIMATES}.")] = "lognormal-1",
     part: Annotated[str, typer.Option(help="Jobs to take: all, train, validation, test.")] = "all",
-    begin: Annotated[
-        int | None, typer.Option("--from", min=0, help="Take jobs from this one on, counted from 0.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Take so many jobs; default: all of them.")] = None,
+    begin: Annotated[int | None, typer.Option("--from", help="Take jobs from this one on, counted from 0.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Take so many jobs; default: all of them.")] = None,
     windows: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="JOBS", help="Jobs per window, each from an idle cluster; default: 256."),
+        int | None, typer.Option(metavar="JOBS", help="Jobs per window, each from an idle cluster; default: 256.")
     ] = None,
     replay: Annotated[bool, typer.Option("--replay", help="One sequence of all jobs instead of windows.")] = False,
     warm_up: Annotated[float, typer.Option(help="Share of a replay's first jobs that are not measured.")] = 0.0,
@@ -63,7 +60,7 @@ def simulate(
     make_verbose(verbose)
     check_outputs(csv=csv, timeline=timeline)
     check_outputs((".svg", ".png"), gantt=gantt)
-    check_goes_together(replay, warm_up, windows, part, begin)
+    check_goes_together(replay, warm_up, windows, part, begin, jobs)
     slowdowns = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
     run = Run.open(config)
     rules = {"policy": policy, "backfill": backfill, "placement": placement, "locality": locality, "types": types}
