@@ -202,10 +202,6 @@ class RunConfig(Block):
         """Names of the traces, each once: those of the workloads, then those that are only characterised."""
         return list(dict.fromkeys([w.trace for w in self.all_workloads()] + self.characterise))
 
-    def all_presets(self) -> dict[str, Preset]:
-        """The built-in presets and the run's own."""
-        return {**BUILT_IN, **self.presets}
-
     def preset(self, name: str) -> Preset:
-        """The preset of this name."""
-        return self.all_presets()[name]
+        """The preset of this name: the run's own, or else a built-in one."""
+        return {**BUILT_IN, **self.presets}[name]
