@@ -14,7 +14,7 @@ CANCELLED_EARLY, ENDED_EARLY = "cancelled before it started", "ended before it s
 UNFINISHED = "requeued, and not finished when the log was written"
 
 
-def one_row_a_job(rows: pd.DataFrame, state: pd.Series, audit: Audit) -> pd.DataFrame:
+def one_row_per_job(rows: pd.DataFrame, state: pd.Series, audit: Audit) -> pd.DataFrame:
     """Runs of a requeued job put together: the last row, with the earliest submission and the summed run time.
 
     Rows are of one job where all but the last ended in one of :data:`RETRIED`. Where the last row never started, the
@@ -32,17 +32,16 @@ def one_row_a_job(rows: pd.DataFrame, state: pd.Series, audit: Audit) -> pd.Data
     part = rows[again].assign(retried=state[again].isin(RETRIED), owner=rows["user"].fillna(""))
     # In the order of their runs; sacct writes them in it, so equal submissions keep the file's order.
     part = part.sort_values("submit_unix_s", kind="stable")
-    groups = part.groupby(["job_id", "owner"], sort=False)
-    last = ~part.duplicated(["job_id", "owner"], keep="last")
-    whole = (part["retried"] | last).groupby([part["job_id"], part["owner"]], sort=False).transform("all")
-    whole &= groups["job_id"].transform("size") > 1
-    keep = whole & _kept_row(part, last)
-    first_submit = groups["submit_unix_s"].transform("min")
+    job = part.groupby(["job_id", "owner"], sort=False).ngroup()
+    last = ~job.duplicated(keep="last")
+    whole = (part["retried"] | last).groupby(job).transform("all") & job.duplicated(keep=False)
+    keep = whole & _kept_row(part, job, last)
+    first_submit = part["submit_unix_s"].groupby(job).transform("min")
     start = part["submit_unix_s"] + part["wait_s"].where(part["wait_s"] >= 0)
-    first_start = start.groupby([part["job_id"], part["owner"]]).transform("min")
-    total = groups["run_s"].transform("sum")
+    first_start = start.groupby(job).transform("min")
+    total = part["run_s"].groupby(job).transform("sum")
     chosen = part.index[keep]
-    rows.loc[chosen, "status"] = groups["status"].transform("last")[chosen]
+    rows.loc[chosen, "status"] = part["status"].groupby(job).transform("last")[chosen]
     rows.loc[chosen, "run_s"] = total[chosen].where(rows.loc[chosen, "run_s"].notna() & np.isfinite(total[chosen]))
     rows.loc[chosen, "wait_s"] = (first_start - first_submit)[chosen].clip(lower=0)
     rows.loc[chosen, "submit_unix_s"] = first_submit[chosen]
@@ -56,10 +55,9 @@ def one_row_a_job(rows: pd.DataFrame, state: pd.Series, audit: Audit) -> pd.Data
     return rows.drop(index=part.index[whole & ~keep]).reset_index(drop=True)
 
 
-def _kept_row(part: pd.DataFrame, last: pd.Series) -> pd.Series:
+def _kept_row(part: pd.DataFrame, job: pd.Series, last: pd.Series) -> pd.Series:
     """Which row of each requeued job stays: its last, or the last that ran where the last never started."""
-    by = [part["job_id"], part["owner"]]
-    never = (last & part["unusable"].isin([CANCELLED_EARLY, ENDED_EARLY])).groupby(by).transform("any")
+    never = (last & part["unusable"].isin([CANCELLED_EARLY, ENDED_EARLY])).groupby(job).transform("any")
     ran = part["unusable"].isna() & (part["run_s"] > 0) & never
-    last_ran = ran & ~part[ran].duplicated(["job_id", "owner"], keep="last").reindex(part.index, fill_value=True)
-    return last_ran | (last & ~ran.groupby(by).transform("any"))
+    last_ran = ran & ~job[ran].duplicated(keep="last").reindex(part.index, fill_value=True)
+    return last_ran | (last & ~ran.groupby(job).transform("any"))

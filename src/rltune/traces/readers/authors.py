@@ -31,6 +31,7 @@ from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import one_file, open_member
 from rltune.traces.raw.csv_text import first_line, read_csv_text
 from rltune.traces.raw.frame import LEFT_OUT, numbers, raw_frame, reasons, whole_gpus
+from rltune.traces.readers.swf import STATUS
 
 COMMON = (
     "job_id,submit_time,wait_time,run_time,num_gpus,cpu_time,used_memory,request_cpus,request_time,"
@@ -39,7 +40,6 @@ COMMON = (
 VARIANTS = {"readme": [*COMMON, "vc_id", "gpu_type"], "reader": [*COMMON, "unnamed", "vc_id", "gpu_type"]}
 PATTERNS = ("*_Formatted_withGPUType.csv", "*_Formatted_withGPUType.csv.gz")
 GPU_TYPES = {"0": "T4", "1": "MISC", "2": "P100", "3": "V100", "4": "V100M32"}
-STATUS = {0.0: "failed", 1.0: "passed", 5.0: "killed"}
 
 
 def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:

@@ -50,7 +50,7 @@ from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import one_file, open_member
 from rltune.traces.raw.csv_text import delimiter_of, first_line, missing_column, read_csv_text
 from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons
-from rltune.traces.raw.slurm_requeued import CANCELLED_EARLY, ENDED_EARLY, STILL_PENDING, STILL_RUNNING, one_row_a_job
+from rltune.traces.raw.slurm_requeued import CANCELLED_EARLY, ENDED_EARLY, STILL_PENDING, STILL_RUNNING, one_row_per_job
 from rltune.traces.raw.times import wall_clock_to_unix
 
 FORMAT = (
@@ -119,7 +119,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
             ("asks for shards of a GPU (gres/shard), whose size the log does not say", shard),
         ),
     }
-    return one_row_a_job(raw_frame(columns, rows), state, audit)
+    return one_row_per_job(raw_frame(columns, rows), state, audit)
 
 
 def _table(path: Path, audit: Audit) -> tuple[pd.DataFrame, str]:
