@@ -5,9 +5,9 @@ small functions that is half of the time. A ``kernel`` does without. In return i
 that another function has allocated: it works on arrays that its caller keeps alive. ``allocating`` functions are
 compiled as usual; kernels may call those that do not return an array.
 
-Compiling takes longer than most runs. So functions with the word ``inner`` before them, which only compiled code calls,
+Compiling takes longer than most runs. So ``inner_`` functions, which only compiled code calls,
 get no wrapper for calls from Python: for a state of many arrays it is as long as the function. And numba compiles a
-function once more for each literal it is called with: numbers and truth values that are passed on are the typed ones below.
+function once more for each literal that it is called with: code passes the typed numbers and truth values below instead.
 """
 
 import numpy as np

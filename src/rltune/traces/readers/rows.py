@@ -15,7 +15,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import one_file
 from rltune.traces.raw.csv_text import missing_column
-from rltune.traces.raw.frame import raw_frame
+from rltune.traces.raw.frame import RAW, raw_frame
 
 NEEDED = ("job_id", "submit_unix_s", "run_s", "gpus")
 
@@ -30,9 +30,8 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     for column in NEEDED:
         if column not in table:
             raise missing_column(str(path), column, "needed", list(table))
-    unknown = sorted(set(table) - set(raw_frame({}, 0)))
-    if unknown:
-        raise DataError(f"{path}: found column {', '.join(unknown)}; expected {', '.join(raw_frame({}, 0))}.")
+    if unknown := sorted(set(table) - set(RAW)):
+        raise DataError(f"{path}: found column {', '.join(unknown)}; expected {', '.join(RAW)}.")
     audit.read(len(table))
     texts = {name: values.astype("str") for name, values in table.items() if name in ("job_id", "user", "vc", "status")}
     try:
