@@ -92,7 +92,9 @@ def test_a_cut_file_is_continued(site: Site, get: Callable, capsys: Any) -> None
 def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site, monkeypatch: Any) -> None:
     monkeypatch.setattr(downloads, "TRIES", 6)
     content = np.random.default_rng(data.draw(st.integers(0, 99))).bytes(data.draw(st.integers(1, 6_000)))
-    options = st.fixed_dictionaries({"upto": st.integers(0, len(content)), "ranges": st.booleans()})
+    options = st.fixed_dictionaries(
+        {"upto": st.integers(0, len(content)), "ranges": st.booleans(), "length": st.booleans()}
+    )
     cuts = data.draw(st.lists(options, max_size=4))
     site.log.clear()
     site.answers["x"] = in_turn(*(file(content, **cut) for cut in cuts), file(content))
@@ -123,11 +125,6 @@ def test_a_dead_address_leaves_the_part_from_another_alone(site: Site, get: Call
     site.answers["cut"] = file(DATA)
     site.log.clear()
     assert get("dead", mirrors=[site.at("cut")]) == DATA and site.log[-1].range == "bytes=9000-"
-
-
-def test_a_cut_answer_of_unknown_length_is_asked_for_again(site: Site, get: Callable) -> None:
-    site.answers["data.zip"] = in_turn(file(DATA, length=False, upto=9_000), file(DATA, length=False))
-    assert get() == DATA and len(site.log) == 2
 
 
 @pytest.mark.parametrize("kept", [8_000, len(DATA)])

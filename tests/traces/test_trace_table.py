@@ -55,7 +55,7 @@ def test_all_faults_are_reported_at_once() -> None:
         ({"job_id": pd.Series(["a", "a", "b"], dtype="str")}, "job_id: field_uniqueness"),
         ({"job_id": pd.Series(["a", None, "b"], dtype="str")}, "job_id: not_nullable fails on 1 rows"),
         ({"submit_s": [0.0, float("nan"), 1.0]}, "submit_s: not_nullable fails on 1 rows"),
-        ({"surplus": 1}, "column_in_schema .surplus."),
+        ({"surplus": 1}, "column_in_schema, found surplus"),
     ],
 )
 def test_a_fault_is_named(change: dict, fault: str) -> None:

@@ -80,15 +80,11 @@ def _faults(cases: pd.DataFrame) -> list[str]:
     cases = cases[cases["check"].map(_RULES).fillna(cases["column"]).eq(cases["column"]) | cases["column"].isna()]
     clauses = []
     for (column, check), group in cases.groupby(["column", "check"], sort=False, dropna=False):
-        if pd.isna(column) or check in ("column_in_dataframe", "column_in_schema"):
-            clauses.append(f"{check} ({', '.join(map(str, group['failure_case'].head(5)))})")
-            continue
-        rows = group.dropna(subset=["index"])
-        if rows.empty:
-            clauses.append(f"{column}: {check}, found {group['failure_case'].iloc[0]}")
-            continue
-        first = ", ".join(f"row {i} is {v!r}" for i, v in zip(rows["index"].head(3), rows["failure_case"].head(3)))
-        clauses.append(f"{column}: {check} fails on {rows['index'].nunique()} rows (first: {first})")
+        row, value = group["index"].tolist()[0], group["failure_case"].tolist()[0]
+        fault = f"{check}, found {value}"
+        if not pd.isna(row):
+            fault = f"{check} fails on {group['index'].nunique()} rows (first: row {row} is {value!r})"
+        clauses.append(fault if pd.isna(column) else f"{column}: {fault}")
     return clauses
 
 
