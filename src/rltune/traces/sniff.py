@@ -28,6 +28,7 @@ MAX_ENTRIES = 5_000
 """Entries of a JSON list looked at: as Python objects they take six times their bytes."""
 _LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "replace", "low_memory": False}
 """A first look only: cleaning counts the lines that are left out."""
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?|")
 _PAI_STATUS = {"Terminated", "Failed", "Running", "Waiting"}
 _PAI_MACHINE = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
 _HEADERS = (  # columns a table with a header is known by
@@ -53,7 +54,7 @@ class Found:
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
     """The rows looked at; empty for an archive."""
     more: bool = False
-    """Whether there are more rows."""
+    """Whether there may be more rows."""
     format: str | None = None
     """``TraceConfig.format`` that reads it; None: none does."""
     members: list[str] = field(default_factory=list)
@@ -168,22 +169,19 @@ def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: di
 
 
 def _json(file: Utf8) -> Found:
-    jobs = list(itertools.islice(file.entries(), MAX_ENTRIES + 1))
-    more = len(jobs) > MAX_ENTRIES
-    jobs = jobs[:MAX_ENTRIES]
+    jobs = list(itertools.islice(file.entries(), MAX_ENTRIES))
     table = pd.json_normalize(jobs, max_level=0) if jobs and isinstance(jobs[0], dict) else pd.DataFrame()
-    native = {"jobid", "attempts", "submitted_time"} <= set(table.columns)
     if "attempts" in table:
         table["attempts"] = table["attempts"].map(lambda a: len(a) if isinstance(a, list) else None)
-    if native:
-        return Found("Philly cluster_job_log (JSON)", table, more, "philly")
-    return Found("JSON list", table, more)
+    native = {"jobid", "attempts", "submitted_time"} <= set(table.columns)
+    name, format_name = ("Philly cluster_job_log (JSON)", "philly") if native else ("JSON list", None)
+    return Found(name, table, len(jobs) == MAX_ENTRIES, format_name)
 
 
 def _headerless(line: str, file: IO[bytes]) -> Found | None:
     """The tables without a header row: PAI's five and the authors' CSVs."""
     fields = [f.strip() for f in line.split(",")]
-    numbers = [_number(f) for f in fields]
+    numbers = [_NUMBER.fullmatch(f) for f in fields]
     pai, more = alibaba2020, "Alibaba PAI {} table (no header){}".format
     status = _PAI_STATUS.intersection
     tables = [
@@ -210,7 +208,3 @@ def _with_header(line: str, file: IO[bytes], path: Path) -> Found:
             part = path.parent.name if path.parent.name in helios.CLUSTERS else "Venus"
             return _found(title, table, format_name, {"part": part} if format_name == "helios" else {})
     return _found("CSV with a header", table, "csv")
-
-
-def _number(text: str) -> bool:
-    return re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?|", text) is not None
