@@ -27,11 +27,9 @@ def parsed_by(parse: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def checked_in(kind: str) -> AfterValidator:
-    """Refuses names of this kind with which the context that a file is read in finds a mistake; accepts any without a context.
-
-    The context: kind → function from a name to what is wrong with it, or None (rltune.config.load).
-    """
+def checked_by_context(kind: str) -> AfterValidator:
+    """Checks names of this kind by pydantic's context, where there is one: a function for each kind that returns what is
+    wrong with a name, or None (rltune.config.load)."""
 
     def check(name: str, info: ValidationInfo) -> str:
         if info.context is not None and (mistake := info.context[kind](name)):

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, model_validator
 
 from rltune import policies
-from rltune.config.base import Block, Name, checked_in, parsed_by
+from rltune.config.base import Block, Name, checked_by_context, parsed_by
 from rltune.config.metric import Metric
 from rltune.errors import ConfigError
 
@@ -130,7 +130,7 @@ class Cell:
 AXES: tuple[str, ...] = tuple(f.name for f in fields(Cell))
 
 
-TraceName = Annotated[Name, checked_in("trace")]
+TraceName = Annotated[Name, checked_by_context("trace")]
 
 
 class Workload(Block):
@@ -138,7 +138,7 @@ class Workload(Block):
 
     trace: TraceName
     """Name of a file in config/traces."""
-    cluster: Annotated[Name, checked_in("cluster")]
+    cluster: Annotated[Name, checked_by_context("cluster")]
     """Name of a file in config/clusters."""
 
 
@@ -164,7 +164,7 @@ class Experiment(Block):
     """Run-time estimates that every policy gets: `exact`; `lognormal-SIGMA`, with random errors; `requested`, the
     users' limits; `history-rolling` or `history-lightgbm`, from earlier jobs alone; `published`, from the trace's
     `predictions`."""
-    preset: list[Annotated[Name, checked_in("preset")]] = Field(["quick"], min_length=1)
+    preset: list[Annotated[Name, checked_by_context("preset")]] = Field(["quick"], min_length=1)
     """Training preset."""
     seed: list[Annotated[int, Field(ge=0)]] = Field([1], min_length=1)
     """Seeds of training."""

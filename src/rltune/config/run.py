@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from rltune.config.base import Block, EachOnce, Name, checked_in
+from rltune.config.base import Block, EachOnce, Name, checked_by_context
 from rltune.config.cells import Backfill, Cell, Experiment, OtherPlacement, TraceName, Workload
 from rltune.config.deployment import CLUSTER, Deployment
 from rltune.config.max_wait import MaxWait
@@ -67,7 +67,7 @@ class EvaluationConfig(Block):
     """Lengths of the disjoint test windows, each from an idle cluster (paper §4.1, §5.2)."""
     max_windows: int | None = Field(None, ge=1)
     """At most this many windows of each length, evenly spread; null: all that fit."""
-    baseline_policies: Annotated[list[Annotated[str, checked_in("policy")]], EachOnce] = Field(
+    baseline_policies: Annotated[list[Annotated[str, checked_by_context("policy")]], EachOnce] = Field(
         ["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor"], min_length=1
     )
     """Heuristics to compare with: each of these policies, built in or from `plugins` …"""
@@ -102,7 +102,7 @@ class RunConfig(Block):
     """Traces to characterise without a cluster: CPU traces, for Table 2 and Figure 5."""
     experiments: list[Experiment] = Field(min_length=1)
     """What is trained and evaluated: every combination of an experiment's lists is a cell."""
-    plugins: Annotated[list[Annotated[str, checked_in("plugin")]], EachOnce] = []
+    plugins: Annotated[list[Annotated[str, checked_by_context("plugin")]], EachOnce] = []
     """Python files with your own policies, for `evaluation.baseline_policies`; relative to the project's root."""
     train_share: float = Field(TRAIN_SHARE, gt=0, lt=1)
     """Share of the jobs, from the start, for training and validation together (the last tenth of it); the rest is the test
