@@ -204,4 +204,5 @@ class RunConfig(Block):
 
     def preset(self, name: str) -> Preset:
         """The preset of this name: the run's own, or else a built-in one."""
-        return {**BUILT_IN, **self.presets}[name]
+        presets: dict[str, Preset] = {**BUILT_IN, **self.presets}
+        return presets[name]
