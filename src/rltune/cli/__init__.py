@@ -22,7 +22,7 @@ from rltune.errors import ConfigError, RLTuneError
 
 EPILOG = (
     "Exit status: 0 done; 1 a mistake in what was given, which the message explains; 2 a command or option that does not "
-    "exist or is missing. Messages go to standard error. `make report` runs the whole workflow."
+    "exist. Messages go to standard error. `make report` runs the whole workflow."
 )
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, epilog=EPILOG)
 
