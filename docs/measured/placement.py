@@ -51,14 +51,14 @@ def placement_gains(contention: str, *pairs: str) -> str:
 def model_sizes() -> str:
     """The wait under other numbers of jobs and slots in the placement model, against 8 jobs and one slot."""
     sizes, traces = measured("placement")["sizes"], placement()
-    own = next(iter(sizes))
+    default = next(iter(sizes))
     rows = []
     for size, (jobs, slots) in sizes.items():
         part = [found["middle"] for found in traces.values()]
         waits = [
             "{:,.0f} s".format(found["mean"][size]["wait_s"])
-            if size == own
-            else percent(found["against"][f"{size} / {own}"]["wait_s"])
+            if size == default
+            else percent(found["against"][f"{size} / {default}"]["wait_s"])
             for found in part
         ]
         solved = " / ".join(f"{100 * found['model'][size]['solved']:.0f}" for found in part)

@@ -46,17 +46,14 @@ def quality(file: str, length: int, metric: str = "wait", also: str = "") -> str
         rule = part[trace][metric][key]
         return f"{mean(trace, rule)} ({rule_title(rule)})"
 
-    def own(trace: str) -> str:
+    def chosen_schedulers(trace: str) -> str:
         """The schedulers that the agents on a trace chose, one for each training."""
         texts = []
         for chosen in (log["scheduler"] for log in logs if log["trace"] == trace):
-            places = [
-                chosen[key]
-                for key, usual in (("placement", "best_fit"), ("locality", "strict"))
-                if chosen[key] != usual
-            ]
+            usual = {"placement": "best_fit", "locality": "strict"}
+            unusual = [chosen[key] for key, value in usual.items() if chosen[key] != value]
             estimates = ["calibrated estimates"] if chosen["uses_calibrated"] else []
-            texts.append(", ".join([scheduler_title(chosen["policy"], chosen["backfill"]), *places, *estimates]))
+            texts.append(", ".join([scheduler_title(chosen["policy"], chosen["backfill"]), *unusual, *estimates]))
         return "; ".join(dict.fromkeys(texts))
 
     def against(key: str, by: str) -> tuple[str, ...]:
@@ -72,7 +69,7 @@ def quality(file: str, length: int, metric: str = "wait", also: str = "") -> str
         row("strong baseline", lambda trace: named(trace, "strong")),
         row("best of all rules tried", lambda trace: named(trace, "any")),
         row("**RLTune**", lambda trace: f"**{mean(trace, 'RLTune')}**"),
-        row("its scheduler", own),
+        row("its scheduler", chosen_schedulers),
         *([row("lower bound", lambda trace: f"{part[trace]['bound_s']:,}")] if metric == "wait" else []),
         *(against(key, metric) for key in compared),
         *(
