@@ -113,4 +113,5 @@ def test_the_projects_file_covers_the_paper_and_names_what_the_default_run_makes
     assert {name for part in expectations.reproduced for name in part.ids} <= made
     rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
     stages = {part.stage for part in expectations.reproduced}
-    assert all(f"\nrule {stage}:\n" in rules for stage in stages) and set(expectations.stage_s) == stages
+    assert stages <= set(re.findall(r"^(?:use rule \w+ as|rule) (\w+)", rules, re.MULTILINE))
+    assert set(expectations.stage_s) == stages

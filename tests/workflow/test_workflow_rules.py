@@ -19,11 +19,14 @@ RULES = ROOT / "workflow" / "rules"
 BIN = Path(sys.executable).parent
 
 
+INHERITED = {"config", "artefacts"}
+"""Parameters that a rule has from the one that it is made of."""
+
+
 def rules() -> dict[str, str]:
     """Text of every rule that runs a notebook or script, by its name."""
-    texts = [path.read_text() for path in sorted(RULES.glob("*.smk"))]
-    found = [re.findall(r"^rule (\w+):\n((?:(?:    .*)?\n)+)", text, re.MULTILINE) for text in texts]
-    return {name: body for some in found for name, body in some}
+    text = "".join(path.read_text() for path in sorted(RULES.glob("*.smk")))
+    return dict(re.findall(r"^(?:use rule \w+ as|rule) (\w+)(?: with)?:\n((?:(?:    .*)?\n)+)", text, re.MULTILINE))
 
 
 BY_NOTEBOOK = {match[1]: body for body in rules().values() if (match := re.search(r'="notebooks/(\w+)\.ipynb"', body))}
@@ -44,7 +47,8 @@ def test_a_notebooks_parameters_are_what_its_rule_passes(notebook: str) -> None:
     body = BY_NOTEBOOK[notebook]
     others = {"notebook", "settings", "code", "mem_mb", "runtime"}
     cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))
-    assert parameters(cells).keys() == set(re.findall(r"^        (\w+)=", body, re.MULTILINE)) - others
+    passed = set(re.findall(r"^        (\w+)=", body, re.MULTILINE)) - others
+    assert parameters(cells).keys() == passed | (set() if "script:" in body else INHERITED)
 
 
 def test_every_rule_depends_on_the_sources_of_what_it_runs() -> None:

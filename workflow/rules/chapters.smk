@@ -1,4 +1,5 @@
-# The chapters of the report: a notebook each, over the results of every cell.
+# The chapters of the report: a notebook each, over the results of every cell. Environment, resources, script and the other
+# parameters of all are those of the first rule.
 
 from rltune.config.whatif import QSSF_ESTIMATE
 
@@ -36,7 +37,7 @@ rule characterise:
         "../scripts/notebook.py"
 
 
-rule system:
+use rule characterise as system with:
     input:
         PLUGINS,
         notebook="notebooks/system.ipynb",
@@ -49,23 +50,14 @@ rule system:
         RESULTS / "logs/system.ipynb",
     benchmark:
         RESULTS / "benchmarks/system.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=more(2000),
-        runtime=more(60),
     params:
-        config=CONFIG,
-        artefacts=RESULTS / "artefacts",
         settings=run.config.model_dump(include={"experiments", "presets", "example_schedules"}),
         code=digest("notebooks/system.ipynb", shown=True),
     message:
         "the system, and why the order of a queue matters"
-    script:
-        "../scripts/notebook.py"
 
 
-rule ablation:
+use rule characterise as ablation with:
     input:
         notebook="notebooks/ablation.ipynb",
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
@@ -78,20 +70,11 @@ rule ablation:
         RESULTS / "logs/ablation.ipynb",
     benchmark:
         RESULTS / "benchmarks/ablation.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=more(2000),
-        runtime=more(60),
     params:
-        config=CONFIG,
-        artefacts=RESULTS / "artefacts",
-        settings=JUDGING,
+        settings=RESAMPLING,
         code=digest("notebooks/ablation.ipynb", shown=True),
     message:
         "naive against pro"
-    script:
-        "../scripts/notebook.py"
 
 
 # tables of other chapters with claims of the paper
@@ -103,7 +86,7 @@ OTHERS = [
 ]
 
 
-rule figures:
+use rule characterise as figures with:
     input:
         notebook="notebooks/figures.ipynb",
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
@@ -119,17 +102,8 @@ rule figures:
         RESULTS / "logs/figures.ipynb",
     benchmark:
         RESULTS / "benchmarks/figures.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=more(2000),
-        runtime=more(60),
     params:
-        config=CONFIG,
-        artefacts=RESULTS / "artefacts",
-        settings=JUDGING,
+        settings=RESAMPLING,
         code=digest("notebooks/figures.ipynb", shown=True),
     message:
         "tables and figures"
-    script:
-        "../scripts/notebook.py"

@@ -40,7 +40,7 @@ PLUGINS = list(run.config.plugins)
 BALANCED = balanced_cells(run, CELLS.values())  # the cells on balanced clusters, which no agent is trained on
 MIXED = [run.config.cells()[0].but(trace=w.trace, cluster=w.cluster) for w in run.config.gpu_types]
 BY_YARDSTICK = [cell.but(estimate=YARDSTICK) for cell in against_qssf(run.config)]
-JUDGING = run.config.evaluation.model_dump(include={"bootstrap"})
+RESAMPLING = run.config.evaluation.model_dump(include={"bootstrap"})
 SETTINGS = run.config.model_dump(include={"lookahead", "simulation", "train_share"})
 
 

@@ -80,7 +80,7 @@ rule compare:
     params:
         config=CONFIG,
         trace="{trace}",
-        settings=JUDGING,
+        settings=RESAMPLING,
         code=digest("notebooks/compare.ipynb", shown=True),
     message:
         "the agents of {wildcards.trace}"

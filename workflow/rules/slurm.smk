@@ -98,7 +98,7 @@ rule deployment:
     params:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
-        settings=SETTINGS | JUDGING | run.config.model_dump(include={"deployment"}),
+        settings=SETTINGS | RESAMPLING | run.config.model_dump(include={"deployment"}),
         code=digest("notebooks/deployment.ipynb", shown=True),
     message:
         "on a Slurm cluster"

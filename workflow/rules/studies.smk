@@ -1,4 +1,5 @@
-# Chapters that simulate: other rules, other traces, other learners, an operator's cluster.
+# Chapters that simulate: other rules, other traces, other learners, an operator's cluster. Some have the environment,
+# resources, script and other parameters of `transfer`.
 
 
 rule semantics:
@@ -65,7 +66,7 @@ rule transfer:
         "../scripts/notebook.py"
 
 
-rule peers:
+use rule transfer as peers with:
     input:
         PLUGINS,
         notebook="notebooks/peers.ipynb",
@@ -82,23 +83,14 @@ rule peers:
         RESULTS / "logs/peers.ipynb",
     benchmark:
         RESULTS / "benchmarks/peers.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=more(3000),
-        runtime=more(120),
     params:
-        config=CONFIG,
-        artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
         code=digest("notebooks/peers.ipynb", shown=True),
     message:
         "RLTune next to other learners and predictors"
-    script:
-        "../scripts/notebook.py"
 
 
-rule gpu_types:
+use rule transfer as gpu_types with:
     input:
         PLUGINS,
         notebook="notebooks/gpu_types.ipynb",
@@ -112,24 +104,15 @@ rule gpu_types:
         RESULTS / "logs/gpu_types.ipynb",
     benchmark:
         RESULTS / "benchmarks/gpu_types.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=more(3000),
-        runtime=more(120),
     params:
-        config=CONFIG,
-        artefacts=RESULTS / "artefacts",
         settings=SETTINGS
         | run.config.evaluation.model_dump(include={"sequence_jobs", "max_windows", "bootstrap", "baseline_policies"}),
         code=digest("notebooks/gpu_types.ipynb", shown=True),
     message:
         "which GPU, now or later"
-    script:
-        "../scripts/notebook.py"
 
 
-rule whatif:
+use rule transfer as whatif with:
     input:
         notebook="notebooks/whatif.ipynb",
         policies=cells(RESULTS / "cells/{cell}/policy.npz", FIRST),
@@ -144,17 +127,8 @@ rule whatif:
         RESULTS / "logs/whatif.ipynb",
     benchmark:
         RESULTS / "benchmarks/whatif.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=more(3000),
-        runtime=more(120),
     params:
-        config=CONFIG,
-        artefacts=RESULTS / "artefacts",
-        settings=SETTINGS | JUDGING | run.config.model_dump(include={"whatif"}),
+        settings=SETTINGS | RESAMPLING | run.config.model_dump(include={"whatif"}),
         code=digest("notebooks/whatif.ipynb", shown=True),
     message:
         "your cluster, what if"
-    script:
-        "../scripts/notebook.py"
