@@ -266,8 +266,8 @@ def agents_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row a window of an agent, of its scheduler without its network, and of its network where jobs are planned one by one."""
     load = loaded(task)
     policy, training, seconds = trained(task, load)
-    own = training.own.config
-    work = replace(load, jobs=load.calibrated) if training.own.uses_calibrated else load
+    own = training.agent_scheduler.config
+    work = replace(load, jobs=load.calibrated) if training.agent_scheduler.uses_calibrated else load
     starts, frames = windows_of(load, LENGTH), []
     alone = replace(own, types="least") if own.types == "joint" else own
     singly = replace(policy, facts={**policy.facts, "scheduler": {**policy.facts["scheduler"], "types": alone.types}})

@@ -238,7 +238,7 @@ def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row a window of one agent, of the scheduler it chose without what it learned; facts of its training."""
     load, frames = loaded(task), []
     policy, training, seconds = trained(task, load)
-    scheduler, calibrated = training.own.config, training.own.uses_calibrated
+    scheduler, calibrated = training.agent_scheduler.config, training.agent_scheduler.uses_calibrated
     for length in task.lengths:
         frames.append(run(load, length, scheduler, calibrated, policy).assign(scheduler=task.name))
         if task.name == "RLTune":
@@ -367,14 +367,14 @@ def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[st
             "linear": agents[agents["scheduler"] == "linear"],
         }
         compared: dict[str, dict[str, list[float | None]]] = {}
-        for scheduler, mine in agents.groupby("scheduler", sort=False):
-            seeds = ", ".join(f"{v:.5g}" for v in mine.groupby("seed")[column].mean())
-            print(f"  {scheduler:>18}  {mine[column].mean():9.5g}  (by seed: {seeds})")
+        for scheduler, of_agent in agents.groupby("scheduler", sort=False):
+            seeds = ", ".join(f"{v:.5g}" for v in of_agent.groupby("seed")[column].mean())
+            print(f"  {scheduler:>18}  {of_agent[column].mean():9.5g}  (by seed: {seeds})")
             compared[scheduler] = {}
             for key, rival in rivals.items():
                 if rival.empty or (key in ("scheduler", "linear") and scheduler != "RLTune"):
                     continue
-                found = against(mine, rival, column)
+                found = against(of_agent, rival, column)
                 print(f"  {'':>18}  against {key}: " + "{:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
                 compared[scheduler][key] = [round(f, 4) if f == f else None for f in found]
         both = pd.concat([means, agents.groupby("scheduler", sort=False)[column].mean()])

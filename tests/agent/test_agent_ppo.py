@@ -1,4 +1,4 @@
-"""PPO: advantages against cases worked out by hand, ragged softmax against a loop, updates that stop, split and slow down."""
+"""PPO: advantages against worked examples, ragged softmax against a loop, updates that stop, split and slow down."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUICK = BUILT_IN["quick"]
         (1.0, [1.5, 1.75, 1.0, -1.75]),  # the reward − the value
     ],
 )
-def test_advantages_by_hand(lam: float, advantage: list[float]) -> None:
+def test_advantages_of_a_worked_example(lam: float, advantage: list[float]) -> None:
     values, sequence = np.array([0.5, 0.25, 1.0, 0.75]), np.array([0, 0, 0, 1])
     found = gae(values, sequence, np.array([2.0, -1.0]), lam)
     assert found[0] == pytest.approx(advantage) and found[1] == pytest.approx([2.0, 2.0, 2.0, -1.0])
@@ -76,7 +76,7 @@ def test_waiting_saved_is_what_its_formula_says(state, metric: str, horizon_s: f
     sequence = rng.integers(0, GROUPS * ROLLOUTS, size=30)
     now = np.array([rng.uniform(*JOBS.submit_s[[f, f + LENGTH - 1]]) for f in state.first[sequence]])
     batch = decisions(sequence, now)
-    found = waiting_saved(metric, state, JOBS.run_s, JOBS.submit_s, batch, ROLLOUTS, horizon_s)
+    found = waiting_saved(metric, state, JOBS, batch, ROLLOUTS, horizon_s)
     for d, (s, t) in enumerate(zip(sequence, now, strict=True)):
         group = range(s - s % ROLLOUTS, s - s % ROLLOUTS + ROLLOUTS)
         waits = [waiting_after(state, other, t, metric, horizon_s) for other in group]
@@ -144,15 +144,14 @@ def test_updates_stop_at_the_target_divergence() -> None:
 
 
 def test_a_queue_padded_to_its_class_has_the_value_of_one_padded_to_the_window() -> None:
-    """Rows in their places, zeros behind them."""
     ppo, rng = PPO(BUILT_IN["paper"], np.random.default_rng(8), WIDTH), np.random.default_rng(8)
     length = np.array([2, 256, 17, 16, 40, 3])
     rows = rng.random((length.sum(), CRITIC_WIDTH)).astype(np.float32)
     nothing = np.zeros(length.sum(), np.float32)
     batch = Batch(rows, rows, nothing, length, np.zeros(6, int), nothing[:6], np.arange(6), np.zeros(6), nothing[:6])
     whole = np.zeros((6, MAX_VISIBLE, CRITIC_WIDTH), np.float32)
-    for queue, mine in zip(whole, np.split(rows, np.cumsum(length)[:-1]), strict=True):
-        queue[: len(mine)] = mine
+    for queue, of_queue in zip(whole, np.split(rows, np.cumsum(length)[:-1]), strict=True):
+        queue[: len(of_queue)] = of_queue
     expected = ppo.critic(whole.reshape(6, -1)).numpy()[:, 0]
     assert ppo.values(batch) == pytest.approx(expected, abs=1e-5)
 

@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from agent_fakes import task_of, trained, whole_workload, workload
+from agent_fakes import SMALLEST, task_of, trained, whole_workload, workload
 
-from rltune.agent.peers.linear_score import AREA, LinearRanker
-from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import RandomRanker, ranker_of
 from rltune.agent.scheduler_choice import (
     CHOSEN,
@@ -22,7 +20,6 @@ from rltune.agent.scheduler_choice import (
     AgentScheduler,
     Trials,
     choose,
-    chosen_scheduler,
     difference,
 )
 from rltune.agent.task import TrainingTask
@@ -30,15 +27,12 @@ from rltune.cluster.types import PRICES
 from rltune.config import Cell, Preset
 from rltune.config.preset import BUILT_IN
 from rltune.environment.reward import rewards
-from rltune.errors import DataError
 from rltune.simulator.batch import SchedulerConfig, simulate
-from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import split_points
 
 CASE = JOBS, LAYOUT = workload(1500, seed=6, load=2)
 CELL = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "unsampled", "exact", "quick", 1)
 SHORT = Preset(sequence_jobs=32, trajectories=200, validation_windows=4)
-SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"agent": "rltune", "features": "unsampled"})
 SPLIT = split_points(1500, 0.8, 0.2)
 FIRST = np.arange(0, 600, 32)
 
@@ -48,14 +42,14 @@ def task(cell: Cell = CELL, preset: Preset = SHORT, case=CASE, calibrated=None):
 
 
 def test_sequences_lie_in_the_training_part_and_each_draw_is_another() -> None:
-    mine = task()
-    one, two = mine.draw(), mine.draw()
+    training = task()
+    one, two = training.draw(), training.draw()
     assert list(one) != list(two)
     for same in (CELL, CELL.but(features="raw", placement="lookahead")):
         assert list(task(same).draw()) == list(one), "other features and placements train on the same"
-    assert one.min() >= 0 and one.max() + 32 <= mine.split.train[1] and len(one) == 200
-    windows = mine.validation
-    assert (windows >= mine.split.validation[0]).all() and (windows + 32 <= mine.split.validation[1]).all()
+    assert one.min() >= 0 and one.max() + 32 <= training.split.train[1] and len(one) == 200
+    windows = training.validation
+    assert (windows >= training.split.validation[0]).all() and (windows + 32 <= training.split.validation[1]).all()
 
 
 def test_a_share_of_them_is_contended() -> None:
@@ -100,17 +94,17 @@ def test_a_task_is_identified_by_its_numbers_but_for_those_of_the_test_part_and_
         between[offset : offset + field.itemsize] = False
     assert between.any()
     copy.row.view(np.uint8).reshape(len(copy.row), -1)[:, between] = 7  # whatever memory holds between the fields
-    mine = task()
-    assert task(case=(copy, LAYOUT), calibrated=copy).identity == mine.identity
+    training = task()
+    assert task(case=(copy, LAYOUT), calibrated=copy).identity == training.identity
     for name, last in {"run_s": SPLIT.validation[1] - 1, "gpus": 0}.items():
         copy.row[name][last] += 1
         for changed in (task(case=(copy, LAYOUT)), task(calibrated=copy)):
-            assert changed.identity["jobs"] != mine.identity["jobs"]
+            assert changed.identity["jobs"] != training.identity["jobs"]
         copy.row[name][last] = JOBS.row[name][last]
     copy.row["run_s"][SPLIT.test[0] :] += 1
-    assert task(case=(copy, LAYOUT)).identity == mine.identity
+    assert task(case=(copy, LAYOUT)).identity == training.identity
     monkeypatch.setattr("rltune.agent.task.sources.digest", lambda *starts: "0" * 12)
-    assert task().identity != mine.identity
+    assert task().identity != training.identity
 
 
 def test_a_mix_is_the_weighted_sum_and_its_base_policy_scores_nothing() -> None:
@@ -237,15 +231,15 @@ def test_it_is_chosen_on_training_rows_alone_and_the_base_policy_keeps_the_cells
     poisoned.row["run_s"][SPLIT.train[1] + 32 :] *= 50
     poisoned.row["estimate_s"][SPLIT.train[1] + 32 :] = 1.0
     found = [task(CHOOSING, TUNED, (jobs, LAYOUT), jobs) for jobs in (JOBS, poisoned)]
-    assert found[0].own == found[1].own and found[0].trials == found[1].trials
-    assert len(found[0].trials) >= len(POLICIES) and found[0].own.config.policy != "fifo"
+    assert found[0].agent_scheduler == found[1].agent_scheduler and found[0].trials == found[1].trials
+    assert len(found[0].trials) >= len(POLICIES) and found[0].agent_scheduler.config.policy != "fifo"
     plain = task(CHOOSING, TUNED.model_copy(update={"tunes": "nothing"}))
     assert found[0].run(FIRST)["wait_s"].tolist() == plain.run(FIRST)["wait_s"].tolist()
-    assert found[0].own.config != found[0].scheduler == plain.own.config == plain.scheduler
+    assert found[0].agent_scheduler.config != found[0].scheduler == plain.agent_scheduler.config == plain.scheduler
 
 
 @pytest.mark.parametrize(
-    ("cell", "tunes", "rollout", "own"),
+    ("cell", "tunes", "rollout", "chosen"),
     [
         ("easy", "reservations", "easy", "conservative"),
         ("easy", "nothing", "easy", "easy"),
@@ -254,59 +248,28 @@ def test_it_is_chosen_on_training_rows_alone_and_the_base_policy_keeps_the_cells
     ],
 )
 def test_only_reservations_that_were_chosen_are_left_out_of_rollouts(
-    cell: str, tunes: str, rollout: str, own: str
+    cell: str, tunes: str, rollout: str, chosen: str
 ) -> None:
-    mine = task(CHOOSING.but(backfill=cell), TUNED.model_copy(update={"tunes": tunes}), RESERVED)
-    assert mine.own.config.backfill == own and mine.rollout_scheduler == replace(mine.own.config, backfill=rollout)
-    first, ranker = np.arange(0, 320, 32), LinearRanker(*RESERVED, AREA[None])
-
-    def jct_s(backfill: str) -> list[float]:
-        config = replace(mine.own.config, backfill=backfill)
-        state = simulate(*RESERVED, first, np.full(10, 32), config, ranker)
-        return sequence_table(RESERVED[0], state, RESERVED[1].gpus)["jct_s"].tolist()
-
-    assert mine.run(first, ranker, rollout=True)["jct_s"].tolist() == jct_s(rollout)
-    assert mine.run(first, ranker)["jct_s"].tolist() == jct_s(own)
-    assert jct_s("easy") != jct_s("conservative")
+    training = task(CHOOSING.but(backfill=cell), TUNED.model_copy(update={"tunes": tunes}), RESERVED)
+    scheduler = training.agent_scheduler.config
+    assert scheduler.backfill == chosen and training.rollout_scheduler == replace(scheduler, backfill=rollout)
 
 
 @pytest.mark.parametrize("agent", ["rltune", "linear"])
 def test_an_order_for_chosen_reservations_is_learned_without_and_validated_with_them(
     agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine, runs = task(CHOOSING, TUNED.model_copy(update={"agent": agent}), RESERVED), []
+    training, runs = task(CHOOSING, TUNED.model_copy(update={"agent": agent}), RESERVED), []
 
     def spying(jobs, layout, first, n, config, ranker=None, placer=None):
         if ranker is not None and not isinstance(ranker, RandomRanker):
-            runs.append((bool((first < mine.split.train[1]).all()), config.backfill))
+            runs.append((bool((first < training.split.train[1]).all()), config.backfill))
         return simulate(jobs, layout, first, n, config, ranker, placer)
 
     monkeypatch.setattr("rltune.agent.task.simulate", spying)
-    policy, _ = trained(mine)
+    policy, _ = trained(training)
     assert set(runs) == {(True, "easy"), (False, "conservative")}, "on the training part, on the validation part"
-    assert policy.facts["scheduler"] == mine.own.facts()
-
-
-def test_a_policy_runs_under_the_scheduler_it_chose() -> None:
-    chosen = AgentScheduler(SchedulerConfig("saf", "easy", "isolating_best_fit", "worth_it", split_worth=0.3), True)
-    cells = SchedulerConfig("fifo", multi_node_slowdown=1.5)
-    other = JOBS._replace(row=JOBS.row.copy())
-    config, jobs = chosen_scheduler({"scheduler": chosen.facts()}, cells, JOBS, other)
-    assert config == replace(chosen.config, multi_node_slowdown=1.5) and jobs is other
-    plain = replace(chosen, uses_calibrated=False).facts()
-    assert chosen_scheduler({"scheduler": plain}, cells, JOBS, other)[1] is JOBS
-    assert chosen_scheduler({}, cells, JOBS, other) == (cells, JOBS)
-    with pytest.raises(DataError, match="cell x: uses calibrated estimates, found a workload without any"):
-        chosen_scheduler({"scheduler": chosen.facts()}, cells, JOBS, None, "cell x")
-
-
-def test_a_chosen_rule_for_the_gpu_type_counts_only_where_types_differ_in_speed() -> None:
-    chosen = SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)
-    facts, cells = {"scheduler": AgentScheduler(chosen).facts()}, SchedulerConfig("fifo")
-    slower = JOBS._replace(cut=JOBS.cut.copy())
-    slower.cut["slow"] = 2.0
-    assert chosen_scheduler(facts, cells, slower, None)[0] == chosen
-    assert chosen_scheduler(facts, cells, JOBS, None)[0].on(JOBS) == replace(chosen, types="any")
+    assert policy.facts["scheduler"] == training.agent_scheduler.facts()
 
 
 def test_trials_are_kept_and_an_interrupted_choice_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from agent_fakes import whole_workload
+from agent_fakes import SMALLEST, whole_workload
 
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.scheduler_choice import AgentScheduler
@@ -15,11 +15,9 @@ from rltune.agent.task import RANDOM_ORDERS
 from rltune.cluster.workload import Workload
 from rltune.config import LookaheadConfig
 from rltune.errors import DataError
-from rltune.evaluation.contenders import RAN, Contender, by_window, run, simulate_windows
+from rltune.evaluation.contenders import Contender, by_window, run, scheduler_used, simulate_windows
 from rltune.simulator.config import SchedulerConfig
 
-# the logit is minus the job size: smallest area first
-SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
 LOOK = LookaheadConfig()
 FIRST, LENGTH = np.array([0, 64, 300]), 64
 
@@ -57,12 +55,14 @@ def test_a_row_per_contender_and_window_and_an_agent_that_ranks_like_a_policy_wa
 
 
 def test_an_agent_runs_with_the_scheduler_configuration_it_chose(work: Workload) -> None:
-    own = SchedulerConfig("fifo", "easy", locality="any")
-    agent = contender(agent=chose(own))
-    assert waits(work, agent) == waits(work, Contender(own, SMALLEST, lookahead=LOOK))
+    chosen = SchedulerConfig("fifo", "easy", locality="any")
+    agent = contender(agent=chose(chosen))
+    assert waits(work, agent) == waits(work, Contender(chosen, SMALLEST, lookahead=LOOK))
     assert waits(work, agent) != waits(work, contender(agent=SMALLEST))
     frame = by_window(work, {"plain": contender(agent=SMALLEST), "chose": agent}, FIRST, LENGTH)
-    ran = frame.drop_duplicates("who").set_index("who")[list(RAN)].T.to_dict("list")
+    ran = (
+        frame.drop_duplicates("who").set_index("who")[["policy", "backfill", "placement", "locality"]].T.to_dict("list")
+    )
     assert ran == {"plain": ["fifo", "none", "best_fit", "strict"], "chose": ["fifo", "easy", "best_fit", "any"]}
 
 
@@ -77,6 +77,16 @@ def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work: Workloa
         assert waits(calibrated, other) == waits(work, other)
     with pytest.raises(DataError, match="found a workload without any"):
         run(work, agent, FIRST[:1], np.array([LENGTH]))
+
+
+def test_a_chosen_rule_for_the_gpu_type_counts_only_where_types_differ_in_speed(work: Workload) -> None:
+    joint = SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)
+    slower = replace(work, jobs=work.jobs._replace(cut=work.jobs.cut.copy()))
+    slower.jobs.cut["slow"] = 2.0
+    agent = replace(contender(agent=chose(joint)), scheduler=SchedulerConfig("fifo", multi_node_slowdown=1.5))
+    expected = replace(joint, multi_node_slowdown=1.5)
+    assert scheduler_used(slower, agent)[0] == expected
+    assert scheduler_used(work, agent)[0].on(work.jobs) == replace(expected, types="any")
 
 
 def test_a_random_order_is_the_mean_of_several_and_depends_on_the_seed_alone(work: Workload) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from agent_fakes import run_config, whole_workload
+from agent_fakes import SMALLEST, run_config, whole_workload
 
-from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, SimulationConfig
 from rltune.errors import ConfigError, DataError
@@ -16,8 +15,6 @@ from rltune.evaluation.evaluate import SAMPLE, Evaluation, evaluate, evaluate_ba
 from rltune.simulator import batch
 
 CELL = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "unsampled", "exact", "quick", 1)
-# the logit is minus the job size: smallest area first
-SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +37,11 @@ def of(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
 def test_all_schedulers_see_the_same_windows_of_the_test_part(results, work):
     windows, split = results.windows, work.split
     assert set(windows["sequence_jobs"]) == {32, 64}, "a length that does not fit is left out"
-    held = windows["role"] == "baseline_validation"
-    assert windows.loc[held, "first_job"].min() == split.validation[0]
-    assert (windows.loc[held, "first_job"] + windows.loc[held, "sequence_jobs"] <= split.validation[1]).all()
-    for length, rows in windows[~held].groupby("sequence_jobs"):
-        starts = {tuple(r["first_job"]) for _, r in rows.groupby(["role", "policy", "backfill", "placement"])}
-        assert len(starts) == 1
-        (start,) = starts
+    validation = of(windows, role="baseline_validation")
+    assert validation["first_job"].min() == split.validation[0]
+    assert (validation["first_job"] + validation["sequence_jobs"] <= split.validation[1]).all()
+    for length, rows in windows[windows["role"] != "baseline_validation"].groupby("sequence_jobs"):
+        (start,) = {tuple(r["first_job"]) for _, r in rows.groupby(["role", "policy", "backfill", "placement"])}
         assert start[0] == split.test[0] and start[-1] + length <= split.test[1]
         assert (np.diff(start) == length).all()
     counts = dict.fromkeys(("rltune", "base", "base_best_fit", "random"), 6)
@@ -65,10 +60,10 @@ def test_agent_and_base_are_run_in_other_placements_and_localities_too(results, 
     assert list(kinds.itertuples(index=False, name=None)) == [
         (role, *choice) for choice in others for role in ("rltune_also", "base_also")
     ], "the cell's own is not run twice"
-    own = of(windows, role="base")
-    assert set(zip(own["placement"], own["locality"], strict=True)) == {("lookahead", "strict")}
+    of_cell = of(windows, role="base")
+    assert set(zip(of_cell["placement"], of_cell["locality"], strict=True)) == {("lookahead", "strict")}
     for _, rows in found.groupby(["role", "placement", "locality"]):
-        assert list(rows["first_job"]) == list(own["first_job"]) and set(rows["policy"]) == {"fifo"}
+        assert list(rows["first_job"]) == list(of_cell["first_job"]) and set(rows["policy"]) == {"fifo"}
     columns = ["window", "first_job", "wait_s", "jct_s", "bsld", "utilisation_span"]
     base = of(found, role="base_also", placement="best_fit")
     pd.testing.assert_frame_equal(base[columns], of(plain, role="base_best_fit")[columns])

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from agent_fakes import jobs_frame, run_config, whole_workload
+from agent_fakes import SMALLEST, jobs_frame, run_config, whole_workload
 from workload_cases import cluster, group
 
-from rltune.agent.policy_file import TrainedPolicy
 from rltune.cluster.fit import compile_jobs, fit
 from rltune.cluster.layout import build_layout
 from rltune.cluster.workload import Workload
@@ -35,7 +34,6 @@ from rltune.simulator.metrics import job_table
 
 CLUSTER = cluster([group(2, 8, "V100"), group(2, 8, "K80")], speeds={"V100": 4.0, "K80": 1.0, "P100": 2.0})
 CELL = Cell("t", "c", "sjf", "jct", "easy", "best_fit", "strict", "unsampled", "exact", "quick", 1)
-SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"agent": "rltune", "features": "unsampled"})
 POLICIES = ["fifo", "sjf", "saf"]
 CONFIG = run_config(sequence_jobs=[40], max_windows=3, baseline_policies=POLICIES)
 
@@ -61,15 +59,15 @@ def test_every_rule_meets_every_window_once_and_of_the_priced_the_one_chosen_bef
         assert sorted(priced["policy"]) == sorted(POLICIES) and set(priced["gpu_price"]) <= {0, *PRICES}
 
 
-def test_an_agent_is_run_under_what_it_chose_beside_the_rules(work: Workload, found: pd.DataFrame) -> None:
+def test_an_agent_is_run_under_what_it_chose_next_to_the_rules(work: Workload, found: pd.DataFrame) -> None:
     chose = {"policy": "sjf", "backfill": "conservative", "gpu_price": 0.1, "uses_calibrated": False}
     small_first = replace(SMALLEST, facts=SMALLEST.facts | {"scheduler": chose})
     both = windows(work, CONFIG, {CELL: small_first})
     [(length, first)] = windows_to_test(work.split, CONFIG.evaluation).items()
-    mine = both[both["agent"] == CELL.name]
-    assert both[both["agent"] == ""].equals(found.iloc[: len(both) - len(mine)])
-    rule = mine[["policy", "backfill", "types", "gpu_price"]].drop_duplicates().to_numpy().tolist()
-    assert rule == [["sjf", "conservative", "least", 0.1]] and len(mine) == 2 * found["window"].nunique()
+    of_agent = both[both["agent"] == CELL.name]
+    assert both[both["agent"] == ""].equals(found.iloc[: len(both) - len(of_agent)])
+    rule = of_agent[["policy", "backfill", "types", "gpu_price"]].drop_duplicates().to_numpy().tolist()
+    assert rule == [["sjf", "conservative", "least", 0.1]] and len(of_agent) == 2 * found["window"].nunique()
     rows = summary(both, Intervals(200))
     start, row = (rows.query("agent != '' and network == @network").iloc[0] for network in (False, True))
     priced = rows.query("gpu_price > 0 and agent == '' and types == 'least'")["excess_s"].min()
@@ -115,7 +113,7 @@ def test_a_summary_adds_up(found: pd.DataFrame) -> None:
     assert others["less"].to_numpy() == pytest.approx(1 - others["excess_s"] / reference["excess_s"].item())
 
 
-def test_an_agent_is_not_judged_under_placements_that_ignore_speeds(work: Workload) -> None:
+def test_an_agent_is_not_evaluated_under_placements_that_ignore_speeds(work: Workload) -> None:
     also = [{"placement": "algorithm1"}, {"placement": "lookahead"}, {"placement": "best_fit", "locality": "any"}]
     chose = {"policy": "sjf", "backfill": "conservative", "types": "joint", "uses_calibrated": False}
     planner = replace(SMALLEST, facts=SMALLEST.facts | {"scheduler": chose})
@@ -141,10 +139,10 @@ def test_utilisation_by_type_against_a_count_of_every_job(work: Workload) -> Non
     used = utilisation(work, state)
     jobs = job_table(work.jobs, state)
     for s in range(2):
-        mine = jobs[jobs["sequence"] == s].reset_index(drop=True)
-        begin, end = mine["submit_s"].min(), mine["submit_s"].max()
+        rows = jobs[jobs["sequence"] == s].reset_index(drop=True)
+        begin, end = rows["submit_s"].min(), rows["submit_s"].max()
         spent = dict.fromkeys(work.layout.types, 0.0)
-        for i, job in mine.iterrows():
+        for i, job in rows.iterrows():
             run = state.run[s, i]
             node = state.chunk[s, run["at"]]["node"]
             kind = work.layout.types[work.layout.nodes.row[node]["type"]]

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agent_fakes import whole_workload
+from agent_fakes import SMALLEST, whole_workload
 
-from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload, build_workload
 from rltune.config import LookaheadConfig
 from rltune.config.comparisons import learners_compared
 from rltune.config.context import Run
-from rltune.evaluation.contenders import RAN, Contender, contender_of
+from rltune.evaluation.contenders import Contender, contender_of
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.decision_time import at_once, decision_times, decisions
 from rltune.evaluation.studies.learners import BLOCK_JOBS, LONGEST, arrivals_per_day, batches, compare_long, long_run
@@ -23,8 +22,6 @@ from rltune.placement.lookahead import Lookahead
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 
-# the logit is minus the job size: smallest area first
-SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
 LOOK = LookaheadConfig()
 AXES = "    backfill: [easy]\n    placement: [best_fit]\n    features: [unsampled]\n    preset: [tiny, other]\n"
 
@@ -46,7 +43,11 @@ def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(
     workloads = {("tiny", "small", "lognormal-1"): build_workload(run, "tiny", "small", "lognormal-1")}
     (comparison,) = learners_compared(run.config)
     frame = batches(run.config, comparison, workloads, agents)
-    ran = frame.drop_duplicates(["who", "preset"]).set_index(["who", "preset"])[["base", *RAN]].T.to_dict("list")
+    ran = (
+        frame.drop_duplicates(["who", "preset"])
+        .set_index(["who", "preset"])[["base", "policy", "backfill", "placement", "locality"]]
+        .T.to_dict("list")
+    )
     assert ran["rltune", "tiny"] == ["fifo", "fifo", "easy", "best_fit", "strict"]
     assert ran["rltune", "other"] == ["fifo", "sjf", "conservative", "best_fit", "any"]
     assert ran["fifo", ""] == ["", "fifo", "easy", "best_fit", "strict"]

@@ -6,9 +6,9 @@ import shutil
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
+from agent_fakes import SMALLEST
 
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.scheduler_choice import AgentScheduler
@@ -20,6 +20,7 @@ from rltune.evaluation.compare import where
 from rltune.evaluation.contenders import contender_of, simulate_windows
 from rltune.evaluation.studies.transfer import (
     KEPT,
+    MOST_WINDOWS,
     SIGMAS,
     across_bases,
     across_traces,
@@ -46,8 +47,6 @@ experiments:
     preset: [tiny]
 evaluation: {sequence_jobs: [32, 64], bootstrap: 200}
 """
-SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"features": "unsampled"})
-"""Smallest area first."""
 RULES = {"backfill": "none", "placement": "best_fit", "locality": "strict", "estimate": "lognormal-1"}
 Workloads = dict[tuple[str, str, str], Workload]
 
@@ -88,7 +87,7 @@ def test_windows_are_the_shortest_of_the_test_part_evenly_spread() -> None:
     split = split_points(1000)
     length, first = shortest_windows(split, [50, 10])
     assert length == 10 and list(first) == list(range(900, 1000, 10))
-    assert list(shortest_windows(split, [10], 3)[1]) == [900, 940, 990]
+    assert len(shortest_windows(split_points(10_000), [10])[1]) == MOST_WINDOWS
     with pytest.raises(ConfigError, match="does not fit"):
         shortest_windows(split, [101])
 
@@ -119,10 +118,10 @@ def test_every_agent_is_evaluated_wherever_agents_of_the_same_rules_are(
 ) -> None:
     said: list[str] = []
     found = across_traces(run.config, run.config.cells(), workloads, agents, said.append)
-    mine = found[found["role"] == "rltune"]
-    by_history = mine["cell"].str.contains("history")
-    assert len(mine[["cell", "cluster"]].drop_duplicates()) == 4 * 2 + 1 and len(said) == 3
-    assert set(mine.loc[by_history, "cluster"]) == {"small"}
+    by_agents = found[found["role"] == "rltune"]
+    by_history = by_agents["cell"].str.contains("history")
+    assert len(by_agents[["cell", "cluster"]].drop_duplicates()) == 4 * 2 + 1 and len(said) == 3
+    assert set(by_agents.loc[by_history, "cluster"]) == {"small"}
     usual = found[found["estimate"] == "lognormal-1"]
     for cluster in ("small", "wide"):
         saf = simulated(run, workloads, "saf", cluster)

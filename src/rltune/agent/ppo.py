@@ -28,6 +28,7 @@ import tensorflow as tf
 
 from rltune.agent.policy_file import CRITIC_LAYERS
 from rltune.agent.rollout import Batch
+from rltune.cluster.fit import Jobs
 from rltune.config import Preset
 from rltune.environment.observation import CRITIC_WIDTH
 from rltune.kernels import kernel
@@ -150,9 +151,7 @@ def _gae(values, sequence, reward, lam, advantage):
         advantage[i], next_value = following, values[i]
 
 
-def waiting_saved(
-    metric: str, state: State, run_s: np.ndarray, submit_s: np.ndarray, batch: Batch, rollouts: int, horizon_s: float
-) -> np.ndarray:
+def waiting_saved(metric: str, state: State, jobs: Jobs, batch: Batch, rollouts: int, horizon_s: float) -> np.ndarray:
     """Advantage [D] float32 of decisions: weighted seconds of waiting saved after them, against the mean rollout.
 
         A_t = mean over rollouts of W(t) − W(t),    W(t) = Σ_jobs w ∫_t^start exp(−(s − t) / horizon) ds
@@ -165,21 +164,20 @@ def waiting_saved(
     Args:
         metric: one of CREDITED; w is 1 over the run time for ``bsld``, else 1.
         state: of S sequences that have ended, each group of ``rollouts`` consecutive ones the same jobs.
-        run_s: run times of all jobs of the workload [J], s.
-        submit_s: their submissions [J], s.
+        jobs: all jobs of the workload.
         batch: the decisions.
         rollouts: 2 or more.
         horizon_s: waiting this much later counts 1/e.
     """
+    run_s, start = jobs.run_s, state.start
     weight = 1.0 / np.maximum(run_s, BSLD_FLOOR_S) if metric == "bsld" else np.ones(len(run_s))
-    start = state.start
     if metric != "wait":  # the same where nothing is slowed down
         start = np.full_like(state.start, np.nan)
         for s, (first, n) in enumerate(zip(state.first, state.n, strict=True)):
             start[s, :n] = np.maximum(state.end[s, :n] - run_s[first : first + n], state.start[s, :n])
     out = np.empty(len(batch.now_s), np.float32)
     sequences = state.first, state.n, start
-    _waiting_saved(*sequences, submit_s, weight, batch.now_s, batch.sequence, rollouts, horizon_s, out)
+    _waiting_saved(*sequences, jobs.submit_s, weight, batch.now_s, batch.sequence, rollouts, horizon_s, out)
     return out
 
 
@@ -188,7 +186,7 @@ def _waiting_saved(first, n, start, submit_s, weight, now_s, sequence, rollouts,
     for d in range(now_s.shape[0]):
         s, now = sequence[d], now_s[d]
         group = s - s % rollouts
-        total = own = 0.0
+        total = here = 0.0
         for other in range(group, group + rollouts):
             later = 0.0
             for i in range(n[other]):
@@ -202,8 +200,8 @@ def _waiting_saved(first, n, start, submit_s, weight, now_s, sequence, rollouts,
                 later += weight[j] * (np.exp(-since / horizon_s) - np.exp(-(begun - now) / horizon_s))
             total += later
             if other == s:
-                own = later
-        out[d] = horizon_s * (total / rollouts - own)
+                here = later
+        out[d] = horizon_s * (total / rollouts - here)
 
 
 # ---- the update

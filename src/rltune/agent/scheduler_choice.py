@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 
 from rltune import policies
-from rltune.cluster.fit import Jobs
-from rltune.cluster.types import PRICES, differ
+from rltune.cluster.types import PRICES
 from rltune.config.cells import PLANNED_TYPES
-from rltune.errors import DataError
 from rltune.files import write_json
 from rltune.simulator.config import SchedulerConfig
 
@@ -82,24 +80,6 @@ def type_plan(facts: dict[str, Any]) -> dict[str, Any]:
     if chosen.get("types") in PLANNED_TYPES:
         return {name: chosen[name] for name in ("types", "gpu_price")}
     return {"types": "joint", "gpu_price": PRICES[0]}
-
-
-def chosen_scheduler(
-    facts: dict[str, Any], config: SchedulerConfig, jobs: Jobs, calibrated: Jobs | None, who: str = "trained policy"
-) -> tuple[SchedulerConfig, Jobs]:
-    """(Scheduler, jobs with the estimates) that an agent of these facts uses: its own where it chose one; its rule for the GPU type
-    only where types differ in speed.
-
-    ``calibrated``: the jobs with calibrated estimates. Raises DataError, naming ``who``, where the agent uses them and
-    there are none.
-    """
-    chosen = dict(facts.get("scheduler", {}))
-    uses_calibrated = chosen.pop("uses_calibrated", False)
-    if not differ(jobs):
-        chosen.pop("types", None)
-    if uses_calibrated and calibrated is None:
-        raise DataError(f"{who}: uses calibrated estimates, found a workload without any")
-    return replace(config, **chosen), calibrated if uses_calibrated and calibrated is not None else jobs
 
 
 Scores = Callable[[AgentScheduler], np.ndarray]

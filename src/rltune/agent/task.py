@@ -49,13 +49,13 @@ class TrainingTask:
         identity: what it is made of: of two tasks that are equal in it, all runs are the same.
         jobs: with the estimates of the cell, or the true run times (``preset.estimates``).
         scheduler: base policy, backfill, placement, locality and the other rules.
-        own: the scheduler of the agent, which may have chosen another (rltune.agent.scheduler_choice).
+        agent_scheduler: the agent's scheduler, which it may have chosen itself (rltune.agent.scheduler_choice).
         trials: a row a scheduler it tried, the one it had first.
         rollout_scheduler: what sequences are run under to learn from: EASY for conservative backfilling, which takes ten
             times as long, unless GPU types differ in speed, among which it chooses otherwise.
         agent_jobs: the jobs with the estimates that the agent uses.
         validation: first jobs of the validation windows, disjoint.
-        last: state at the end of the agent's last run.
+        last: state at the end of the last run with a ranker.
     """
 
     def __init__(
@@ -84,36 +84,37 @@ class TrainingTask:
         """Draws the sequences, and nothing else."""
         calibrated = workload.calibrated
         self.identity = self._identity(calibrated)
-        self.own, self.trials = self._choose(calibrated, Path(folder) if folder else None)
-        self.agent_jobs = calibrated if calibrated is not None and self.own.uses_calibrated else self.jobs
-        slow = self.own.config.backfill == "conservative" != self.scheduler.backfill
-        slow = slow and not self._has_price(self.own.config)
-        self.rollout_scheduler = replace(self.own.config, backfill="easy") if slow else self.own.config
+        self.agent_scheduler, self.trials = self._choose(calibrated, Path(folder) if folder else None)
+        self.agent_jobs = calibrated if self.agent_scheduler.uses_calibrated else self.jobs
+        self.rollout_scheduler = self.agent_scheduler.config
+        slow = self.rollout_scheduler.backfill == "conservative" != self.scheduler.backfill
+        if slow and not self._has_price(self.rollout_scheduler):
+            self.rollout_scheduler = replace(self.rollout_scheduler, backfill="easy")
 
     @property
     def counts(self) -> Counts:
         """How placement questions were answered so far, in all runs."""
-        assert self._placer is not None
         return self._placer.counts.copy()
 
-    def facts(self, agent: str, features: str, score: float, start: float | None, epoch: int) -> dict[str, Any]:
+    def facts(self, features: str, score: float, start: float | None, epoch: int) -> dict[str, Any]:
         """The facts a policy file has of a training on this: ``score`` on validation, after which ``epoch``.
 
         ``start``: score of the heuristic it started from, None where it started from nothing. It has learned if it beats
         the base policy, a random order and, where there was one, that heuristic.
         """
         learned = score < min(self.base_score, self.random_score) and (start is None or epoch > 0)
-        asked = "lookahead" in (self.scheduler.placement, self.own.config.placement)
+        asked = "lookahead" in (self.scheduler.placement, self.agent_scheduler.config.placement)
         return {
-            "agent": agent,
+            "agent": self.preset.agent,
             "cell": asdict(self.cell),
             "jobs_until": self.jobs_until,
             "features": features,
-            "shapes": shapes_of(features, agent),
+            "shapes": shapes_of(features, self.preset.agent),
             "preset": self.preset.model_dump(),
+            "base_policy_bias": self.preset.base_policy_bias,
             "simulation": self.simulation.model_dump(),
             "lookahead": self.lookahead.model_dump() if asked else None,
-            "scheduler": self.own.facts(),
+            "scheduler": self.agent_scheduler.facts(),
             "validation_metric": float(score),
             "validation_start": start,
             "validation_base": self.base_score,
@@ -124,9 +125,9 @@ class TrainingTask:
 
     def forget_solutions(self) -> None:
         """Drop the placement problems solved so far, as an interruption does; the counts stay."""
-        fresh, counts = placer_of("lookahead", self.lookahead), self.counts
-        assert fresh is not None
-        fresh.counts, self._placer = counts, fresh
+        counts = self.counts
+        self._placer = placer_of("lookahead", self.lookahead)
+        self._placer.counts = counts
 
     def draw(self) -> np.ndarray:
         """First jobs [trajectories] of an epoch's sequences; each call draws others.
@@ -151,10 +152,8 @@ class TrainingTask:
         """
         if ranker is None:
             return self._scored(first, self._table(first, self.jobs, self.scheduler))
-        own = self.rollout_scheduler if rollout else self.own.config
-        table = self._table(first, self.agent_jobs, own, ranker)
-        self.last = self._state
-        return self._scored(first, table)
+        scheduler = self.rollout_scheduler if rollout else self.agent_scheduler.config
+        return self._scored(first, self._table(first, self.agent_jobs, scheduler, ranker))
 
     def reward(self, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:
         """Reward [S] of sequences, from their tables under the base policy and under the agent."""
@@ -222,7 +221,7 @@ class TrainingTask:
             )
 
         def scored(candidate: AgentScheduler) -> np.ndarray:
-            jobs = calibrated if calibrated is not None and candidate.uses_calibrated else self.jobs
+            jobs = calibrated if candidate.uses_calibrated else self.jobs
             return self._scored(windows, self._table(windows, jobs, candidate.config))["score"].to_numpy()
 
         trials = Trials(scored, self.identity, folder)
@@ -244,5 +243,7 @@ class TrainingTask:
     ) -> pd.DataFrame:
         placer = self._placer if scheduler.placement == "lookahead" else None
         n = np.full(len(first), self.length)
-        self._state = simulate(jobs, self.layout, first, n, scheduler, ranker, placer)
-        return sequence_table(jobs, self._state, self.layout.gpus)
+        state = simulate(jobs, self.layout, first, n, scheduler, ranker, placer)
+        if ranker is not None:
+            self.last = state
+        return sequence_table(jobs, state, self.layout.gpus)

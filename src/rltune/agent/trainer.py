@@ -78,7 +78,7 @@ class Trainer:
             self.start_scores = self._scores()
             self.best_score = float(self.start_scores.mean())
         if task.trials:
-            print(f"of {len(task.trials)} schedulers tried, it takes {task.own.facts()}", flush=True)
+            print(f"of {len(task.trials)} schedulers tried, it takes {task.agent_scheduler.facts()}", flush=True)
         if self.folder:
             if task.trials:
                 write_text(self.folder / "trials.csv", pd.DataFrame(task.trials).to_csv(index=False))
@@ -112,9 +112,7 @@ class Trainer:
         values = self.ppo.values(batch)
         advantage, returns = gae(values, batch.sequence, batch.reward, preset.gae_lambda)
         if preset.credit_horizon_s is not None and metric in CREDITED:
-            assert task.last is not None
-            job_times = task.jobs.run_s, task.jobs.submit_s
-            advantage = waiting_saved(metric, task.last, *job_times, batch, preset.rollouts, preset.credit_horizon_s)
+            advantage = waiting_saved(metric, task.last, task.jobs, batch, preset.rollouts, preset.credit_horizon_s)
         return Advantages(advantage, returns, values)
 
     def update(self, batch: Batch, advantages: Advantages) -> None:
@@ -172,8 +170,7 @@ class Trainer:
     def policy(self) -> TrainedPolicy:
         """The best so far, with the facts of its training (TrainingTask.facts)."""
         start = None if self.start_scores is None else float(self.start_scores.mean())
-        facts = self.task.facts(self.preset.agent, self.features, self.best_score, start, self.best_epoch)
-        return TrainedPolicy(self.best_weights, {**facts, "base_policy_bias": self.preset.base_policy_bias})
+        return TrainedPolicy(self.best_weights, self.task.facts(self.features, self.best_score, start, self.best_epoch))
 
     def weights(self) -> tuple[np.ndarray, ...]:
         """Those of now, as a TrainedPolicy has them."""
@@ -245,7 +242,6 @@ class Trainer:
 
     def _resume(self) -> None:
         """Go back to the state kept in the folder, if there is one of this training."""
-        assert self.folder is not None
         found, reason = load_checkpoint(self.folder, self.task.identity)
         if found is None:
             if reason:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -13,12 +13,12 @@ import pandas as pd
 
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import RandomRanker, ranker_of
-from rltune.agent.scheduler_choice import chosen_scheduler
 from rltune.agent.task import RANDOM_ORDERS
 from rltune.cluster.fit import Jobs
 from rltune.cluster.types import differ
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, LookaheadConfig, RunConfig
+from rltune.errors import DataError
 from rltune.placement.counts import CountingPlacer
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import SchedulerConfig, simulate
@@ -28,9 +28,6 @@ from rltune.simulator.state import State
 Workloads = Mapping[tuple[str, str, str], Workload]
 """By trace, cluster and estimate."""
 Policies = Mapping[Cell, TrainedPolicy]
-
-RAN = ("policy", "backfill", "placement", "locality")
-"""Fields of a scheduler configuration that say what a contender ran with."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +78,18 @@ def heuristics(config: RunConfig, workload: Workload, locality: str = "strict") 
 def scheduler_used(
     workload: Workload, contender: Contender, who: str = "trained policy"
 ) -> tuple[SchedulerConfig, Jobs]:
-    """(The scheduler configuration, the jobs with the estimates) that a contender goes by: an agent's own choice.
+    """(The scheduler configuration, the jobs with the estimates) that a contender uses: an agent those that it chose, but its
+    rule for the GPU type only where types differ in speed.
 
-    Raises DataError, naming ``who``, for an agent that goes by calibrated estimates where the workload has none.
+    Raises DataError, naming ``who``, for an agent that uses calibrated estimates where the workload has none.
     """
-    facts = contender.policy.facts if contender.policy is not None else {}
-    return chosen_scheduler(facts, contender.scheduler, workload.jobs, workload.calibrated, who)
+    chosen = dict(contender.policy.facts.get("scheduler", {})) if contender.policy is not None else {}
+    jobs = workload.calibrated if chosen.pop("uses_calibrated", False) else workload.jobs
+    if jobs is None:
+        raise DataError(f"{who}: uses calibrated estimates, found a workload without any")
+    if not differ(workload.jobs):
+        chosen.pop("types", None)
+    return replace(contender.scheduler, **chosen), jobs
 
 
 def run(
@@ -112,22 +115,26 @@ def simulate_windows(
     workload: Workload, contender: Contender, first: np.ndarray, length: int, placer: CountingPlacer | None = None
 ) -> tuple[pd.DataFrame, State]:
     """(A row per window of ``length`` jobs, the state behind it): window, the columns of
-    rltune.simulator.metrics.sequence_table, and ``seconds`` of one window on the clock.
+    rltune.simulator.metrics.sequence_table, the scheduler configuration but for the maximum waits, ``sequence_jobs``, and
+    ``seconds`` of one window on the clock.
 
     A random order is run RANDOM_ORDERS times on each window, and the row has the mean.
     """
     times = 1 if contender.random is None else RANDOM_ORDERS
-    begins = np.repeat(first, times)
-    state, seconds = run(workload, contender, begins, np.full(len(begins), length), placer)
+    starts = np.repeat(first, times)
+    state, seconds = run(workload, contender, starts, np.full(len(starts), length), placer)
     table = sequence_table(workload.jobs, state, workload.layout.gpus)
     table = table.groupby(table.pop("sequence") // times).mean().rename_axis("window").reset_index()
-    return table.astype({"jobs": int, "first_job": int}).assign(seconds=seconds / len(begins)), state
+    scheduler, jobs = scheduler_used(workload, contender)
+    ran = {name: value for name, value in asdict(scheduler.on(jobs)).items() if name != "max_wait_h"}
+    table = table.astype({"jobs": int, "first_job": int})
+    return table.assign(**ran, sequence_jobs=length, seconds=seconds / len(starts)), state
 
 
 def by_window(
     workload: Workload, contenders: Mapping[str, Contender], first: np.ndarray, length: int, timed: bool = False
 ) -> pd.DataFrame:
-    """A row per contender × window: ``who`` (its name), what it ran with (RAN), sequence_jobs, and :func:`simulate_windows`.
+    """A row per contender × window: ``who`` (its name) and the columns of :func:`simulate_windows`.
 
     ``timed``: compile before ``seconds`` are measured; all windows run side by side on one core.
     """
@@ -135,8 +142,5 @@ def by_window(
     for name, contender in contenders.items():
         if timed:
             simulate_windows(workload, contender, first[:1], length)
-        scheduler, _ = scheduler_used(workload, contender)
-        ran = {axis: getattr(scheduler, axis) for axis in RAN}
-        table, _ = simulate_windows(workload, contender, first, length)
-        frames.append(table.assign(who=name, **ran, sequence_jobs=length))
+        frames.append(simulate_windows(workload, contender, first, length)[0].assign(who=name))
     return pd.concat(frames, ignore_index=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError, DataError
-from rltune.evaluation.contenders import Contender, contender_of, heuristics, scheduler_used, simulate_windows
+from rltune.evaluation.contenders import contender_of, heuristics, scheduler_used, simulate_windows
 from rltune.placement.counts import Counts
 from rltune.placement.lookahead import Lookahead
 from rltune.placement.placers import placer_of
@@ -89,7 +89,7 @@ def evaluate(
             sample = SAMPLE if role in ("rltune", "base") and twice.empty else 0
             placer = placer_of(scheduler.placement, config.lookahead, sample)
             table, state = simulate_windows(workload, contender, first, length, placer)
-            windows.append(_labelled(table, role, contender, workload, placer.counts if placer else Counts()))
+            windows.append(_labelled(table, role, placer.counts if placer else Counts()))
             if sample and isinstance(placer, Lookahead):
                 from rltune.placement.agreement import resolve_sample  # CVXPY takes seconds to load
 
@@ -116,12 +116,12 @@ def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequen
         parts = {"baseline": first}
         if split.validation[1] - split.validation[0] >= length:
             parts["baseline_validation"] = spread(disjoint_windows(*split.validation, length), evaluation.max_windows)
-        for role, begins in parts.items():
-            bounds = bound_s(workload, begins, length) if role == "baseline" else np.nan
+        for role, starts in parts.items():
+            bounds = bound_s(workload, starts, length) if role == "baseline" else np.nan
             for locality in localities:
                 for contender in heuristics(config, workload, locality).values():
-                    table, _ = simulate_windows(workload, contender, begins, length)
-                    frames.append(_labelled(table, role, contender, workload).assign(bound_s=bounds))
+                    table, _ = simulate_windows(workload, contender, starts, length)
+                    frames.append(_labelled(table, role).assign(bound_s=bounds))
     return _ordered(frames)
 
 
@@ -159,18 +159,12 @@ def bound_s(workload: Workload, first: np.ndarray, length: int) -> list[float]:
     return [lower_bound(workload.jobs, workload.layout, int(f), length).wait_s for f in first]
 
 
-def _labelled(
-    table: pd.DataFrame, role: str, contender: Contender, workload: Workload, counts: Counts = Counts()
-) -> pd.DataFrame:
-    """The windows with who ran them and what the solver did: its counts belong to a whole batch of windows and stand in
-    the first row, zeros in the others."""
-    scheduler, jobs = scheduler_used(workload, contender)
-    first = np.arange(len(table)) == 0
+def _labelled(table: pd.DataFrame, role: str, counts: Counts = Counts()) -> pd.DataFrame:
+    """The windows with a role and what the solver did: its counts belong to a whole batch of windows and stand in the
+    first row, zeros in the others."""
+    first, seconds = np.arange(len(table)) == 0, table.pop("seconds")
     solver = {f"milp_{name}": np.where(first, getattr(counts, name), 0) for name in COUNTED}
-    seconds = table.pop("seconds")
-    labels = {name: value for name, value in asdict(scheduler.on(jobs)).items() if name != "max_wait_h"}
-    length = int(table["jobs"].iloc[0])
-    return table.assign(role=role, **labels, sequence_jobs=length, **solver, seconds=seconds)
+    return table.assign(role=role, **solver, seconds=seconds)
 
 
 def _ordered(frames: list[pd.DataFrame]) -> pd.DataFrame:

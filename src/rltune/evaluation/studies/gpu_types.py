@@ -2,7 +2,7 @@
 
 Rules are the run's heuristic policies under BACKFILLS with a type rule (rltune.cluster.types). Those that plan may have a price
 of GPU time, chosen on windows of the validation part. Trained agents order the queue under the
-scheduler that they chose; beside each, that scheduler with the policy it started from.
+scheduler that they chose; next to each, that scheduler with the policy it started from.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def summary(found: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     for name, row in means.iterrows():
         less = Improvement() if name == reference else intervals.less(by_rule[name], by_rule[reference])
         agent, network, *rest = name
-        held = priced is not None and (agent or "joint" in rest)  # against the strongest rule
-        than = intervals.less(by_rule[name], by_rule[priced]) if held else Improvement()
+        has_rival = priced is not None and (agent or "joint" in rest)
+        than = intervals.less(by_rule[name], by_rule[priced]) if has_rival else Improvement()
         start = intervals.less(by_rule[name], by_rule[agent, False, *rest]) if network else Improvement()
         rows.append(
             {
@@ -131,12 +131,10 @@ def summary(found: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
 
 def run_rule(workload: Workload, contender: Contender, first: np.ndarray, length: int, agent: str = "") -> pd.DataFrame:
     """A row a window of ``length`` jobs from job ``first[s]`` under one rule: RULE, window, MEANS and ``used_`` of each type."""
-    scheduler, jobs = scheduler_used(workload, contender)
     table, state = simulate_windows(workload, contender, first, length)
     used = utilisation(workload, state).add_prefix(USED)
-    named = {name: getattr(scheduler.on(jobs), name) for name in RULE[2:]}
     network = contender.policy is not None
-    return table[["window", *MEANS]].assign(agent=agent, network=network, **named, **used)
+    return table[["window", *MEANS, *RULE[2:]]].assign(agent=agent, network=network, **used)
 
 
 def under_wrong_speeds(workload: Workload, config: RunConfig, found: pd.DataFrame, share: float) -> pd.DataFrame:

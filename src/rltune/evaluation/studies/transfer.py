@@ -17,15 +17,7 @@ import pandas as pd
 from rltune.cluster.workload import Workload, add_calibrated
 from rltune.config import Cell, RunConfig, parse_estimate
 from rltune.config.comparisons import grouped
-from rltune.evaluation.contenders import (
-    Contender,
-    Policies,
-    Workloads,
-    contender_of,
-    rule_of,
-    simulate_windows,
-    workload_of,
-)
+from rltune.evaluation.contenders import Policies, Workloads, contender_of, rule_of, simulate_windows, workload_of
 from rltune.traces.estimates import estimate_jobs
 from rltune.traces.split import Split, disjoint_windows, spread
 
@@ -59,8 +51,8 @@ def across_bases(
         frames += [rows.assign(**where, policy=policy, simulated=False) for policy, rows in there.items()]
         workload = workload_of(group[0], workloads)
         for policy in (policy for policy in policies if policy not in there):
-            rows = _windows(workload, contender_of(config, group[0], policy=policy), first, length)
-            frames.append(rows.assign(**where, policy=policy, simulated=True))
+            rows, _ = simulate_windows(workload, contender_of(config, group[0], policy=policy), first, length)
+            frames.append(rows[KEPT].assign(**where, policy=policy, simulated=True))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -88,9 +80,9 @@ def across_traces(
             runs.append(("random", "", "", random))
             runs += [("rltune", c.policy, c.name, contender_of(config, c, policies[c])) for c in group]
             for role, policy, cell, contender in runs:
-                rows = _windows(workload, contender, first, length)
+                rows, _ = simulate_windows(workload, contender, first, length)
                 where = {**dict(zip(HOME, home, strict=True)), **rules}
-                frames.append(rows.assign(**where, role=role, policy=policy, cell=cell))
+                frames.append(rows[KEPT].assign(**where, role=role, policy=policy, cell=cell))
             progress(f"{home[0]} on {home[1]}: agents {len(group)}, windows {len(first)} of {length} jobs")
     return pd.concat(frames, ignore_index=True)
 
@@ -122,8 +114,8 @@ def under_noise(
             given = parse_estimate(group[0].estimate) == ("lognormal", sigma)
             blurred = workload if given else with_spread(workload, sigma, config.evaluation.seed, calibrate)
             for policy, backfill, cell, contender in runs:
-                rows = _windows(blurred, contender, first, length)
-                frames.append(rows.assign(**where, sigma=sigma, cell=cell, policy=policy, backfill=backfill))
+                rows, _ = simulate_windows(blurred, contender, first, length)
+                frames.append(rows[KEPT].assign(**where, sigma=sigma, cell=cell, policy=policy, backfill=backfill))
         home = where["trace"]
         progress(f"{home}: agents {len(group)}, windows {len(first)} of {length} jobs, estimates {len(SIGMAS)}")
     return pd.concat(frames, ignore_index=True)
@@ -134,13 +126,13 @@ def noisy(estimate: str) -> bool:
     return parse_estimate(estimate)[0] in ("lognormal", "exact")
 
 
-def shortest_windows(split: Split, lengths: Sequence[int], most: int | None = MOST_WINDOWS) -> tuple[int, np.ndarray]:
-    """(Length, first jobs) of the test windows of the shortest of ``lengths``, at most ``most``, evenly spread.
+def shortest_windows(split: Split, lengths: Sequence[int]) -> tuple[int, np.ndarray]:
+    """(Length, first jobs) of the test windows of the shortest of ``lengths``, at most MOST_WINDOWS, evenly spread.
 
     Raises ConfigError where not one fits.
     """
     length = min(lengths)
-    return length, spread(disjoint_windows(*split.test, length), most)
+    return length, spread(disjoint_windows(*split.test, length), MOST_WINDOWS)
 
 
 def with_spread(workload: Workload, sigma: float, seed: int, calibrate: bool) -> Workload:
@@ -151,10 +143,6 @@ def with_spread(workload: Workload, sigma: float, seed: int, calibrate: bool) ->
         made = add_calibrated(table, workload.meta, made).drop(columns="job_id")
     table = pd.concat([table, made.drop(columns="source")], axis=1)
     return replace(workload, table=table, jobs=workload.with_estimates(table["estimate_s"]))
-
-
-def _windows(workload: Workload, contender: Contender, first: np.ndarray, length: int) -> pd.DataFrame:
-    return simulate_windows(workload, contender, first, length)[0].assign(sequence_jobs=length)[KEPT]
 
 
 def _grouped(cells: Iterable[Cell], axes: Sequence[str]) -> list[tuple[dict[str, str], list[Cell]]]:
