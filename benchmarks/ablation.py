@@ -9,8 +9,6 @@ in %, ± one standard error over the paired windows; negative is better. The las
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from parts.heldout import TRACES, Task, add_options, agent, loaded, pooled, prepare, run, work
+from parts.output import parser_of, report
 
 from rltune.agent.scheduler_choice import difference
 from rltune.simulator.batch import SchedulerConfig
@@ -86,7 +85,7 @@ def measured(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 def main() -> None:
     """Train, evaluate, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, write=False)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=["philly", "venus"])
     parser.add_argument(
         "--rows", nargs="+", choices=list(ROWS), metavar="ROW", default=list(ROWS), help="; ".join(ROWS)
@@ -109,13 +108,13 @@ def main() -> None:
             for task, (table, log) in zip(tasks, pool.imap(measured, tasks, chunksize=1), strict=True):
                 gap, error = (100 * f / table["base"].mean() for f in difference(table["ours"], table["base"]))
                 figures[f"{task.trace} {task.name}"] = [round(gap, 2), round(error, 2)]
-                held = 100 * (log["validation_metric"] / (log["validation_start"] or np.nan) - 1)
+                validation = 100 * (log["validation_metric"] / (log["validation_start"] or np.nan) - 1)
                 print(
-                    f"{task.name:>26}  {task.trace:>6}  {gap:+6.1f} ± {error:4.1f}  {held:+9.1f}   {log['best_epoch']:>9}"
+                    f"{task.name:>26}  {task.trace:>6}  {gap:+6.1f} ± {error:4.1f}  {validation:+9.1f}   {log['best_epoch']:>9}"
                     f"  {log['seconds']:.0f}",
                     flush=True,
                 )
-    print(json.dumps({**figures, "seconds": round(time.perf_counter() - start)}))
+    report({**figures, "seconds": round(time.perf_counter() - start)})
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ Negative differences are better. The last line is one JSON object.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 import tempfile
@@ -39,6 +37,7 @@ from parts.heldout import (
     windows_of,
     work,
 )
+from parts.output import parser_of, report
 from parts.search import search_quality
 
 from rltune.agent.policy_file import TrainedPolicy
@@ -50,7 +49,6 @@ from rltune.config import LookaheadConfig
 from rltune.evaluation.contenders import Contender
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.studies.gpu_types import RULE, rules, run_rule
-from rltune.files import write_json
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.config import SchedulerConfig
 
@@ -85,7 +83,7 @@ completion."""
 
 def main() -> None:
     """Simulate, train, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
     parser.add_argument("--settings", nargs="*", choices=list(SETTINGS), default=[], help=f"besides {FIRST}")
     parser.add_argument(
@@ -94,9 +92,6 @@ def main() -> None:
         type=int,
         default=[],
         help=f"of agents trained in the setting {FIRST}, on the traces that ship",
-    )
-    parser.add_argument(
-        "--write", metavar="FILE", help="write the JSON object to a file too: the documents read theirs"
     )
     add_options(parser)
     args = parser.parse_args()
@@ -117,7 +112,7 @@ def main() -> None:
         with pooled(args.processes) as pool:
             for task in first.values():
                 pool.apply(prepare, (task,))
-            figures |= pool.apply(search_quality, (first[args.traces[0]],))  # timed: nothing runs beside it
+            figures |= pool.apply(search_quality, (first[args.traces[0]],))  # timed: nothing else runs
             ruled = pool.imap(work, [(ruled_by_all, t) for t in tasks.values()], chunksize=1)
             agents = pool.imap(work, [(agents_on, t) for t in seeds], chunksize=1)
             found = {}
@@ -142,9 +137,7 @@ def main() -> None:
         for name, (middle, low, high) in figures[trace][FIRST]["against"].items():
             figures |= {f"{trace}_vs_{name}": middle, f"{trace}_vs_{name}_lo": low, f"{trace}_vs_{name}_hi": high}
     figures["seconds"] = round(time.perf_counter() - began)
-    print(json.dumps(figures))
-    if args.write:
-        write_json(args.write, figures)
+    report(figures, args.write)
 
 
 def setting_of(task: Task, name: str) -> Task:
@@ -179,7 +172,7 @@ def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     known = pd.concat([table(name, work, priced, True) for name, work in by_information.items()])
     best = known.groupby(KEYS)["excess_s"].mean()
     ours = best[best.index.get_level_values("types") == "joint"].idxmin()
-    own = SchedulerConfig(**dict(zip(RULE[2:], ours[2:])))
+    our_scheduler = SchedulerConfig(**dict(zip(RULE[2:], ours[2:])))
     every = [*rules(POLICIES, priced=False), *priced]
     frames = [known, *(table(name, work, every, False) for name, work in by_information.items())]
     frames.append(table("exact", replace(given, jobs=exact), [r for r in priced if r.types == "joint"], False))
@@ -189,7 +182,9 @@ def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
         ("speeds off by 50 %", with_wrong_speeds(with_ours.jobs, 0.5, np.random.default_rng(1))),
         ("no speeds", with_unknown_speeds(with_ours.jobs)),
     ):
-        rule = replace(own, gpu_price=0.0) if name == "no speeds" else own  # the price is one of faster types
+        rule = (
+            replace(our_scheduler, gpu_price=0.0) if name == "no speeds" else our_scheduler
+        )  # the price is one of faster types
         frames.append(table(name, replace(given, jobs=jobs), [rule], False))
     bounds = [lower_bound(given.jobs, given.layout, int(f), LENGTH).jct_s for f in windows_of(given, LENGTH)]
     facts = {"windows": len(bounds), "bound_jct_s": round(float(np.mean(bounds)))}
@@ -222,9 +217,9 @@ def sides_of(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {name: by_rule[rule] for name, rule in chosen(frame).items()}
 
 
-def against_rivals(mine: pd.DataFrame, sides: dict[str, pd.DataFrame]) -> dict[str, list[float | None]]:
+def against_rivals(ours: pd.DataFrame, sides: dict[str, pd.DataFrame]) -> dict[str, list[float | None]]:
     """Rows of one scheduler in each of COMPARED."""
-    return {name: differs(mine, sides[rival], by) for name, (rival, by) in COMPARED.items()}
+    return {name: differs(ours, sides[rival], by) for name, (rival, by) in COMPARED.items()}
 
 
 def compared(title: str, frame: pd.DataFrame) -> dict[str, Any]:
@@ -257,23 +252,23 @@ def compared(title: str, frame: pd.DataFrame) -> dict[str, Any]:
 
 def differs(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> list[float | None]:
     """Relative difference and its interval, None where there are too few windows for one."""
-    mine = ours if "seed" in ours else ours.assign(seed=0)
-    middle, *ends = (round(value + 0.0, 4) if value == value else None for value in against(mine, theirs, column))
-    return [middle, *ends] if len(mine[["origin", "first_job"]].drop_duplicates()) >= FEWEST else [middle, None, None]
+    seeded = ours if "seed" in ours else ours.assign(seed=0)
+    middle, *ends = (round(value + 0.0, 4) if value == value else None for value in against(seeded, theirs, column))
+    return [middle, *ends] if len(seeded[["origin", "first_job"]].drop_duplicates()) >= FEWEST else [middle, None, None]
 
 
 def agents_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row a window of an agent, of its scheduler without its network, and of its network where jobs are planned one by one."""
     load = loaded(task)
     policy, training, seconds = trained(task, load)
-    own = training.agent_scheduler.config
+    agent_rules = training.agent_scheduler.config
     work = replace(load, jobs=load.calibrated) if training.agent_scheduler.uses_calibrated else load
     starts, frames = windows_of(load, LENGTH), []
-    alone = replace(own, types="least") if own.types == "joint" else own
+    alone = replace(agent_rules, types="least") if agent_rules.types == "joint" else agent_rules
     singly = replace(policy, facts={**policy.facts, "scheduler": {**policy.facts["scheduler"], "types": alone.types}})
     for name, scheduler, learned in (
-        ("RLTune", own, policy),
-        ("without its network", own, None),
+        ("RLTune", agent_rules, policy),
+        ("without its network", agent_rules, None),
         ("without the program", alone, singly),
         ("without either", alone, None),
     ):
@@ -288,15 +283,15 @@ def compare_agents(agents: pd.DataFrame, sides: dict[str, pd.DataFrame]) -> dict
     """Agents over their seeds, with and without their parts, against the rules, and RLTune against its parts."""
     by_agent = dict(list(agents.groupby("agent", sort=False)))
     found: dict[str, Any] = {}
-    for name, mine in by_agent.items():
-        pairs = against_rivals(mine, sides) | {"ours": differs(mine, sides["ours"], "excess_s")}
+    for name, of_agent in by_agent.items():
+        pairs = against_rivals(of_agent, sides) | {"ours": differs(of_agent, sides["ours"], "excess_s")}
         pairs |= {
-            f"its {other}": differs(mine, part, "excess_s")
+            f"its {other}": differs(of_agent, part, "excess_s")
             for other, part in by_agent.items()
             if name == "RLTune" != other
         }
-        seeds = mine.groupby("seed")["excess_s"].mean().round(1).to_dict()
-        found[name] = {"mean": mine[["jct_s", "excess_s", "wait_s"]].mean().round(2).to_dict(), "against": pairs}
+        seeds = of_agent.groupby("seed")["excess_s"].mean().round(1).to_dict()
+        found[name] = {"mean": of_agent[["jct_s", "excess_s", "wait_s"]].mean().round(2).to_dict(), "against": pairs}
         print(f"{name}: excess by seed {seeds}, {pairs}")
     return found
 

@@ -1,4 +1,4 @@
-"""What one placement question costs: the compiled proof and GLPK kept in memory, beside CVXPY and HiGHS.
+"""What one placement question costs: the compiled proof and GLPK kept in memory, next to CVXPY and HiGHS.
 
 Questions are harvested from replays of held-out windows of Philly's rows: every question with two candidate placements or more, at least K jobs queued and queues of custom order
 (SAF and FIFO, with and without EASY). Philly's jobs say nothing of CPUs and memory, so half of them get requests of
@@ -9,33 +9,29 @@ are the same kinds of nodes and synthetic jobs at load 1.2. One core. The last l
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import time
 from dataclasses import dataclass, field
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
-    os.environ[threads] = "1"
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+import parts.one_core  # noqa: F401
 
-import numpy as np  # noqa: E402
-from simulator import nodes_of, synthetic  # noqa: E402
+# isort: split
+import numpy as np
+from parts.output import parser_of, report
+from simulator import nodes_of, synthetic
 
-from rltune.cluster.fit import Jobs  # noqa: E402
-from rltune.cluster.layout import Layout  # noqa: E402
-from rltune.cluster.workload import build_workload  # noqa: E402
-from rltune.config import LookaheadConfig  # noqa: E402
-from rltune.config.context import Run  # noqa: E402
-from rltune.files import write_json  # noqa: E402
-from rltune.placement.instance import Instance, Outcome  # noqa: E402
-from rltune.placement.kernel import GlpkSolver, columns_of, options_of  # noqa: E402
-from rltune.placement.lookahead import Lookahead, reduce  # noqa: E402
-from rltune.placement.model import CvxpySolver  # noqa: E402
-from rltune.placement.presolve import fall_back  # noqa: E402
-from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
-from rltune.simulator.state import State  # noqa: E402
-from rltune.traces.split import disjoint_windows  # noqa: E402
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.cluster.workload import build_workload
+from rltune.config import LookaheadConfig
+from rltune.config.context import Run
+from rltune.placement.instance import Instance, Outcome
+from rltune.placement.kernel import GlpkSolver, columns_of, options_of
+from rltune.placement.lookahead import Lookahead, reduce
+from rltune.placement.model import CvxpySolver
+from rltune.placement.presolve import fall_back
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.state import State
+from rltune.traces.split import disjoint_windows
 
 LENGTH, SLOW = 256, 60
 """Jobs of a window; questions the slow contenders are asked."""
@@ -82,14 +78,13 @@ class Harvest:
         self.best_fit_optimal.append(self._value(instance, layout, state, s, n) > best - 1e-7)
 
     def _value(self, instance: Instance, layout: Layout, state: State, s: int, n: int) -> float:
-        """What the model says of best_fit's way: every other node is closed to the chosen job."""
-        way = state.place[s, :n]
+        """The model's value of best_fit's allocation: every other node is closed to the chosen job."""
         free, group = state.free.row[s], layout.nodes.row["group"]
         options = options_of(instance)
         columns = columns_of(instance, options, self.config)
         keep = options[columns["option"], 0] != 0
         used: dict[int, int] = {}
-        for m, gpus in way.tolist():
+        for m, gpus in state.place[s, :n].tolist():
             first = np.cumsum(instance.count) - instance.count
             here = np.flatnonzero(instance.member == m)
             if len(here):  # classes of several slots tell nodes apart that are alike now
@@ -107,10 +102,10 @@ def with_requests(jobs: Jobs, layout: Layout, seed: int = 7) -> Jobs:
     """Half of the jobs ask for CPUs and memory of their own, 0.5–1.5 times the smallest share of a GPU."""
     rng = np.random.default_rng(seed)
     row = jobs.row.copy()
-    own = rng.random(len(row)) < 0.5
+    requests = rng.random(len(row)) < 0.5
     for name, share in (("cpu_milli", "share_cpu"), ("mem_mb", "share_mem")):
         drawn = (layout.nodes.row[share].min() * rng.uniform(0.5, 1.0, len(row))).astype(np.int64)
-        row[name] = np.where(own, drawn, row[name])
+        row[name] = np.where(requests, drawn, row[name])
     row["shape"] = np.unique(
         np.column_stack([row[n] for n in ("pool", "gpus", "cpu_milli", "mem_mb")]), axis=0, return_inverse=True
     )[1].reshape(-1)
@@ -163,10 +158,7 @@ def contenders(instances: list[Instance], config: LookaheadConfig) -> dict[str, 
 
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--write", metavar="FILE", help="write the JSON object to a file too: the documents read theirs"
-    )
+    parser = parser_of(__doc__)
     args = parser.parse_args()
     work = build_workload(Run.open("config/real-rows.yaml"), "philly-rows", "philly-192", "lognormal-1")
     layout, first = work.layout, disjoint_windows(*work.split.test, LENGTH)
@@ -206,9 +198,7 @@ def main() -> None:
     )
     figures["bestfit_not_optimal_share_10000"] = round(1 - float(np.mean(big.best_fit_optimal)), 4)
     figures["timed"] = TIMED
-    if args.write:
-        write_json(args.write, figures)
-    print(json.dumps(figures))
+    report(figures, args.write)
 
 
 if __name__ == "__main__":

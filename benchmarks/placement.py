@@ -9,8 +9,6 @@ one JSON object; `--write` keeps it.
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
 import os
 import sys
@@ -18,22 +16,22 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[threads] = "1"
+import parts.one_core  # noqa: F401
 
-import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
+# isort: split
+import numpy as np
+import pandas as pd
+from parts.output import parser_of, report
 
-from rltune.cluster.workload import Workload, build_workload  # noqa: E402
-from rltune.config import LookaheadConfig  # noqa: E402
-from rltune.config.context import Run  # noqa: E402
-from rltune.evaluation.intervals import improved  # noqa: E402
-from rltune.files import atomic_write  # noqa: E402
-from rltune.placement.lookahead import Lookahead  # noqa: E402
-from rltune.placement.placers import placer_of  # noqa: E402
-from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
-from rltune.simulator.metrics import sequence_table  # noqa: E402
-from rltune.traces.split import disjoint_windows, spread  # noqa: E402
+from rltune.cluster.workload import Workload, build_workload
+from rltune.config import LookaheadConfig
+from rltune.config.context import Run
+from rltune.evaluation.intervals import improved
+from rltune.placement.lookahead import Lookahead
+from rltune.placement.placers import placer_of
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.metrics import sequence_table
+from rltune.traces.split import disjoint_windows, spread
 
 LENGTH, MOST_TO_CHOOSE = 256, 120
 RESAMPLES, CONFIDENCE = 5000, 0.95
@@ -117,11 +115,10 @@ def differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, list[floa
 
 def main() -> None:
     """Run, print, write; the JSON object last."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--part", choices=("test", "choose"), default="test", help="windows to run (default test)")
     parser.add_argument("--windows", type=int, help="at most so many, evenly spread")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--write", metavar="FILE", help="keep the JSON object in this file")
     args = parser.parse_args()
     folder = os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     traces = [trace for trace in TRACES if trace != "PAI" or (Path(folder) / PAI_FILE).is_file()]
@@ -143,22 +140,18 @@ def main() -> None:
     for trace in traces:
         part = {"windows": len(next(table for (t, *_), (table, _) in found.items() if t == trace))}
         for contention in CONTENTION:
-            mine = {key[2]: result for key, result in found.items() if key[:2] == (trace, contention)}
+            by_choice = {key[2]: result for key, result in found.items() if key[:2] == (trace, contention)}
             part[contention] = {
-                "mean": {str(choice): table.mean().round(3).to_dict() for choice, (table, _) in mine.items()},
-                "model": {str(choice): model for choice, (_, model) in mine.items() if model},
+                "mean": {str(choice): table.mean().round(3).to_dict() for choice, (table, _) in by_choice.items()},
+                "model": {str(choice): model for choice, (_, model) in by_choice.items() if model},
                 "against": {
-                    f"{ours} / {theirs}": differences(mine[ours][0], mine[theirs][0])
+                    f"{ours} / {theirs}": differences(by_choice[ours][0], by_choice[theirs][0])
                     for ours, theirs in PAIRS
-                    if ours in mine and theirs in mine
+                    if ours in by_choice and theirs in by_choice
                 },
             }
         out[trace] = part
-    text = json.dumps({**out, "seconds": round(time.perf_counter() - began)})
-    if args.write:
-        with atomic_write(args.write) as temporary:
-            Path(temporary).write_text(text + "\n", encoding="utf-8")
-    print(text)
+    report({**out, "seconds": round(time.perf_counter() - began)}, args.write)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ Negative differences are better. The last line is one JSON object.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 import tempfile
@@ -20,14 +18,14 @@ import time
 from itertools import product
 
 from parts.heldout import COLUMNS, SHIPPED, TRACES, VARIANTS, Task, add_options, play, show
+from parts.output import parser_of, report
 
-from rltune.files import write_json
 from rltune.report import style
 
 
 def main() -> None:
     """Train, evaluate, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(SHIPPED))
     parser.add_argument("--origins", nargs="+", type=float, default=[0.9], help="share of the rows before the windows")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
@@ -54,9 +52,6 @@ def main() -> None:
         "placement and locality too (give --learners tuned)",
     )
     parser.add_argument("--epochs", type=int, help="default: the preset's")
-    parser.add_argument(
-        "--write", metavar="FILE", help="write the JSON object to a file too: the documents read theirs"
-    )
     parser.add_argument(
         "--draw", metavar="FILE", help="draw the mean waits in the longest windows: the README's picture"
     )
@@ -93,14 +88,12 @@ def main() -> None:
     figures: dict = {trace: {} for trace in args.traces}
     metrics = [args.metric, *(m for m in COLUMNS if m != args.metric)]
     for trace, length in product(args.traces, args.lengths):
-        mine = (frame[(frame["trace"] == trace) & (frame["length"] == length)] for frame in (ruled, agents))
-        figures[trace][length] = show(trace, *mine, metrics)
+        parts = (frame[(frame["trace"] == trace) & (frame["length"] == length)] for frame in (ruled, agents))
+        figures[trace][length] = show(trace, *parts, metrics)
     figures |= {"agents": logs, "seconds": round(time.perf_counter() - began)}
-    if args.write:
-        write_json(args.write, figures)
     if args.draw:
         draw(figures, args.traces, args.lengths[-1], args.draw)
-    print(json.dumps(figures))
+    report(figures, args.write)
 
 
 def draw(figures: dict, traces: list[str], length: int, file: str) -> None:

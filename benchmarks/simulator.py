@@ -17,19 +17,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[threads] = "1"
+import parts.one_core  # noqa: F401
 
-import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
+# isort: split
+import numpy as np
+import pandas as pd
 
-from rltune.cluster.fit import CUT, JOB, Jobs  # noqa: E402
-from rltune.cluster.layout import Layout, build_layout  # noqa: E402
-from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace, project_root  # noqa: E402
-from rltune.reference import twin  # noqa: E402
-from rltune.simulator.batch import SchedulerConfig, simulate  # noqa: E402
-from rltune.simulator.state import State  # noqa: E402
-from rltune.traces.split import disjoint_windows  # noqa: E402
+from rltune.cluster.fit import CUT, JOB, Jobs
+from rltune.cluster.layout import Layout, build_layout
+from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace, project_root
+from rltune.reference import twin
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.state import State
+from rltune.traces.split import disjoint_windows
 
 LENGTH = 256
 PHILLY_ROWS = 111_549
@@ -111,7 +111,7 @@ def best_of(times: int, run: Callable[[], State]) -> tuple[float, State]:
 
 
 def windows(jobs: Jobs, layout: Layout) -> dict[str, float]:
-    """Disjoint windows of 256 from an idle cluster, beside the plain-Python twin."""
+    """Disjoint windows of 256 from an idle cluster, next to the plain-Python twin."""
     first = disjoint_windows(0, len(jobs.row), LENGTH)
     n = np.full(len(first), LENGTH)
     out = {}

@@ -11,8 +11,6 @@ object.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import resource
 import sys
@@ -26,10 +24,10 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
+from parts.output import parser_of, report
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy, shapes_of
 from rltune.config.slurm import SlurmConfig, WatchdogConfig
-from rltune.files import write_json
 from rltune.slurm.controller import Controller
 from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation
@@ -138,9 +136,8 @@ def measure(folder: Path, queues: list[int], speeds: dict[str, float] | None) ->
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--queues", nargs="+", type=int, default=[128, 1024, 10_000])
-    parser.add_argument("--write", type=Path, help="also write the JSON object to this file")
     args = parser.parse_args()
     WatchdogConfig.every_s = 1e9  # the comparison is timed apart
     measured = {}
@@ -148,9 +145,7 @@ def main() -> None:
         print(f"{name} decided:")
         with tempfile.TemporaryDirectory() as folder:
             measured[name] = measure(Path(folder), args.queues, speeds)
-    if args.write:
-        write_json(args.write, measured)
-    print(json.dumps(measured))
+    report(measured, args.write)
 
 
 if __name__ == "__main__":

@@ -11,35 +11,31 @@ last line is one JSON object.
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
-import os
 import resource
 import statistics
 import time
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
-    os.environ[threads] = "1"
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+import parts.one_core  # noqa: F401
 
-import numpy as np  # noqa: E402
+# isort: split
+import numpy as np
+from parts.output import parser_of, report
 
-from rltune.agent.policy_file import TrainedPolicy  # noqa: E402
-from rltune.agent.ppo import PPO, set_up  # noqa: E402
-from rltune.agent.rollout import AgentRanker  # noqa: E402
-from rltune.agent.task import TrainingTask  # noqa: E402
-from rltune.agent.trainer import fit, make_trainer  # noqa: E402
-from rltune.cluster.fit import Jobs  # noqa: E402
-from rltune.cluster.layout import Layout  # noqa: E402
-from rltune.cluster.workload import Workload, build_workload  # noqa: E402
-from rltune.config import Cell  # noqa: E402
-from rltune.config.context import Run  # noqa: E402
-from rltune.config.preset import BUILT_IN  # noqa: E402
-from rltune.environment.observation import Observer, width_of  # noqa: E402
-from rltune.files import write_json  # noqa: E402
-from rltune.simulator.batch import SchedulerConfig, Simulation  # noqa: E402
-from rltune.simulator.state import MAX_VISIBLE  # noqa: E402
+from rltune.agent.policy_file import TrainedPolicy
+from rltune.agent.ppo import PPO, set_up
+from rltune.agent.rollout import AgentRanker
+from rltune.agent.task import TrainingTask
+from rltune.agent.trainer import fit, make_trainer
+from rltune.cluster.fit import Jobs
+from rltune.cluster.layout import Layout
+from rltune.cluster.workload import Workload, build_workload
+from rltune.config import Cell
+from rltune.config.context import Run
+from rltune.config.preset import BUILT_IN
+from rltune.environment.observation import Observer, width_of
+from rltune.simulator.batch import SchedulerConfig, Simulation
+from rltune.simulator.state import MAX_VISIBLE
 
 CELL = Cell(
     "philly-rows", "philly-192", "fifo", "wait", "easy", "best_fit", "strict", "rich", "lognormal-1", "tuned", 1
@@ -137,10 +133,7 @@ def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
 
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--write", metavar="FILE", help="write the JSON object to a file too: the documents read theirs"
-    )
+    parser = parser_of(__doc__)
     args = parser.parse_args()
     work = workload()
     jobs, layout = work.jobs, work.layout
@@ -191,9 +184,7 @@ def main() -> None:
         **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},
         "found": found,
     }
-    if args.write:
-        write_json(args.write, figures)
-    print(json.dumps(figures))
+    report(figures, args.write)
 
 
 if __name__ == "__main__":
