@@ -10,7 +10,16 @@ from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import ClusterConfig
 from rltune.evaluation import current_policy
-from rltune.evaluation.current_policy import CANDIDATES, CurrentPolicy, Found, as_near, describe, find, replayed, span
+from rltune.evaluation.current_policy import (
+    CANDIDATES,
+    CurrentPolicy,
+    RuleFits,
+    as_near,
+    compare_rules,
+    describe,
+    replay_rules,
+    span,
+)
 from rltune.evaluation.recorded import nearness
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
@@ -61,15 +70,15 @@ def test_the_rule_that_made_the_log_is_found(policy: str, backfill: str, busy: t
     delayed = np.where(rng.uniform(size=JOBS) < 0.05, rng.exponential(36_000, JOBS), 0.0)
     recorded = waits(*busy, policy, backfill) + rng.uniform(0, 60, JOBS) + delayed
     recorded[::17] = np.nan
-    found = replayed(*busy, recorded)
-    assert len(found) == len(CANDIDATES) and next(iter(found)) == (policy, backfill)
-    factors = [it.factor for it in found.values()]
-    assert factors == sorted(factors) and as_near(found)[0] == (policy, backfill)
+    fits = replay_rules(*busy, recorded)
+    assert len(fits) == len(CANDIDATES) and next(iter(fits)) == (policy, backfill)
+    factors = [it.factor for it in fits.values()]
+    assert factors == sorted(factors) and as_near(fits)[0] == (policy, backfill)
 
 
 @pytest.mark.parametrize("recorded", [np.nan, 0.0])
 def test_without_recorded_waits_nothing_is_found(recorded: float, busy: tuple[Jobs, Layout]) -> None:
-    assert replayed(*busy, np.full(JOBS, recorded)) == {}
+    assert replay_rules(*busy, np.full(JOBS, recorded)) == {}
 
 
 def test_only_the_end_is_replayed_and_less_of_it_if_queues_are_long(
@@ -80,38 +89,38 @@ def test_only_the_end_is_replayed_and_less_of_it_if_queues_are_long(
     recorded = waits(*busy, "fifo", "easy")
     changed = recorded.copy()
     changed[: JOBS - 360] = 1e6  # before what is compared, warm-up included
-    found = replayed(*busy, recorded)
-    assert found == replayed(*busy, changed)
-    assert next(iter(found.values())).jobs == 360
+    fits = replay_rules(*busy, recorded)
+    assert fits == replay_rules(*busy, changed)
+    assert next(iter(fits.values())).jobs == 360
 
 
 def test_the_measured_tenth_is_not_used(busy: tuple[Jobs, Layout]) -> None:
     """So the report's comparison there is a check."""
     table = log().assign(wait_s=waits(*busy, "fifo", "easy"))
     changed = table["wait_s"].where(np.arange(JOBS) < 0.9 * JOBS, 99_999.0)
-    found = find(table, META, CLUSTER, "requested")
-    assert found == find(table.assign(wait_s=changed), META, CLUSTER, "requested")
-    assert next(iter(found)) == ("fifo", "easy")
+    fits = compare_rules(table, META, CLUSTER, "requested")
+    assert fits == compare_rules(table.assign(wait_s=changed), META, CLUSTER, "requested")
+    assert next(iter(fits)) == ("fifo", "easy")
 
 
-def fake(**factors: float) -> Found:
+def fake(**factors: float) -> RuleFits:
     """Rules (`fifo_none`) whose waits are so many times the recorded ones."""
-    found = {tuple(rule.split("_")): nearness(factor * RECORDED, RECORDED) for rule, factor in factors.items()}
-    return dict(sorted(found.items(), key=lambda of: of[1].factor))  # type: ignore[arg-type]
+    fits = {tuple(rule.split("_")): nearness(factor * RECORDED, RECORDED) for rule, factor in factors.items()}
+    return dict(sorted(fits.items(), key=lambda of: of[1].factor))  # type: ignore[arg-type]
 
 
-FOUND = fake(fifo_none=1.1, fifo_easy=1.3, multifactor_easy=1.2, multifactor_none=1.8)
+FITS = fake(fifo_none=1.1, fifo_easy=1.3, multifactor_easy=1.2, multifactor_none=1.8)
 ALIKE = fake(saf_greedy=1.2, sjf_easy=1.201, fifo_none=1.204, fifo_easy=1.21, multifactor_easy=1.3)
 
 
 @pytest.mark.parametrize(
-    ("found", "policy", "backfill", "rule", "why"),
+    ("fits", "policy", "backfill", "rule", "why"),
     [
-        (FOUND, None, None, "fifo-none", "found in the log: 1.1 times the recorded hours, rank correlation 1.00: near"),
-        (FOUND, "multifactor", None, "multifactor-easy", "as given, the rest found in the log: 1.2 times"),
-        (FOUND, None, "easy", "multifactor-easy", "as given, the rest found in the log: 1.2 times"),
-        (FOUND, "multifactor", "none", "multifactor-none", "as given: 1.8 times"),
-        (FOUND, "f1", None, "f1-easy", "as given"),
+        (FITS, None, None, "fifo-none", "found in the log: 1.1 times the recorded hours, rank correlation 1.00: near"),
+        (FITS, "multifactor", None, "multifactor-easy", "as given, the rest found in the log: 1.2 times"),
+        (FITS, None, "easy", "multifactor-easy", "as given, the rest found in the log: 1.2 times"),
+        (FITS, "multifactor", "none", "multifactor-none", "as given: 1.8 times"),
+        (FITS, "f1", None, "f1-easy", "as given"),
         (ALIKE, None, None, "fifo-easy", "found in the log"),  # the most usual of those hardly distinguishable
         (ALIKE, "saf", None, "saf-greedy", "as given, the rest found in the log"),
         ({}, None, None, "multifactor_size-easy", "assumed, since the log records no waits"),
@@ -119,21 +128,21 @@ ALIKE = fake(saf_greedy=1.2, sjf_easy=1.201, fifo_none=1.204, fifo_easy=1.21, mu
     ],
 )
 def test_what_the_user_gives_comes_first(
-    found: Found, policy: str | None, backfill: str | None, rule: str, why: str
+    fits: RuleFits, policy: str | None, backfill: str | None, rule: str, why: str
 ) -> None:
-    current = CurrentPolicy.choose(found, policy, backfill)
+    current = CurrentPolicy.choose(fits, policy, backfill)
     assert current.rule.id == rule and current.why.startswith(why)
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("fits", "said"),
     [
         (fake(fifo_none=1.1, fifo_easy=1.11, multifactor_easy=1.5), ["wait is 6,300 s", "nearest: fifo easy"]),
         (fake(fifo_none=3.0, fifo_easy=0.2), ["NO RULE IS NEAR", "against acting on them", "FAR OFF"]),
         ({}, ["cannot be found", "multifactor_size easy", "--current-policy"]),
     ],
 )
-def test_what_is_found_is_described(found: Found, said: list[str]) -> None:
-    text = describe(found, CurrentPolicy.choose(found))
+def test_what_is_found_is_described(fits: RuleFits, said: list[str]) -> None:
+    text = describe(fits, CurrentPolicy.choose(fits))
     assert all(part in text for part in said) and ("NO RULE" in text) == ("FAR OFF" in said)
-    assert [line for line in text.splitlines() if line.endswith("chosen")] or not found
+    assert [line for line in text.splitlines() if line.endswith("chosen")] or not fits

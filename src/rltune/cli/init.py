@@ -81,7 +81,7 @@ def init(
     """
     from rltune.cluster.nodes import read_nodes
     from rltune.config.load import project_root
-    from rltune.evaluation.current_policy import CurrentPolicy, describe, find
+    from rltune.evaluation.current_policy import CurrentPolicy, compare_rules, describe
     from rltune.evaluation.studies.operator_log import examine, read_log
     from rltune.traces.inspect import suggested
 
@@ -120,16 +120,16 @@ def init(
         seen = examine(read, nodes_path, chosen, fast)
     print(seen.understood)
     with step("replaying the log under the rules that clusters run"):
-        found = find(seen.fitted, read.clean.meta, seen.cluster, seen.estimate)
-    current = CurrentPolicy.choose(found, current_policy, current_backfill)
-    print(describe(found, current))
+        fits = compare_rules(seen.fitted, read.clean.meta, seen.cluster, seen.estimate)
+    current = CurrentPolicy.choose(fits, current_policy, current_backfill)
+    print(describe(fits, current))
     if not yes:
         if current_policy is None and current_backfill is None:
             default = f"{current.rule.policy} {current.rule.backfill}"
             question = "Current order and backfill, two words (Enter: as found)"
             answer = _ask(question, "--current-policy", None, parse_rule, default)
             if answer not in ((current.rule.policy, current.rule.backfill), (current.rule.policy, None)):
-                current = CurrentPolicy.choose(found, *answer)
+                current = CurrentPolicy.choose(fits, *answer)
         if not _agreed(sensible=not seen.too_few_nodes):
             print("nothing written")
             raise typer.Exit(1)

@@ -40,11 +40,11 @@ SHOWN = 10
 NAMED = 4
 """Rules to name that are hardly distinguishable from the nearest."""
 
-Found = dict[tuple[str, str], Nearness]
+RuleFits = dict[tuple[str, str], Nearness]
 """(Order, backfill) → how near its waits are to the recorded ones, the nearest first."""
 
 
-def find(fitted: pd.DataFrame, meta: TraceMeta, cluster: ClusterConfig, estimate: str) -> Found:
+def compare_rules(fitted: pd.DataFrame, meta: TraceMeta, cluster: ClusterConfig, estimate: str) -> RuleFits:
     """How near each rule's waits are to the recorded ones, the nearest first; empty if the log records none.
 
     It uses only jobs before the measured tenth, so that the report's comparison there is a check.
@@ -52,24 +52,24 @@ def find(fitted: pd.DataFrame, meta: TraceMeta, cluster: ClusterConfig, estimate
     end = split_points(len(fitted), TRAIN_SHARE).test[0]
     estimate_s = estimate_jobs(fitted, meta, estimate, 0, None, None)["estimate_s"].to_numpy()
     jobs = compile_jobs(fitted, estimate_s, cluster).take(np.arange(end))
-    return replayed(jobs, build_layout(cluster), fitted["wait_s"].to_numpy(float)[:end])
+    return replay_rules(jobs, build_layout(cluster), fitted["wait_s"].to_numpy(float)[:end])
 
 
-def replayed(jobs: Jobs, layout: Layout, recorded_s: np.ndarray) -> Found:
+def replay_rules(jobs: Jobs, layout: Layout, recorded_s: np.ndarray) -> RuleFits:
     """The candidates on these jobs, compared with the recorded waits [J] (s, NaN: not known); empty if none is recorded, or
     nobody waited."""
     total, (begin, number) = len(recorded_s), span(jobs, layout)
     compared = slice(begin + round(WARM_UP * number), total)
     if not np.nansum(recorded_s[compared]) > 0:
         return {}
-    found = {}
+    fits = {}
     for policy, backfill in CANDIDATES:
         scheduler = SchedulerConfig(policy, backfill, **SimulationConfig().model_dump())
         table = job_table(jobs, simulate(jobs, layout, np.array([begin]), np.array([number]), scheduler))
         wait_s = np.full(total, np.nan)
         wait_s[table["job"]] = table["wait_s"]
-        found[policy, backfill] = nearness(wait_s[compared], recorded_s[compared])
-    return dict(sorted(found.items(), key=lambda of: of[1].factor))
+        fits[policy, backfill] = nearness(wait_s[compared], recorded_s[compared])
+    return dict(sorted(fits.items(), key=lambda of: of[1].factor))
 
 
 def span(jobs: Jobs, layout: Layout) -> tuple[int, int]:
@@ -79,10 +79,10 @@ def span(jobs: Jobs, layout: Layout) -> tuple[int, int]:
     return len(jobs.row) - number, number
 
 
-def as_near(found: Found) -> list[tuple[str, str]]:
+def as_near(fits: RuleFits) -> list[tuple[str, str]]:
     """The nearest of some rules, and those that are hardly distinguishable from it."""
-    least = next(iter(found.values())).factor
-    return [rule for rule, it in found.items() if it.factor <= AS_NEAR * least]
+    least = next(iter(fits.values())).factor
+    return [rule for rule, it in fits.items() if it.factor <= AS_NEAR * least]
 
 
 @dataclass(frozen=True)
@@ -94,19 +94,19 @@ class CurrentPolicy:
     """For a comment next to it."""
 
     @classmethod
-    def choose(cls, found: Found, policy: str | None = None, backfill: str | None = None) -> CurrentPolicy:
+    def choose(cls, fits: RuleFits, policy: str | None = None, backfill: str | None = None) -> CurrentPolicy:
         """What the user gives; for the rest the nearest rule, or the most usual of those hardly distinguishable from it;
         multifactor and easy if nothing is known."""
-        possible = {rule: it for rule, it in found.items() if policy in (None, rule[0]) and backfill in (None, rule[1])}
+        possible = {rule: it for rule, it in fits.items() if policy in (None, rule[0]) and backfill in (None, rule[1])}
         if policy is None and backfill is None:
-            source = "found in the log" if found else "assumed, since the log records no waits"
+            source = "found in the log" if fits else "assumed, since the log records no waits"
         else:
             source = f"as given{'' if policy and backfill else ', the rest found in the log' if possible else ''}"
         chosen = (policy or "multifactor_size", backfill or "easy")
         if possible:
             chosen = min(as_near(possible), key=CANDIDATES.index)
         rule = Rule.model_validate({"policy": chosen[0], "backfill": chosen[1]})
-        return cls(rule, f"{source}: {_near(found[chosen])}" if chosen in found else source)
+        return cls(rule, f"{source}: {_near(fits[chosen])}" if chosen in fits else source)
 
 
 def _near(it: Nearness) -> str:
@@ -115,21 +115,21 @@ def _near(it: Nearness) -> str:
     return f"{it.ratio:.3g} times the recorded hours, rank correlation {rank}: {'near' if it.near(MIN_WAIT_S) else 'FAR OFF'}"
 
 
-def describe(found: Found, current: CurrentPolicy) -> str:
+def describe(fits: RuleFits, current: CurrentPolicy) -> str:
     """The candidates compared with the log, and what that means, line by line."""
     chosen = (current.rule.policy, current.rule.backfill)
-    if not found:
+    if not fits:
         return (
             f"current rule: the log records no waits, so it cannot be found there; {' '.join(chosen)} is {current.why}. "
             "The report compares everything with it: say what your cluster does (--current-policy, --current-backfill)"
         )
-    nearest, first = next(iter(found.items()))
+    nearest, first = next(iter(fits.items()))
     lines = [
         f"current rule ({MEANING}): rules on {first.jobs:,} jobs before the measured tenth, whose recorded mean wait is "
         f"{first.recorded_mean_s:,.0f} s",
         f"  {'order':<17}{'backfill':<13}{'mean wait':>12}{'of recorded':>13}{'rank':>7}{'off by':>8}",
     ]
-    for i, (rule, it) in enumerate(found.items()):
+    for i, (rule, it) in enumerate(fits.items()):
         if i < SHOWN or rule == chosen:
             mark = "  nearest" * (rule == nearest) + "  chosen" * (rule == chosen)
             wait = f"{it.simulated_mean_s:>10,.0f} s{it.ratio:>13.2f}{it.rank:>7.2f}{it.factor:>8.2f}"
@@ -139,13 +139,13 @@ def describe(found: Found, current: CurrentPolicy) -> str:
         f"  chosen: {' '.join(chosen)}, {current.why} (near: {1 / FAR:g} to {FAR:g} times the hours, rank correlation "
         f"{LEAST_RANK:g} or more)",
     ]
-    if others := [" ".join(rule) for rule in as_near(found) if rule != nearest]:
+    if others := [" ".join(rule) for rule in as_near(fits) if rule != nearest]:
         more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
         lines.append(
             f"  hardly distinguishable from the nearest: {', '.join(others[:NAMED])}{more}; the most usual of them is "
             "chosen, unless you give one"
         )
-    if not any(it.near(MIN_WAIT_S) for it in found.values()):
+    if not any(it.near(MIN_WAIT_S) for it in fits.values()):
         lines.append(
             "  NO RULE IS NEAR: the report will compare simulations of a cluster that is not quite yours, and advise "
             "against acting on them. Look for nodes missing in the list, jobs missing in the log (another partition on the "
