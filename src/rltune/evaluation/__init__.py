@@ -1,1 +1,1 @@
-"""Judging: schedulers on the same held-out windows, and intervals for every comparison."""
+"""Evaluation: schedulers on the same test windows, and intervals for every comparison."""

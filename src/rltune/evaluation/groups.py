@@ -40,14 +40,14 @@ def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals, longer: bool =
     """
     jobs = jobs if "seed" in jobs else jobs.assign(seed=0)
     windows, rows = np.sort(jobs["window"].unique()), []
-    for group, mine in jobs.groupby("group", sort=False):
-        per = mine.groupby(["scheduler", "seed", "window"], sort=False)[["wait_s", "bsld"]].sum().sort_index()
-        number = mine[mine["scheduler"] == base].groupby("window").size().reindex(windows, fill_value=0).to_numpy(float)
+    for group, part in jobs.groupby("group", sort=False):
+        per = part.groupby(["scheduler", "seed", "window"], sort=False)[["wait_s", "bsld"]].sum().sort_index()
+        number = part[part["scheduler"] == base].groupby("window").size().reindex(windows, fill_value=0).to_numpy(float)
 
         def sums(scheduler: str, column: str, per: pd.DataFrame = per) -> np.ndarray:
             return per.loc[scheduler, column].unstack("window").reindex(columns=windows).fillna(0.0).to_numpy(float)
 
-        for scheduler in dict.fromkeys(mine["scheduler"]):
+        for scheduler in dict.fromkeys(part["scheduler"]):
             row, more = {"group": group, "scheduler": scheduler, "jobs": int(number.sum())}, Improvement()
             for column, name in (("wait_s", "less_wait"), ("bsld", "less_bsld")):
                 ours, found = sums(scheduler, column), Improvement()
@@ -78,14 +78,14 @@ def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame
     windows = sorted(jobs["window"].unique())
     weights = _drawn(len(windows), min(intervals.bootstrap, MOST_RESAMPLES), intervals.seed)
     found = {}
-    for scheduler, mine in jobs.groupby("scheduler", sort=False):
+    for scheduler, part in jobs.groupby("scheduler", sort=False):
         tables = {
-            c: mine.pivot_table(index="window", columns="group", values=c, aggfunc="sum", fill_value=0.0)
+            c: part.pivot_table(index="window", columns="group", values=c, aggfunc="sum", fill_value=0.0)
             .reindex(windows, fill_value=0.0)
             .to_numpy(float)
             for c in ("wait_s", "bsld")
         }
-        number = pd.crosstab(mine["window"], mine["group"]).reindex(windows, fill_value=0).to_numpy(float)
+        number = pd.crosstab(part["window"], part["group"]).reindex(windows, fill_value=0).to_numpy(float)
         found[scheduler] = {
             name: (_index(f, tables[c], number, np.ones((1, len(windows))))[0], _index(f, tables[c], number, weights))
             for name, (c, f) in INDICES.items()
@@ -115,11 +115,13 @@ def losers(jobs: pd.DataFrame, base: str, ours: str, most: int = 5) -> pd.DataFr
     means = jobs.groupby(["scheduler", "group"])[["wait_s", "bsld"]].mean()
     if not len(means):
         return pd.DataFrame(columns=["group", *LOST])
-    mine, theirs = means.loc[ours], means.loc[base]
+    our_means, base_means = means.loc[ours], means.loc[base]
     number = jobs[jobs["scheduler"] == ours].groupby("group").size()
-    more_h = (mine["wait_s"] - theirs["wait_s"]) * number / 3600
-    frame = mine.join(theirs.add_prefix("base_")).assign(jobs=number, more_h=more_h)[LOST].reset_index(names="group")
-    frame = frame.sort_values(["more_h", "group"], ascending=[False, True], ignore_index=True)
+    more_h = (our_means["wait_s"] - base_means["wait_s"]) * number / 3600
+    frame = our_means.join(base_means.add_prefix("base_")).assign(jobs=number, more_h=more_h)[LOST]
+    frame = frame.reset_index(names="group").sort_values(
+        ["more_h", "group"], ascending=[False, True], ignore_index=True
+    )
     return frame[frame["more_h"] > 0].head(most)
 
 

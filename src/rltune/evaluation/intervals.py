@@ -86,14 +86,14 @@ def improved(
         return Improvement(estimate)
     rng = np.random.default_rng(seed)
     picked = picked_windows(rng, parts, resamples)
-    mine, other = (np.stack([side[picked].sum(axis=1) for side in sides], axis=1) for sides in (ours, theirs))
-    drawn = _improvement(mine.sum(axis=1), other.sum(axis=1))  # windows alone
+    our_sums, their_sums = (np.stack([side[picked].sum(axis=1) for side in sides], axis=1) for sides in (ours, theirs))
+    drawn = _improvement(our_sums.sum(axis=1), their_sums.sum(axis=1))  # windows alone
     over_windows, between = float(np.nanvar(drawn)) * blocks / free, 0.0
     degrees, scale = float(free), np.sqrt(blocks / free)
     if seeds > 1:
         between = float(np.var(_improvement(ours.sum(axis=1), theirs.sum(axis=1)), ddof=1)) / seeds
         who = rng.integers(0, seeds, size=(resamples, seeds))
-        drawn = _improvement(*(np.take_along_axis(side, who, axis=1).sum(axis=1) for side in (mine, other)))
+        drawn = _improvement(*(np.take_along_axis(side, who, axis=1).sum(axis=1) for side in (our_sums, their_sums)))
         both = over_windows + between
         if both > 0:
             degrees = both**2 / (over_windows**2 / free + between**2 / (seeds - 1))
@@ -123,14 +123,14 @@ class Intervals:
         """
         return improved(jobs - (ours - theirs), jobs, self.bootstrap, self.confidence, self.seed, float("inf"))
 
-    def share(self, start: np.ndarray, part: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
-        """Which share of what ``whole`` gains over ``start`` is gained by ``part``, and its interval.
+    def share(self, start: np.ndarray, part: np.ndarray, whole: np.ndarray) -> Improvement:
+        """Which share of what ``whole`` gains over ``start`` is gained by ``part``, with its interval.
 
         (Σ start − Σ part) / (Σ start − Σ whole) of waits [windows]; over 1 where the part waits less than the whole;
         below 0 where it waits longer than the start; NaN where the whole gains nothing.
         """
         rest = improved(start - part, start - whole, self.bootstrap, self.confidence, self.seed, float("inf"))
-        return 1 - rest.gain, 1 - rest.high, 1 - rest.low
+        return Improvement(1 - rest.gain, 1 - rest.high, 1 - rest.low)
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
@@ -152,8 +152,8 @@ def picked_windows(rng: np.random.Generator, parts: Sequence[int], resamples: in
     picked, at = [], 0
     for part in parts:
         length = block_length(part)
-        begins = rng.integers(0, part, size=(resamples, -(-part // length)))
-        picked.append(at + ((begins[:, :, None] + np.arange(length)) % part).reshape(resamples, -1)[:, :part])
+        starts = rng.integers(0, part, size=(resamples, -(-part // length)))
+        picked.append(at + ((starts[:, :, None] + np.arange(length)) % part).reshape(resamples, -1)[:, :part])
         at += part
     return np.concatenate(picked, axis=1)
 

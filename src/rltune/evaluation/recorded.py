@@ -28,7 +28,7 @@ in all can be near by chance, while other jobs wait than did."""
 
 @dataclass(frozen=True)
 class Nearness:
-    """Simulated waits beside recorded ones, of the jobs whose wait is recorded; NaN where nothing is known."""
+    """Simulated waits next to recorded ones, of the jobs whose wait is recorded; NaN where nothing is known."""
 
     jobs: int
     recorded_h: float

@@ -149,8 +149,8 @@ class Result:
         (rltune.simulator.timeline)."""
         jobs, chunks = job_table(self.workload.jobs, self.state), chunk_table(self.state)
         parts = [
-            timeline(mine, chunks[chunks["sequence"] == s], self.workload.layout.nodes).assign(window=s)
-            for s, mine in jobs.groupby("sequence")
+            timeline(rows, chunks[chunks["sequence"] == s], self.workload.layout.nodes).assign(window=s)
+            for s, rows in jobs.groupby("sequence")
         ]
         return pd.concat(parts, ignore_index=True)
 

@@ -68,17 +68,17 @@ def characterise(run: Run, tables: Tables, fitted: Fitted) -> Characterisation:
     frames: dict[str, list[pd.DataFrame]] = {name: [] for name in Characterisation.__annotations__}
     for name, title in run.trace_titles().items():
         jobs, meta = tables[name]
-        mine = {cluster: frame for (trace, cluster), frame in fitted.items() if trace == name}
-        wait_s, wait_is = known_wait(run, name, jobs, mine)
+        on_clusters = {cluster: frame for (trace, cluster), frame in fitted.items() if trace == name}
+        wait_s, wait_is = known_wait(run, name, jobs, on_clusters)
         row = workload_row(jobs.assign(wait_s=wait_s), meta).drop(columns=["title"])
         about = {"trace": title, "data": meta.data, "type": row["type"].item()}
         found = {
             "workloads": row.drop(columns=["data", "type"]).assign(wait_is=wait_is),
             "summary": _summary(run.traces[name], jobs, meta).drop(columns=["title", "data"]),
-            "loads": _loads(run, mine),
+            "loads": _loads(run, on_clusters),
             "run_times": run_times(jobs),
             "sizes": sizes(jobs),
-            "estimates": _estimates(run, name, jobs, meta, mine) if mine else pd.DataFrame(),
+            "estimates": _estimates(run, name, jobs, meta, on_clusters) if on_clusters else pd.DataFrame(),
         }
         if _has_hours(run.traces[name]):
             found["arrivals"] = arrivals(jobs, meta).assign(busiest=busiest_share(jobs))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ class TimedPlacer:
     """A placer with a clock."""
 
     inner: Placer
-    seconds: float = field(default=0.0)
+    seconds: float = 0.0
     """Spent in it so far."""
 
     @property
@@ -79,8 +79,8 @@ def decision_times(
     jobs: Jobs,
     layout: Layout,
     lookahead: LookaheadConfig,
-    queues: Sequence[int] = QUEUES,
-    queues_of_each: int = 12,
+    queues: Sequence[int],
+    queues_of_each: int,
 ) -> pd.DataFrame:
     """The decisions of a trained policy in queues of each length that the workload is long enough for, with ``queue``.
 

@@ -54,17 +54,17 @@ def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
     by = [name for name in ("backfill", "scheduler", "repetition") if name in jobs]
     rows, sizes = [], sizes_of(jobs)
     for key, submitted in jobs.groupby(by, sort=False) if len(jobs) else ():
-        mine = with_measures(submitted)
-        wait, last = mine["wait_s"], mine.loc[mine["end_s"].idxmax()]
-        by_size = mine.groupby("asked_gpus")["wait_s"].mean()
-        makespan = float(mine["end_s"].max() - submitted["submit_s"].min())
-        area = float((mine["asked_gpus"] * (mine["end_s"] - mine["start_s"])).sum())
+        ran = with_measures(submitted)
+        wait, last = ran["wait_s"], ran.loc[ran["end_s"].idxmax()]
+        by_size = ran.groupby("asked_gpus")["wait_s"].mean()
+        makespan = float(ran["end_s"].max() - submitted["submit_s"].min())
+        area = float((ran["asked_gpus"] * (ran["end_s"] - ran["start_s"])).sum())
         rows.append(
             {
                 **dict(zip(by, key, strict=True)),
                 "jobs": len(submitted),
                 "others": int((submitted["state"] != COMPLETED).sum()),
-                "untimed": len(submitted) - len(mine),
+                "untimed": len(submitted) - len(ran),
                 "makespan_s": makespan,
                 "utilisation": area / (gpus * makespan),
                 "wait_s": wait.mean(),
@@ -74,8 +74,8 @@ def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
                 **{column: by_size.get(size, np.nan) for size, column in sizes.items()},
                 "last_gpus": int(last["asked_gpus"]),
                 "last_wait_s": float(last["wait_s"]),
-                "jct_s": mine["jct_s"].mean(),
-                "bsld": mine["bsld"].mean(),
+                "jct_s": ran["jct_s"].mean(),
+                "bsld": ran["bsld"].mean(),
             }
         )
     return pd.DataFrame(rows)
@@ -84,9 +84,9 @@ def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
 def by_class(jobs: pd.DataFrame) -> pd.DataFrame:
     """One row a class of jobs of CLASSES: ``by`` (the column), ``name``, jobs (of all repetitions, under the scheduler that has most),
     and a column ``wait_<scheduler>_s`` and ``jct_<scheduler>_s`` each, means over the jobs."""
-    mine, frames = with_measures(jobs), []
+    ran, frames = with_measures(jobs), []
     for column in CLASSES:
-        found = mine.groupby([column, "scheduler"], sort=False)
+        found = ran.groupby([column, "scheduler"], sort=False)
         means, counts = found[["wait_s", "jct_s"]].mean().unstack(), found.size().unstack().max(axis=1)
         means.columns = [f"{name.removesuffix('_s')}_{scheduler}_s" for name, scheduler in means.columns]
         frame = means.assign(jobs=counts).sort_index(key=lambda names: [QOS_ORDER.get(name, name) for name in names])
@@ -133,8 +133,8 @@ def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
     ``side`` (ours or theirs) and its columns. Empty if no two schedulers share a repetition."""
     frames = [pd.DataFrame()]
     for names, sides, _ in paired(jobs):
-        for side, mine in zip(("ours", "theirs"), sides, strict=True):
-            frames.append(per_run(mine, gpus).assign(**names, side=side))
+        for side, of_side in zip(("ours", "theirs"), sides, strict=True):
+            frames.append(per_run(of_side, gpus).assign(**names, side=side))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -185,9 +185,9 @@ def in_use(jobs: pd.DataFrame, gpus: int, step_s: float) -> pd.DataFrame:
     frames = []
     for repetition, all_of_it in jobs.groupby("repetition", sort=True):
         edges = np.arange(0.0, float(all_of_it["end_s"].max()) + step_s, step_s)
-        for scheduler, mine in with_measures(all_of_it).groupby("scheduler", sort=False):
-            used = _area(edges, mine["start_s"], mine["end_s"], mine["asked_gpus"])
-            queued = _area(edges, mine["submit_s"], mine["start_s"], pd.Series(1.0, mine.index))
+        for scheduler, ran in with_measures(all_of_it).groupby("scheduler", sort=False):
+            used = _area(edges, ran["start_s"], ran["end_s"], ran["asked_gpus"])
+            queued = _area(edges, ran["submit_s"], ran["start_s"], pd.Series(1.0, ran.index))
             frames.append(
                 pd.DataFrame(
                     {
@@ -207,8 +207,8 @@ def in_use_by_type(jobs: pd.DataFrame, gpus_of: Mapping[str, int], step_s: float
     kinds = jobs["node_list"].str.extract(r"^([^,]*)-\d+", expand=False)
     frames = []
     for kind, gpus in gpus_of.items():
-        mine = in_use(jobs.assign(asked_gpus=jobs["asked_gpus"].where(kinds == kind, 0)), gpus, step_s)
-        frames.append(mine.drop(columns="waiting").assign(gpu_type=kind))
+        used = in_use(jobs.assign(asked_gpus=jobs["asked_gpus"].where(kinds == kind, 0)), gpus, step_s)
+        frames.append(used.drop(columns="waiting").assign(gpu_type=kind))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -52,9 +52,9 @@ def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> 
     return pd.DataFrame(rows)
 
 
-def _of_cycles(mine: pd.DataFrame) -> dict[str, float]:
+def _of_cycles(cycles: pd.DataFrame) -> dict[str, float]:
     """What :func:`machinery` says of a run's cycles."""
-    known = mine[mine["took_s"].notna()] if "took_s" in mine else mine
+    known = cycles[cycles["took_s"].notna()] if "took_s" in cycles else cycles
     if not len(known):
         unknown = dict.fromkeys(("cycle_s", "cycle_p95_s", "long_share", "gap_s", "changed"), np.nan)
         return {"cycles": 0, "failed": 0, **unknown}

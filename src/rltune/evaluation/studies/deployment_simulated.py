@@ -143,21 +143,21 @@ def fidelity(measured: pd.DataFrame, simulated: pd.DataFrame, gpus: int) -> pd.D
     under each rule (``…_easy``, ``…_conservative``), ``…_easy_error`` (simulated over measured − 1), ``rank_easy`` (Spearman's
     correlation of the jobs' waits; NaN if all waits of a side are equal). Over the jobs with a start and an end on Slurm."""
     rows = []
-    for where, mine in with_measures(measured).groupby(RUN, sort=False):
+    for where, ran in with_measures(measured).groupby(RUN, sort=False):
         predicted = simulated[(simulated[RUN] == list(where)).all(axis=1)]
         if not len(predicted):
             continue
-        mine = mine.set_index(JOB)
-        theirs = per_run(mine.reset_index(), gpus).iloc[0]
-        row = {**dict(zip(RUN, where, strict=True)), "jobs": len(mine)}
+        ran = ran.set_index(JOB)
+        theirs = per_run(ran.reset_index(), gpus).iloc[0]
+        row = {**dict(zip(RUN, where, strict=True)), "jobs": len(ran)}
         row |= {f"{column}_slurm": float(theirs[column]) for column in ("wait_s", "makespan_s")}
         for rule, frame in predicted.groupby("backfill", sort=False):
-            same = with_measures(frame).set_index(JOB).loc[mine.index]
+            same = with_measures(frame).set_index(JOB).loc[ran.index]
             ours = per_run(same.reset_index(), gpus).iloc[0]
             for column in ("wait_s", "makespan_s"):
                 error = ours[column] / theirs[column] - 1 if theirs[column] else np.nan
                 row |= {f"{column}_{rule}": float(ours[column]), f"{column}_{rule}_error": float(error)}
-            waits = [mine["wait_s"], same["wait_s"]]
+            waits = [ran["wait_s"], same["wait_s"]]
             varied = all(side.nunique() > 1 for side in waits)
             row[f"rank_{rule}"] = float(waits[0].corr(waits[1], method="spearman")) if varied else np.nan
         rows.append(row)

@@ -166,10 +166,10 @@ def schedules(measured: pd.DataFrame | None = None, how: Mapping[str, object] | 
     runs = measured if by_slurm and measured is not None else twin
     drawn, rows = {}, []
     for panel in PANELS:
-        mine, ours, easy = (frame[frame["figure"] == panel.figure] for frame in (runs, twin, first_only))
-        jobs = mine.drop_duplicates("job").drop(columns=["node", "gpus"]).assign(sequence=0)
-        jobs["gpus"] = jobs["job"].map(mine.groupby("job")["gpus"].sum())
-        drawn[panel.figure] = bars(jobs, mine.assign(sequence=0), layout.nodes)
+        run, ours, easy = (frame[frame["figure"] == panel.figure] for frame in (runs, twin, first_only))
+        jobs = run.drop_duplicates("job").drop(columns=["node", "gpus"]).assign(sequence=0)
+        jobs["gpus"] = jobs["job"].map(run.groupby("job")["gpus"].sum())
+        drawn[panel.figure] = bars(jobs, run.assign(sequence=0), layout.nodes)
         waiting = jobs[jobs["start_s"] >= jobs["submit_s"].max()]
         row = {
             "figure": panel.figure,
@@ -178,10 +178,10 @@ def schedules(measured: pd.DataFrame | None = None, how: Mapping[str, object] | 
             "above": _text(panel.above),
         }
         row["order"] = _text(waiting.sort_values(["priority", "job"], ascending=[False, True])["job"])
-        row |= _measures(mine)
+        row |= _measures(run)
         for who, frame in (("simulated", ours), ("easy", easy)):
             row |= {f"{who}_{name}": _measures(frame)[name] for name in ("makespan_s", "total_wait_s")}
-        row["start_off_s"] = float((_starts(mine) - _starts(ours)).abs().max())
+        row["start_off_s"] = float((_starts(run) - _starts(ours)).abs().max())
         row["over_s"] = float((jobs["end_s"] - jobs["start_s"] - jobs["job"].map(dict(enumerate(RUN_S)))).mean())
         rows.append(row)
     facts = pd.DataFrame(rows).astype({"raised": "Int64"})

@@ -44,8 +44,8 @@ Outcome = Literal[
 
 def by_block(jobs: pd.DataFrame, scheduler: str, measure: str) -> np.ndarray:
     """[seeds, blocks] sums of a measure over the jobs of each block, in order of time."""
-    mine = jobs[jobs["scheduler"] == scheduler]
-    sums = MEASURES[measure](mine).groupby([mine["seed"], mine["block"]]).sum()
+    rows = jobs[jobs["scheduler"] == scheduler]
+    sums = MEASURES[measure](rows).groupby([rows["seed"], rows["block"]]).sum()
     return sums.unstack("block").sort_index(axis=1).to_numpy(float)
 
 
@@ -64,21 +64,21 @@ def totals(jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     Sums, means and the largest waits are averages over the seeds; quantiles are those of the jobs of all seeds.
     """
     rows = []
-    for (scheduler, kind), mine in jobs.groupby(["scheduler", "kind"], sort=False):
-        seeds, wait = mine["seed"].nunique(), mine["wait_s"]
+    for (scheduler, kind), part in jobs.groupby(["scheduler", "kind"], sort=False):
+        seeds, wait = part["seed"].nunique(), part["wait_s"]
         row = {
             "scheduler": scheduler,
             "kind": kind,
-            "jobs": len(mine) // seeds,
+            "jobs": len(part) // seeds,
             "seeds": seeds,
-            "windows": mine["block"].nunique(),
+            "windows": part["block"].nunique(),
             "wait_h": by_block(jobs, scheduler, "wait").sum() / seeds,
             "gpu_h": by_block(jobs, scheduler, "gpu").sum() / seeds,
             "wait_mean_s": wait.mean(),
             "wait_median_s": wait.median(),
             "wait_p95_s": wait.quantile(0.95),
-            "wait_max_s": mine.groupby("seed")["wait_s"].max().mean(),
-            "bsld": mine["bsld"].mean(),
+            "wait_max_s": part.groupby("seed")["wait_s"].max().mean(),
+            "bsld": part["bsld"].mean(),
         }
         for measure in MEASURES:
             found = less(jobs, scheduler, CURRENT, measure, intervals) if scheduler != CURRENT else Improvement()

@@ -31,6 +31,8 @@ BATCHES, BATCH_JOBS = 10, 256
 """Of the paper's Table 9."""
 LONGEST = 10_000
 """Jobs of the long sequence, at most (paper, Figure 17)."""
+QUEUES_OF_EACH = 4
+"""Queues of each length in which decisions are timed."""
 BLOCK_JOBS = 256
 """Jobs of the long sequence that are resampled together, at least, where there are as many."""
 
@@ -99,8 +101,8 @@ def compare_long(ours: np.ndarray, theirs: np.ndarray, intervals: Intervals) -> 
     together, the interval is too narrow.
     """
     blocks = max(1, len(ours) // BLOCK_JOBS)
-    begins = np.linspace(0, len(ours), blocks + 1).astype(np.int64)[:-1]
-    found = intervals.less(np.add.reduceat(ours, begins), np.add.reduceat(theirs, begins))
+    starts = np.linspace(0, len(ours), blocks + 1).astype(np.int64)[:-1]
+    found = intervals.less(np.add.reduceat(ours, starts), np.add.reduceat(theirs, starts))
     means = {"ours_mean": float(ours.mean()), "theirs_mean": float(theirs.mean())}
     improvement = {"improvement": found.gain, "low": found.low, "high": found.high}
     return {"jobs": len(ours), "blocks": blocks, **means, **improvement}
@@ -142,18 +144,16 @@ def all_batches(
     return pd.concat([batches(config, of, workloads, policies) for of in comparisons], ignore_index=True)
 
 
-def time_decisions(
-    config: RunConfig, workloads: Workloads, policies: Policies, queues_of_each: int = 4
-) -> tuple[str, pd.DataFrame]:
+def time_decisions(config: RunConfig, workloads: Workloads, policies: Policies) -> tuple[str, pd.DataFrame]:
     """(Name of the cell, its agent's decisions in queues of several lengths, timed as in decision_times).
 
     The run's first cell of RLTune's with look-ahead placement, or its first of RLTune's, or its first.
     """
     cells = config.cells()
-    mine = [cell for cell in cells if agent_of(config, cell) == "rltune"] or cells
-    cell = next((cell for cell in mine if cell.placement == "lookahead"), mine[0])
+    rltune_cells = [cell for cell in cells if agent_of(config, cell) == "rltune"] or cells
+    cell = next((cell for cell in rltune_cells if cell.placement == "lookahead"), rltune_cells[0])
     workload = workload_of(cell, workloads)
-    times = decision_times(policies[cell], workload.jobs, workload.layout, config.lookahead, QUEUES, queues_of_each)
+    times = decision_times(policies[cell], workload.jobs, workload.layout, config.lookahead, QUEUES, QUEUES_OF_EACH)
     return cell.name, times
 
 

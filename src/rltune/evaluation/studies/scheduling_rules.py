@@ -179,11 +179,8 @@ def steps_of(
 ) -> pd.DataFrame:
     """A row per policy × step × window: policy, step, backfill, window, first_job, wait_s (the mean over its jobs).
 
-    All with best_fit, and with the other rules of the run's ``simulation``. Raises ValueError for a policy that goes by fair
-    shares.
+    All with best_fit, and with the other rules of the run's ``simulation``; policies that go by fair shares have no steps.
     """
-    if wrong := [p for p in policies if not has_steps(p)]:
-        raise ValueError(f"policies: found {', '.join(wrong)}, which go by fair shares; pools cannot be run apart")
     frames = []
     for policy, (name, step) in product(policies, STEPS.items()):
         contender = rule_of(config, policy, step.backfill, locality, sticky_head=step.sticky_head)
@@ -200,11 +197,11 @@ def _pools_apart(workload: Workload, contender: Contender, first: np.ndarray, le
     """Mean wait of each window [S], s, where each pool has its jobs and its nodes to itself, as if there were no other."""
     total = np.zeros(len(first))
     for p in range(len(workload.layout.pools)):
-        mine = np.flatnonzero(workload.jobs.pool == p)
-        begin, end = np.searchsorted(mine, first), np.searchsorted(mine, first + length)
+        rows = np.flatnonzero(workload.jobs.pool == p)
+        begin, end = np.searchsorted(rows, first), np.searchsorted(rows, first + length)
         some = np.flatnonzero(end > begin)
         if len(some):
-            pool = replace(workload, table=workload.table.iloc[mine], jobs=workload.jobs.take(mine))
+            pool = replace(workload, table=workload.table.iloc[rows], jobs=workload.jobs.take(rows))
             state, _ = run(pool, contender, begin[some], (end - begin)[some])
             waits = job_table(pool.jobs, state).groupby("sequence")["wait_s"].sum()
             total[some] += waits.to_numpy()
@@ -219,12 +216,12 @@ def agents(study: Study) -> pd.DataFrame:
     seeds chose differently), window, first_job, wait_s.
     """
     alike, frames = grouped(study.cells, lambda cell: cell.but(seed=0)), []
-    for own, seeds in alike.items():
-        rivals = [cell for cell in alike if (cell.policy, cell.backfill) == (own.policy, own.backfill)]
-        other = [str(getattr(own, a)) for a in AXES if len({getattr(cell, a) for cell in rivals}) > 1]
+    for agent, seeds in alike.items():
+        rivals = [cell for cell in alike if (cell.policy, cell.backfill) == (agent.policy, agent.backfill)]
+        other = [str(getattr(agent, a)) for a in AXES if len({getattr(cell, a) for cell in rivals}) > 1]
         rows = pd.concat([study.results(cell).query("role == 'rltune'") for cell in seeds])
         means = rows.groupby(["window", "first_job"], sort=False)["wait_s"].mean().reset_index()
-        about = {"policy": own.policy, "base_backfill": own.backfill, "other": ", ".join(other)}
+        about = {"policy": agent.policy, "base_backfill": agent.backfill, "other": ", ".join(other)}
         rules = " or ".join(dict.fromkeys(rows["backfill"]))
         frames.append(means.assign(who=AGENT, **about, step="", backfill=rules))
     return pd.concat(frames, ignore_index=True)
@@ -277,8 +274,8 @@ def jobs_of(these: Sequence[Study], test_jobs: pd.DataFrame) -> pd.DataFrame:
         strong = job_table(workload.jobs, state).rename(columns={"sequence": "window"})
         ran = {"policy": best["policy"], "backfill": best["backfill"], "job_id": workload.job_ids[strong["job"]]}
         strong = strong.assign(scheduler="strong", **ran)
-        base, mine = (where(saved, scheduler=who)[columns] for who in ("base", "rltune"))
-        every = pd.concat([base, strong[columns], mine], ignore_index=True)
+        base, rltune = (where(saved, scheduler=who)[columns] for who in ("base", "rltune"))
+        every = pd.concat([base, strong[columns], rltune], ignore_index=True)
         every = every.merge(workload.table[["job_id", "user", "vc"]], on="job_id", how="left", validate="many_to_one")
         frames.append(study.labelled(every.assign(size=size_class(every["gpus"].to_numpy()))))
     return pd.concat(frames, ignore_index=True)

@@ -35,21 +35,21 @@ def rule_steps(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """
     rows = []
     for part, about in _workloads(results, "pools"):
-        orders, mine = part[part["who"] == "order"], part[part["who"] == AGENT]
+        orders, by_agents = part[part["who"] == "order"], part[part["who"] == AGENT]
         names = list(dict.fromkeys(orders["policy"]))
-        first = mine["policy"].iloc[0]
+        first = by_agents["policy"].iloc[0]
         reference = first if first in names else BASIC[0]
-        agents = mine[[*WHO, "backfill"]].drop_duplicates().to_dict("records")
+        agents = by_agents[[*WHO, "backfill"]].drop_duplicates().to_dict("records")
         start = _waits(orders, policy=reference, step="released")
-        whole = _waits(mine, **{name: agents[0][name] for name in WHO})
+        whole = _waits(by_agents, **{name: agents[0][name] for name in WHO})
         least = orders.groupby(["policy", "step"])["wait_s"].mean().idxmin()
 
         def add(here: np.ndarray, before: np.ndarray | None, **values: object) -> None:
             less = intervals.less(here, before) if before is not None else Improvement()
             share = intervals.share(start, here, whole)
             waits = {"wait_s": here.mean(), "before_s": (here if before is None else before).mean()}
-            shares = Improvement(*share).columns("share")
-            rows.append({**about, **values, **waits, **less.columns("less", p=True), **shares, "reference": reference})
+            gains = less.columns("less", p=True) | share.columns("share")
+            rows.append({**about, **values, **waits, **gains, "reference": reference})
 
         for policy in names:
             before = None
@@ -61,7 +61,7 @@ def rule_steps(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
                 before = here
         for agent in agents:
             known = agent["policy"] if agent["policy"] in names else reference
-            here = _waits(mine, **{name: agent[name] for name in WHO})
+            here = _waits(by_agents, **{name: agent[name] for name in WHO})
             add(here, _waits(orders, policy=known, step="released"), who=AGENT, **agent, step="", best=False)
     return pd.DataFrame(rows)
 
@@ -78,8 +78,8 @@ def headroom(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     for part, about in _workloads(results):
         kinds = {kind: part[part["kind"] == kind] for kind in (GIVEN, EXACT, AGENT, BOUND)}
         strong, exact = (_least(kinds[kind]) for kind in (GIVEN, EXACT))
-        mine = kinds[AGENT]
-        kinds[AGENT] = mine[(mine[WHO] == mine[WHO].iloc[0]).all(axis=1)]
+        by_agents = kinds[AGENT]
+        kinds[AGENT] = by_agents[(by_agents[WHO] == by_agents[WHO].iloc[0]).all(axis=1)]
         agent = tuple(kinds[AGENT][["policy", "backfill"]].iloc[0])
         examined = {
             "basic": (GIVEN, BASIC),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.agent.policy_file import CRITIC_LAYERS, shapes_of
+from rltune.agent.policy_file import CRITIC_LAYERS
 from rltune.config import Preset, RunConfig
 from rltune.config.preset import BUILT_IN
 from rltune.environment.features import (
@@ -25,6 +25,7 @@ from rltune.environment.features import (
     columns_of,
 )
 from rltune.policies import CUSTOM, POLICIES, SYMBOLS, Policy
+from rltune.simulator.state import MAX_VISIBLE
 
 PER = {JOB: "job", SHAPE: "shape of job and state of the free GPUs", POOL: "pool and decision", NOW: "job and decision"}
 LETTER = re.compile(r"\b([a-z])\b")
@@ -78,14 +79,11 @@ def network(config: RunConfig) -> dict[str, Any]:
 
 def describe_network(features: str, preset: Preset) -> dict[str, Any]:
     """Actor and critic that this preset trains on this feature set, as `network` has them, without others."""
-    queue, width = shapes_of(features)["actor"]
-    columns = [str(column) for column in columns_of(features)]
-    assert len(columns) == width
     return {
         "features": features,
-        "columns": columns,
+        "columns": [str(column) for column in columns_of(features)],
         "critic_columns": [str(column) for column in CRITIC],
-        "queue": queue,
+        "queue": MAX_VISIBLE,
         "actor": [*preset.actor_layers, 1],
         "critic": [*CRITIC_LAYERS, 1] if preset.has_critic else [],
         "base_policy_bias": preset.base_policy_bias > 0,

@@ -176,14 +176,14 @@ class WhatIfStudy:
             run(entry.workload, entry.contender, first, np.ones(1, np.int64))  # compiles
             state, seconds = run(entry.workload, entry.contender, first, n)
             table = job_table(entry.workload.jobs, state).drop(columns="sequence")
-            mine = table[table["job"] >= begin].sort_values("job")
+            measured = table[table["job"] >= begin].sort_values("job")
             scheduler, _ = scheduler_used(entry.workload, entry.contender)
             who = {"scheduler": entry.scheduler, "kind": entry.kind, "seed": entry.seed}
             ran = {name: getattr(scheduler, name) for name in ("policy", "backfill", "placement")}
             used = self._utilisation(table["start_s"], table["end_s"], table["gpus"])
             facts.append({**who, **ran, "estimate": entry.estimate, "utilisation": used, "seconds": seconds})
-            ids, sizes = self.workload.job_ids[mine["job"]], size_class(mine["gpus"].to_numpy())
-            frames.append(mine.assign(**who, job_id=ids, block=self.blocks, user=groups, size=sizes))
+            ids, sizes = self.workload.job_ids[measured["job"]], size_class(measured["gpus"].to_numpy())
+            frames.append(measured.assign(**who, job_id=ids, block=self.blocks, user=groups, size=sizes))
         return pd.concat(frames, ignore_index=True), pd.DataFrame(facts)
 
     def recorded(self) -> pd.DataFrame:
@@ -251,12 +251,12 @@ class WhatIfStudy:
     def days(self, jobs: pd.DataFrame) -> pd.DataFrame:
         """Hours waited by the jobs of each block of arrivals: scheduler (`recorded`, if the log has waits, then those of
         ``jobs``), block, at (its beginning, local time), wait_h (mean of the seeds)."""
-        begins = pd.Series(self.block_start.dt.strftime("%Y-%m-%d %H:%M").to_numpy(), self.blocks)
+        starts = pd.Series(self.block_start.dt.strftime("%Y-%m-%d %H:%M").to_numpy(), self.blocks)
         recorded = self.recorded().dropna(subset="wait_s").assign(scheduler="recorded", seed=0)
         both = pd.concat([recorded, jobs[jobs["scheduler"] != BOUNDED]], ignore_index=True)
         hours = both.groupby(["scheduler", "seed", "block"], sort=False)["wait_s"].sum() / 3600
         found = hours.groupby(["scheduler", "block"], sort=False).mean().reset_index(name="wait_h")
-        return found.assign(at=found["block"].map(begins.groupby(level=0).first()))
+        return found.assign(at=found["block"].map(starts.groupby(level=0).first()))
 
     def groups(self, jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
         """By user group and by size: grouping, and the columns of by_group and with_longer, over all seeds.
