@@ -100,9 +100,9 @@ def test_candidates_take_turns_and_each_goes_by_its_own_weights() -> None:
     weights = np.stack([AREA, np.random.default_rng(0).normal(size=WEIGHTS)])
     first = np.array([0, 0, 80, 80])
     both = simulate(jobs, layout, first, np.full(4, 200), SchedulerConfig("saf"), LinearRanker(jobs, layout, weights))
-    for k, mine in enumerate(weights):
+    for k, row in enumerate(weights):
         one = simulate(
-            jobs, layout, first[k::2], [200, 200], SchedulerConfig("saf"), LinearRanker(jobs, layout, mine[None])
+            jobs, layout, first[k::2], [200, 200], SchedulerConfig("saf"), LinearRanker(jobs, layout, row[None])
         )
         np.testing.assert_array_equal(both.start[k::2], one.start)
 
@@ -143,8 +143,8 @@ def test_who_accepts_everything_is_the_base_policy(policy: str, backfill: str) -
     jobs, layout = workload(300, load=4.0)
     first, n, scheduler = np.array([0, 150]), np.array([150, 150]), SchedulerConfig(policy, backfill)
     base = simulate(jobs, layout, first, n, scheduler)
-    mine = simulate(jobs, layout, first, n, scheduler, InspectorRanker(never, Observer(jobs, layout, "rich")))
-    np.testing.assert_array_equal(base.start, mine.start)
+    inspected = simulate(jobs, layout, first, n, scheduler, InspectorRanker(never, Observer(jobs, layout, "rich")))
+    np.testing.assert_array_equal(base.start, inspected.start)
 
 
 def test_who_rejects_everything_starves_nobody() -> None:

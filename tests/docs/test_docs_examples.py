@@ -78,10 +78,10 @@ def test_a_policy(project: Any, cli: Cli) -> None:
     for policy in ("smallest", "patient_smallest"):
         outcome = cli(*run, f"{policy}.csv", "--policy", policy)
         assert outcome.status == 0, outcome
-    own, built_in = (
+    custom, built_in = (
         pd.read_csv(f"{policy}.csv").groupby("gpus")["wait_s"].mean() for policy in ("patient_smallest", "smallest")
     )
-    assert own[8] < built_in[8], "jobs of many GPUs wait less, as they need not wait for ever"
+    assert custom[8] < built_in[8], "jobs of many GPUs wait less, as they need not wait for ever"
 
 
 def test_a_csv_trace(project: Any) -> None:

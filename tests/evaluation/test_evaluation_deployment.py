@@ -13,7 +13,7 @@ from rltune.evaluation.studies.deployment import bars, by_class, compare, in_use
 from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 
-JUDGE = Intervals(bootstrap=300)
+INTERVALS = Intervals(bootstrap=300)
 GPUS = 4
 
 
@@ -105,7 +105,7 @@ def test_comparisons_are_over_the_repetitions_that_both_have() -> None:
         + [run("rltune", k, [w / 2 for w in waits]) for k in (1, 2)]
         + [run("saf", k, waits) for k in (1, 2, 3)]
     )
-    found = compare(jobs, GPUS, 10, JUDGE).set_index(["ours", "theirs", "measure"])
+    found = compare(jobs, GPUS, 10, INTERVALS).set_index(["ours", "theirs", "measure"])
     wait = found.loc[("rltune", "slurm", "wait")]
     assert wait["gain"] == pytest.approx(0.5) and wait["windows"] == 2 and wait["dropped"] == 0
     assert [wait["ours_mean"], wait["theirs_mean"]] == pytest.approx([np.mean(waits) / 2, np.mean(waits)])
@@ -124,7 +124,7 @@ def test_an_interval_over_repetitions_is_as_wide_as_they_differ() -> None:
         [run("slurm", k, waits) for k in (1, 2, 3)]
         + [run("rltune", k, [w * factor for w in waits]) for k, factor in ((1, 0.5), (2, 0.7), (3, 0.9))]
     )
-    (wait,) = compare(jobs, GPUS, 10, JUDGE).query("measure == 'wait'").to_dict("records")
+    (wait,) = compare(jobs, GPUS, 10, INTERVALS).query("measure == 'wait'").to_dict("records")
     assert wait["gain"] == pytest.approx(0.3) and wait["low"] < 0.1 and wait["high"] > 0.5
     assert wait["low"] < wait["block_low"] <= 0.3 <= wait["block_high"] < wait["high"], "within, each is like itself"
 
@@ -135,7 +135,7 @@ def test_only_jobs_that_ran_under_both_are_compared() -> None:
     slurm, saf = run("slurm", 1, waits), run("saf", 1, [w / 2 for w in waits])
     saf.loc[2, "start_s"] = np.nan
     jobs = pd.concat([slurm, saf.drop(index=0), run("saf", 2, waits)])
-    found = compare(jobs, GPUS, 2, JUDGE).set_index("measure")
+    found = compare(jobs, GPUS, 2, INTERVALS).set_index("measure")
     assert found.loc["wait", "gain"] == pytest.approx(0.5) and found.loc["wait", "theirs_mean"] == 250.0
     assert set(found["dropped"]) == {2} and set(found["windows"]) == {1}
     assert found.loc["makespan", "theirs_mean"] == 551.0 - 51.0, "its 9,000 s are not in Slurm’s makespan either"
@@ -144,10 +144,10 @@ def test_only_jobs_that_ran_under_both_are_compared() -> None:
 def test_use_over_time_has_the_area_of_the_jobs() -> None:
     jobs = pd.concat([run("slurm", 1, [0.0, 30.0]), run("rltune", 1, [0.0, 500.0])])
     used = in_use(jobs, GPUS, 60.0)
-    for scheduler, mine in used.groupby("scheduler"):
-        assert (mine["utilisation"] * GPUS * 60).sum() == pytest.approx(2 * 2 * 100)
-        assert (mine["waiting"] * 60).sum() == pytest.approx(30.0 if scheduler == "slurm" else 500.0)
-        assert len(mine) == 11, "until the last end of any of them"
+    for scheduler, rows in used.groupby("scheduler"):
+        assert (rows["utilisation"] * GPUS * 60).sum() == pytest.approx(2 * 2 * 100)
+        assert (rows["waiting"] * 60).sum() == pytest.approx(30.0 if scheduler == "slurm" else 500.0)
+        assert len(rows) == 11, "until the last end of any of them"
     assert (used["utilisation"] <= 1).all()
 
 

@@ -15,9 +15,9 @@ def test_the_factor_is_a_geometric_mean_of_waits_a_minute_longer() -> None:
     assert found.factor == pytest.approx((2 * 3) ** 0.5), "120 s over 60 s one way, 180 s over 60 s the other"
 
 
-def test_one_job_held_back_for_days_counts_as_any_far_one() -> None:
+def test_one_job_delayed_for_days_counts_as_any_far_one() -> None:
     simulated = np.array([600.0, 600.0])
-    days, hours = (nearness(simulated, np.array([600.0, held])) for held in (9e6, 9e4))
+    days, hours = (nearness(simulated, np.array([600.0, wait_s])) for wait_s in (9e6, 9e4))
     assert days.factor == hours.factor == pytest.approx(MOST**0.5) and days.ratio < hours.ratio
 
 

@@ -43,8 +43,8 @@ def test_it_replays_the_last_part_after_a_warm_up(study: WhatIfStudy) -> None:
     jobs, ran = study.replays()
     assert list(ran["scheduler"]) == ["current", "sjf-easy", "qssf", "configuration", "rltune", "bounded"]
     assert list(ran["estimate"]) == ["lognormal-1"] * 2 + ["history-lightgbm"] + ["lognormal-1"] * 3
-    for _, mine in jobs.groupby("scheduler"):
-        assert list(mine["job"]) == list(range(216, 240))
+    for _, rows in jobs.groupby("scheduler"):
+        assert list(rows["job"]) == list(range(216, 240))
 
 
 def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:

@@ -42,9 +42,9 @@ def finished(root: Path) -> dict[Path, int]:
 
 @pytest.fixture(scope="module")
 def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    tale = Story(make_project().root)
+    disturbed = Story(make_project().root)
     output = tmp_path_factory.mktemp("output") / "first.txt"
-    first = shell.start_make(*RUN, cwd=tale.root, output=output)
+    first = shell.start_make(*RUN, cwd=disturbed.root, output=output)
 
     def wait_for(condition: Callable[[], bool]) -> None:
         began = time.monotonic()
@@ -53,19 +53,19 @@ def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.
             time.sleep(0.05)
 
     try:
-        wait_for(lambda: (tale.root / ".snakemake").is_dir())
-        tale.second = shell.make(*RUN, cwd=tale.root)
-        wait_for(lambda: any((tale.root / "results" / "logs").glob("train-*.ipynb")))
+        wait_for(lambda: (disturbed.root / ".snakemake").is_dir())
+        disturbed.second = shell.make(*RUN, cwd=disturbed.root)
+        wait_for(lambda: any((disturbed.root / "results" / "logs").glob("train-*.ipynb")))
     finally:
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
-    tale.kept = finished(tale.root)
+    disturbed.kept = finished(disturbed.root)
     began = time.monotonic()
-    tale.resumed = shell.make(*RUN, cwd=tale.root)
-    while "another run is at work" in tale.resumed.err and time.monotonic() - began < WAIT_S:
+    disturbed.resumed = shell.make(*RUN, cwd=disturbed.root)
+    while "another run is at work" in disturbed.resumed.err and time.monotonic() - began < WAIT_S:
         time.sleep(1)  # kernels of the killed run hold the lock until they see that nobody is there
-        tale.resumed = shell.make(*RUN, cwd=tale.root)
-    yield tale
+        disturbed.resumed = shell.make(*RUN, cwd=disturbed.root)
+    yield disturbed
 
 
 def test_a_second_run_in_the_folder_is_refused(story: Story) -> None:
