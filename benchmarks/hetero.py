@@ -153,7 +153,7 @@ def contender(scheduler: SchedulerConfig, policy: TrainedPolicy | None = None) -
 
 
 def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row a rule × its information × window, those of the validation windows too; how many windows, and a lower bound."""
+    """A row per rule × its information × window, those of the validation windows too; how many windows, and a lower bound."""
     given = loaded(task)
     calibrated, exact = given.calibrated, given.with_estimates(given.jobs.run_s)
     assert calibrated is not None
@@ -258,7 +258,7 @@ def differs(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> list[float
 
 
 def agents_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row a window of an agent, of its scheduler without its network, and of its network where jobs are planned one by one."""
+    """A row per window of an agent, of its scheduler without its network, and of its network where jobs are planned one by one."""
     load = loaded(task)
     policy, training, seconds = trained(task, load)
     agent_rules = training.agent_scheduler.config

@@ -87,7 +87,7 @@ def load(trace: str, part: str, most: int | None) -> tuple[Workload, np.ndarray]
 
 
 def run(task: tuple[str, str, Choice, str, int | None]) -> tuple[pd.DataFrame, dict[str, float]]:
-    """(A row a window, how the placement model answered) of one trace, contention and choice.
+    """(A row per window, how the placement model answered) of one trace, contention and choice.
 
     Of the model: ``solved``, the share of questions that the presolve left to the solver; ``p50`` and ``p95`` of a solve, ms.
     """

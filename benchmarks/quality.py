@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def draw(figures: dict, traces: list[str], length: int, file: str) -> None:
-    """Mean waits of RLTune and of some rules, a panel a trace."""
+    """Mean waits of RLTune and of some rules, a panel per trace."""
     with style.styled():
         picture, axes = style.panels([trace.capitalize() for trace in traces], len(traces), 1.5, 0.3)
         for axis, trace in zip(axes, traces):

@@ -152,7 +152,7 @@ def run(
     policy: TrainedPolicy | None = None,
     validation: bool = False,
 ):
-    """A row a window of that many jobs; in the order of ``policy``, or of the setting's."""
+    """A row per window of that many jobs; in the order of ``policy``, or of the setting's."""
     jobs = load.calibrated if uses_calibrated and load.calibrated is not None else load.jobs
     placer = placer_of(scheduler.placement, LookaheadConfig())
     ranker = ranker_of(policy, jobs, load.layout) if policy else None
@@ -162,7 +162,7 @@ def run(
 
 
 def heuristics(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row a base policy × backfill rule × locality × window; those of PICKED once more under that name. No facts."""
+    """A row per base policy × backfill rule × locality × window; those of PICKED once more under that name. No facts."""
     load, frames, before = loaded(task), [], []
     open_to_all = [(locality, "best_fit") for locality in task.localities]
     if len(task.localities) > 1:
@@ -235,7 +235,7 @@ def logged(task: Task, facts: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 
 def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row a window of one agent, of the scheduler it chose without what it learned; facts of its training."""
+    """A row per window of one agent, of the scheduler it chose without what it learned; facts of its training."""
     load, frames = loaded(task), []
     policy, training, seconds = trained(task, load)
     scheduler, calibrated = training.agent_scheduler.config, training.agent_scheduler.uses_calibrated

@@ -27,7 +27,7 @@ def by_scheduler(rows: list[dict[str, str]], columns: Iterable[str]) -> dict[str
 
 
 def deployed() -> str:
-    """Means over the repetitions of the deployment on Slurm, a row a scheduler; of the longest waits the largest."""
+    """Means over the repetitions of the deployment on Slurm, a row per scheduler; of the longest waits the largest."""
     runs = [row for row in rows_of("deployment-runs") if row["system"] == "Slurm"]
     scale = {"utilisation": 100.0}
     found = []
@@ -56,7 +56,7 @@ def deployed_against() -> str:
 
 
 def deployed_classes() -> str:
-    """Mean waits on Slurm by QOS, partition and GPUs, s, a column a scheduler."""
+    """Mean waits on Slurm by QOS, partition and GPUs, s, a column per scheduler."""
     rows = rows_of("deployment-classes")
     schedulers = [column[5:-2] for column in rows[0] if column.startswith("wait_") and column.endswith("_s")]
     found = [

@@ -29,7 +29,7 @@ def rule_title(rule: str) -> str:
 
 
 def quality(file: str, length: int, metric: str = "wait", also: str = "") -> str:
-    """RLTune on windows of that many jobs, a column a trace, compared by ``metric``, and by ``also``."""
+    """RLTune on windows of that many jobs, a column per trace, compared by ``metric``, and by ``also``."""
     found = measured(file)
     logs = [log for log in found["agents"] if log["agent"] == "RLTune"]
     traces = list(dict.fromkeys(log["trace"] for log in logs))

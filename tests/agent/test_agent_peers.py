@@ -159,7 +159,7 @@ def test_who_rejects_everything_starves_nobody() -> None:
 
 
 def test_what_an_inspector_remembers_is_what_it_did() -> None:
-    """Two rows a decision, the first of zeros; the probabilities are those of the logits and the reluctance."""
+    """Two rows per decision, the first of zeros; the probabilities are those of the logits and the reluctance."""
     jobs, layout = workload(200, load=4.0)
     kernel = np.random.default_rng(0).normal(size=WIDTH)
     ranker = InspectorRanker(lambda rows: rows @ kernel, Observer(jobs, layout, "rich"), np.random.default_rng(1), 0.5)

@@ -1,4 +1,4 @@
-"""A training's state on disk, as plain numbers: what an interrupted training goes on from, to the same result."""
+"""A training's state on disk, as plain numbers; an interrupted training resumes from it, with the same result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def save_checkpoint(folder: Path, identity: dict[str, Any], arrays: Arrays, fact
 
 
 def load_checkpoint(folder: Path, identity: dict[str, Any]) -> tuple[tuple[Arrays, dict[str, Any]] | None, str]:
-    """((arrays, facts) to go on from or None, why there is none: "" where there is no file)."""
+    """((arrays, facts) to resume from or None, why there is none: "" without a file)."""
     path = folder / NAME
     if not path.is_file():
         return None, ""
@@ -39,6 +39,6 @@ def load_checkpoint(folder: Path, identity: dict[str, Any]) -> tuple[tuple[Array
 
 
 def discard_checkpoint(folder: Path | str) -> None:
-    """Delete what a training keeps for going on; it is finished."""
+    """Delete the files that a training would resume from; it is finished."""
     for name in (NAME, TRIALS):
         (Path(folder) / name).unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from rltune.simulator.state import MAX_VISIBLE, State
 VALUES = 6
 """Estimates and waits that a job is given: evenly spread quantiles of those in the queues."""
 PROBES = (0.3, 0.7)
-"""Which jobs of a queue are changed, one at a time: their places in the order of submission, as shares of its length."""
+"""Which jobs of a queue are changed, one at a time: their positions in the order of submission, as shares of its length."""
 
 
 def longest_queues(
@@ -44,7 +44,7 @@ def preference(
 ) -> pd.DataFrame:
     """Where agent, base policy and SAF rank a job as its estimate, its GPUs or its wait changes and all else stays.
 
-    Partial dependence (Friedman 2001) over some jobs of the longest queue of each sequence. A row a queue × job ×
+    Partial dependence (Friedman 2001) over some jobs of the longest queue of each sequence. A row per queue × job ×
     feature × value: ``feature`` (estimate_s, gpus, wait_s), ``value``, and ``agent``, ``base``, ``saf``, the share of
     the other jobs in the queue that go before it: 0 first, 1 last. A job that is given other GPUs gets the CPUs and
     memory of a real job with as many. Arguments as :func:`longest_queues`; empty where no two jobs ever wait.

@@ -73,7 +73,7 @@ class Memory:
     """Per question of the engine: Batch's obs, critic, prior, length, action, log_prob, sequence and now_s."""
 
     def batch(self, reward: np.ndarray) -> Batch:
-        """Everything remembered, sorted by sequence and then time; empty where no queue ever held two jobs."""
+        """Everything remembered, sorted by sequence and then time; empty where no queue ever had two jobs."""
         floats, whole = np.empty(0, np.float32), np.empty(0, np.int64)
         empty = (np.empty((0, 1), np.float32), np.empty((0, CRITIC_WIDTH), np.float32), floats)
         steps = self.steps or [(*empty, whole, whole, floats, whole, np.empty(0))]
@@ -87,7 +87,7 @@ class Memory:
 
 @dataclass
 class RandomRanker:
-    """Ranks queues at random, again at every decision: what an agent that has learned nothing does."""
+    """Ranks queues at random, again at every decision, as an agent that has learned nothing."""
 
     rng: np.random.Generator
 

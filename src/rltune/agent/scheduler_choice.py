@@ -93,7 +93,7 @@ def choose(
     has_price: Callable[[SchedulerConfig], bool],
     scores: Scores,
 ) -> tuple[AgentScheduler, list[dict[str, Any]]]:
-    """(The scheduler chosen, a row a candidate: its fields, ``score``, ``gain``, ``error``, ``kept``).
+    """(The scheduler chosen, a row per candidate: its fields, ``score``, ``gain``, ``error``, ``kept``).
 
     A greedy search: one axis after the other is varied, and a candidate is taken whose mean score is better than that of
     the best so far by more than ERRORS standard errors of the paired difference, until nothing changes. Then backfill

@@ -46,11 +46,11 @@ class TrainingTask:
     schedulers tried are kept, for a training that is interrupted; None: nowhere.
 
     Attributes:
-        identity: what it is made of: of two tasks that are equal in it, all runs are the same.
+        identity: two tasks with the same identity have the same runs.
         jobs: with the estimates of the cell, or the true run times (``preset.estimates``).
         scheduler: base policy, backfill, placement, locality and the other rules.
         agent_scheduler: the agent's scheduler, which it may have chosen itself (rltune.agent.scheduler_choice).
-        trials: a row a scheduler it tried, the one it had first.
+        trials: a row per scheduler that was tried; the first is the cell's.
         rollout_scheduler: what sequences are run under to learn from: EASY for conservative backfilling, which takes ten
             times as long, unless GPU types differ in speed, among which it chooses otherwise.
         agent_jobs: the jobs with the estimates that the agent uses.
@@ -144,7 +144,7 @@ class TrainingTask:
         return first
 
     def run(self, first: np.ndarray, ranker: Ranker | None = None, rollout: bool = False) -> pd.DataFrame:
-        """A row a sequence (rltune.simulator.metrics.sequence_table) that starts at ``first`` [S].
+        """A row per sequence (rltune.simulator.metrics.sequence_table) that starts at ``first`` [S].
 
         Without ``ranker`` the base policy orders the queue, under the cell's scheduler; with it, the agent's own
         scheduler is used, or that of a ``rollout``. Column ``score`` is the cell's metric, to be minimised

@@ -56,7 +56,7 @@ class Trainer:
 
     Attributes:
         epoch: the epoch under way, or the last one; 0 before the first.
-        rows: the history, a dict an epoch.
+        rows: the history, a dict per epoch.
         best_score, best_epoch, best_weights: of the policy kept so far, by its mean score on validation.
         start_scores: of the heuristic it starts from on the validation windows; None where it starts from nothing.
         device: what it runs on.
@@ -97,7 +97,7 @@ class Trainer:
 
     @property
     def history(self) -> pd.DataFrame:
-        """A row an epoch; its solver counts cover rollouts, base runs and validation."""
+        """A row per epoch; its solver counts cover rollouts, base runs and validation."""
         return pd.DataFrame(self.rows)
 
     def collect(self) -> Batch:
@@ -132,7 +132,7 @@ class Trainer:
         return scores
 
     def keep_best(self, scores: np.ndarray) -> None:
-        """Keep the weights of now where these validation scores are the best so far.
+        """Keep the present weights where these validation scores are the best so far.
 
         They have to beat the heuristic that training started from by the preset's margin of standard errors.
         """
@@ -173,7 +173,7 @@ class Trainer:
         return TrainedPolicy(self.best_weights, self.task.facts(self.features, self.best_score, start, self.best_epoch))
 
     def weights(self) -> tuple[np.ndarray, ...]:
-        """Those of now, as a TrainedPolicy has them."""
+        """The present weights, in the form of a TrainedPolicy."""
         return self.ppo.weights()
 
     # what a learner other than PPO replaces

@@ -75,7 +75,7 @@ def compare(
 ) -> Comparison:
     """Compare two schedulers, given as column filters of windows.csv, window by window.
 
-    ``windows``: the table, or one table a training seed of the same setting. ``metric``: one of COLUMN; windows in
+    ``windows``: the table, or one table per training seed of the same setting. ``metric``: one of COLUMN; windows in
     which either side has no value of it are left out. ``by``: Intervals, or a run's ``evaluation``. Raises ValueError where the windows differ.
     """
     tables = [windows] if isinstance(windows, pd.DataFrame) else list(windows)

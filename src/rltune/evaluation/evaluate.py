@@ -35,7 +35,7 @@ SHOWN = {"rltune": "RLTune", "rltune_also": "RLTune", "random": "random order"}
 
 
 class Evaluation(NamedTuple):
-    """What an evaluation found."""
+    """Results of an evaluation."""
 
     windows: pd.DataFrame
     """A row per scheduler × test window."""

@@ -1,4 +1,4 @@
-"""Who pays: groups of jobs under several schedulers on the same windows, with intervals over windows."""
+"""Fairness: groups of jobs under several schedulers on the same windows, with intervals over windows."""
 
 from __future__ import annotations
 

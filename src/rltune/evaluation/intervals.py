@@ -1,4 +1,4 @@
-"""How sure a comparison is: moving-block bootstrap over windows in time and over training seeds, p-values, Holm.
+"""Confidence intervals of comparisons: moving-block bootstrap over windows in time and over training seeds, p-values, Holm.
 
 Every interval and every p-value of the project comes from here.
 """
@@ -60,7 +60,7 @@ def improved(
     what another would change, and the interval does not cover it. With fewer than two windows all is NaN.
 
     In simulation, intervals of 90 % over 60 windows cover 88, 86 and 79 % of the time when neighbours' logarithms
-    correlate by 0, 0.3 and 0.5: blocks are short, so windows that hang together strongly have too narrow an interval.
+    correlate by 0, 0.3 and 0.5: blocks are short, so strongly correlated windows have too narrow an interval.
 
     ``parts``: numbers of windows of runs that follow one another here and not in time; empty: it is one run. Blocks are
     drawn within each, as many as it has, so none reaches from one into the next; what another run would change is not
@@ -134,7 +134,7 @@ class Intervals:
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
-    """Holm's (1979) adjusted p-values of a family: at most α of them are false below α, whatever hangs together.
+    """Holm's (1979) adjusted p-values of a family: at most α of them are false below α, however they depend on one another.
 
     NaN stays NaN and belongs to no family.
     """

@@ -62,7 +62,7 @@ def load_plugin(path: Path) -> list[str]:
     if not made and all(placed.get(key) is made_by for key, made_by in PLACEMENTS.items()):
         raise ConfigError(
             f'plugins: {path}: registers no policy; put @rltune.policies.policy("name") before a function of '
-            "(queue, now) that returns a score a job (or @rltune.placement.placers.placement before a class of placers)"
+            "(queue, now) that returns a score per job (or @rltune.placement.placers.placement before a class of placers)"
         )
     return made
 

@@ -57,7 +57,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Result:
-    """What happened."""
+    """The simulation of a request."""
 
     workload: Workload
     state: State
@@ -71,7 +71,7 @@ class Result:
 
     @property
     def has_limits(self) -> bool:
-        """Whether the trace has its users' own limits."""
+        """Whether the trace has time limits that users requested."""
         return bool(self.workload.table["requested_s"].notna().any())
 
     def jobs(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What a run's traces look like, in frames: the report draws them."""
+"""The characterisation of a run's traces, as tables that the report draws."""
 
 from __future__ import annotations
 

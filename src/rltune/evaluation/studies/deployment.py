@@ -44,11 +44,11 @@ def sizes_of(jobs: pd.DataFrame) -> dict[int, str]:
 
 
 def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
-    """One row a scheduler × repetition, and × ``backfill`` where jobs have it. Empty without jobs.
+    """One row per scheduler × repetition, and × ``backfill`` where jobs have it. Empty without jobs.
 
     jobs, ``others`` (that ended otherwise than COMPLETED), ``untimed`` (without a start or an end in the accounts: no
     measure has them), makespan_s (first submission to last end), utilisation (GPU-seconds over GPUs × makespan), wait_s and
-    wait_median_s, wait_p95_s, wait_max_s, a column a size of :func:`sizes_of`, last_gpus and last_wait_s (of the job that
+    wait_median_s, wait_p95_s, wait_max_s, a column per size of :func:`sizes_of`, last_gpus and last_wait_s (of the job that
     ended last), jct_s, bsld.
     """
     by = [name for name in ("backfill", "scheduler", "repetition") if name in jobs]
@@ -82,7 +82,7 @@ def per_run(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
 
 
 def by_class(jobs: pd.DataFrame) -> pd.DataFrame:
-    """One row a class of jobs of CLASSES: ``by`` (the column), ``name``, jobs (of all repetitions, under the scheduler that has most),
+    """One row per class of jobs of CLASSES: ``by`` (the column), ``name``, jobs (of all repetitions, under the scheduler that has most),
     and a column ``wait_<scheduler>_s`` and ``jct_<scheduler>_s`` each, means over the jobs."""
     ran, frames = with_measures(jobs), []
     for column in CLASSES:
@@ -139,7 +139,7 @@ def paired_runs(jobs: pd.DataFrame, gpus: int) -> pd.DataFrame:
 
 
 def compare(jobs: pd.DataFrame, gpus: int, block_jobs: int, intervals: Intervals) -> pd.DataFrame:
-    """One row a pair of schedulers × measure: ours, theirs, measure, ours_mean, theirs_mean (of the repetitions, in the unit
+    """One row per pair of schedulers × measure: ours, theirs, measure, ours_mean, theirs_mean (of the repetitions, in the unit
     of :func:`per_run`), windows, gain (fraction better: less, of utilisation more), low, high, p, blocks, block_low,
     block_high, dropped.
 

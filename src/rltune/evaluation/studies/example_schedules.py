@@ -161,12 +161,12 @@ def schedules(measured: pd.DataFrame | None = None, how: Mapping[str, object] | 
     ``how``: what rltune.slurm.experiment.example_schedules recorded (``lacks``: missing packages; then nothing was
     measured); None: the run does not ask for Slurm.
     """
-    twin, first_only, layout = simulated(), simulated(FIRST_ONLY), build_layout(CLUSTER)
+    in_simulator, first_only, layout = simulated(), simulated(FIRST_ONLY), build_layout(CLUSTER)
     by_slurm = how is not None and not how["lacks"]
-    runs = measured if by_slurm and measured is not None else twin
+    runs = measured if by_slurm and measured is not None else in_simulator
     drawn, rows = {}, []
     for panel in PANELS:
-        run, ours, easy = (frame[frame["figure"] == panel.figure] for frame in (runs, twin, first_only))
+        run, ours, easy = (frame[frame["figure"] == panel.figure] for frame in (runs, in_simulator, first_only))
         jobs = run.drop_duplicates("job").drop(columns=["node", "gpus"]).assign(sequence=0)
         jobs["gpus"] = jobs["job"].map(run.groupby("job")["gpus"].sum())
         drawn[panel.figure] = bars(jobs, run.assign(sequence=0), layout.nodes)

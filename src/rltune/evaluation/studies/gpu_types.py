@@ -94,7 +94,7 @@ def windows(
 
 
 def summary(found: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
-    """A row a rule of one workload: RULE, means, ``less``: how much less excess than under the best rule without a price, in
+    """A row per rule of one workload: RULE, means, ``less``: how much less excess than under the best rule without a price, in
     hindsight, with interval (less_low, less_high) and less_p; of agents and of order and type planned together also
     ``less_priced``, than under the best rule of the earliest completion with a price, and of agents with their network
     ``less_start``, than without; ``reference``: whether it is the former rule; ``best``: of all."""
@@ -130,7 +130,7 @@ def summary(found: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
 
 
 def run_rule(workload: Workload, contender: Contender, first: np.ndarray, length: int, agent: str = "") -> pd.DataFrame:
-    """A row a window of ``length`` jobs from job ``first[s]`` under one rule: RULE, window, MEANS and ``used_`` of each type."""
+    """A row per window of ``length`` jobs from job ``first[s]`` under one rule: RULE, window, MEANS and ``used_`` of each type."""
     table, state = simulate_windows(workload, contender, first, length)
     used = utilisation(workload, state).add_prefix(USED)
     network = contender.policy is not None
@@ -150,7 +150,7 @@ def under_wrong_speeds(workload: Workload, config: RunConfig, found: pd.DataFram
 
 
 def utilisation(workload: Workload, state: State) -> pd.DataFrame:
-    """Share of each GPU type's time that is used between first and last submission: a row a sequence, a column a type."""
+    """Share of each GPU type's time that is used between first and last submission: a row per sequence, a column per type."""
     jobs = job_table(workload.jobs, state)
     span = jobs.groupby("sequence")["submit_s"].agg(["min", "max"])
     last = span["max"].to_numpy()[jobs["sequence"]]

@@ -1,4 +1,4 @@
-"""What is behind the gains of a run: its workloads under other scheduling rules, with exact run times, by groups of
+"""Where the gains of a run come from: its workloads under other scheduling rules, with exact run times, by groups of
 jobs, and on clusters that keep up with their load."""
 
 from __future__ import annotations

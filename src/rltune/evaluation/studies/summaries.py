@@ -104,7 +104,7 @@ def headroom(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Fairness:
-    """Who pays, of all workloads: what the tables and figures of fairness take."""
+    """Fairness on all workloads: what its tables and figures show."""
 
     sizes: pd.DataFrame
     """`by_group` by job size, with workload, data, sequence_jobs, policy, backfill."""

@@ -1,4 +1,4 @@
-"""The system as its own registries have it, in frames: features, policies, networks. The report shows them."""
+"""The system's features, policies and networks, from its registries, as tables that the report shows."""
 
 from __future__ import annotations
 

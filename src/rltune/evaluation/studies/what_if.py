@@ -35,7 +35,7 @@ from rltune.simulator.batch import SchedulerConfig
 from rltune.simulator.metrics import BSLD_FLOOR_S, job_table
 
 GROUPINGS = {"user": (*USERS, "new"), "size": (*SIZES, LARGE)}
-"""Ways to group jobs → their groups in order."""
+"""How jobs are grouped → the groups in order."""
 
 
 @dataclass(frozen=True)
