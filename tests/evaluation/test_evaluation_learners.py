@@ -12,10 +12,10 @@ from agent_fakes import SMALLEST, whole_workload
 from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload, build_workload
 from rltune.config import LookaheadConfig
-from rltune.config.comparisons import learners_compared
 from rltune.config.context import Run
 from rltune.evaluation.contenders import Contender, contender_of
 from rltune.evaluation.intervals import Intervals
+from rltune.evaluation.studies import learners
 from rltune.evaluation.studies.decision_time import at_once, decision_times, decisions
 from rltune.evaluation.studies.learners import BLOCK_JOBS, LONGEST, arrivals_per_day, batches, compare_long, long_run
 from rltune.placement.lookahead import Lookahead
@@ -41,8 +41,7 @@ def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(
     chosen = AgentScheduler(replace(base, policy="sjf", backfill="conservative", locality="any")).facts()
     agents = {plain: SMALLEST, chose: replace(SMALLEST, facts={**SMALLEST.facts, "scheduler": chosen})}
     workloads = {("tiny", "small", "lognormal-1"): build_workload(run, "tiny", "small", "lognormal-1")}
-    (comparison,) = learners_compared(run.config)
-    frame = batches(run.config, comparison, workloads, agents)
+    frame = batches(run.config, workloads, agents)
     ran = (
         frame.drop_duplicates(["who", "preset"])
         .set_index(["who", "preset"])[["base", "policy", "backfill", "placement", "locality"]]
@@ -57,11 +56,14 @@ def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(
 
 
 @pytest.mark.parametrize("most", [100, LONGEST])
-def test_a_long_run_is_the_first_of_the_test_part_as_one_sequence(most: int, work: Workload) -> None:
+def test_a_long_run_is_the_first_of_the_test_part_as_one_sequence(
+    most: int, work: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learners, "LONGEST", most)
     begin, end = work.split.test
     n = min(most, end - begin)
     schedulers = {"fifo": SchedulerConfig("fifo"), "saf": SchedulerConfig("saf", "easy")}
-    frame = long_run(work, {name: Contender(of, lookahead=LOOK) for name, of in schedulers.items()}, most)
+    frame = long_run(work, {name: Contender(of, lookahead=LOOK) for name, of in schedulers.items()})
     for name, scheduler in schedulers.items():
         rows = frame[frame["who"] == name]
         state = simulate(work.jobs, work.layout, np.array([begin]), np.array([n]), scheduler)

@@ -94,7 +94,7 @@ def critic_values(critic: keras.Model, queues: tf.Tensor) -> tf.Tensor:
     return x[:, 0]
 
 
-def pad(critic_rows: np.ndarray, lengths: np.ndarray, to: int = MAX_VISIBLE) -> np.ndarray:
+def pad(critic_rows: np.ndarray, lengths: np.ndarray, to: int) -> np.ndarray:
     """Ragged critic rows [rows, CRITIC_WIDTH] → zero-padded [decisions, ``to`` · CRITIC_WIDTH] float32."""
     out = np.zeros((len(lengths), to, CRITIC_WIDTH), np.float32)
     decision = np.repeat(np.arange(len(lengths)), lengths)

@@ -52,7 +52,7 @@ def contender_of(config: RunConfig, cell: Cell, agent: TrainedPolicy | None = No
     return Contender(scheduler, agent, lookahead=config.lookahead)
 
 
-def rule_of(config: RunConfig, policy: str, backfill: str, locality: str = "strict", **changes: object) -> Contender:
+def rule_of(config: RunConfig, policy: str, backfill: str, locality: str, **changes: object) -> Contender:
     """A heuristic with best_fit under the rules of the run, but for ``changes`` of them."""
     rules = {**config.simulation.model_dump(), **changes}
     return Contender(SchedulerConfig(policy, backfill, "best_fit", locality, **rules), lookahead=config.lookahead)

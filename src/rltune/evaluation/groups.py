@@ -15,6 +15,8 @@ SIZES = {"1": 1, "2–4": 4, "5–8": 8}
 """Classes of job size by name: most GPUs of each; whatever is larger is in LARGE."""
 LARGE = "over 8"
 LOST = ["jobs", "base_wait_s", "wait_s", "base_bsld", "bsld", "more_h"]
+LOSERS = 5
+"""Groups to name, at most."""
 MOST_RESAMPLES = 1000
 """Of an index; each takes a pass over all groups."""
 INDICES: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
@@ -44,7 +46,7 @@ def by_group(jobs: pd.DataFrame, base: str, intervals: Intervals, longer: bool =
         per = part.groupby(["scheduler", "seed", "window"], sort=False)[["wait_s", "bsld"]].sum().sort_index()
         number = part[part["scheduler"] == base].groupby("window").size().reindex(windows, fill_value=0).to_numpy(float)
 
-        def sums(scheduler: str, column: str, per: pd.DataFrame = per) -> np.ndarray:
+        def sums(scheduler: str, column: str) -> np.ndarray:
             return per.loc[scheduler, column].unstack("window").reindex(columns=windows).fillna(0.0).to_numpy(float)
 
         for scheduler in dict.fromkeys(part["scheduler"]):
@@ -76,7 +78,9 @@ def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame
     values is laid around the value itself, widened as in rltune.evaluation.intervals. NaN with fewer than two windows.
     """
     windows = sorted(jobs["window"].unique())
-    weights = _drawn(len(windows), min(intervals.bootstrap, MOST_RESAMPLES), intervals.seed)
+    resamples, rng = min(intervals.bootstrap, MOST_RESAMPLES), np.random.default_rng(intervals.seed)
+    picked = picked_windows(rng, (len(windows),), resamples)
+    weights = np.stack([np.bincount(p, minlength=len(windows)) for p in picked]).astype(float)  # [resamples, windows]
     found = {}
     for scheduler, part in jobs.groupby("scheduler", sort=False):
         tables = {
@@ -104,9 +108,9 @@ def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def losers(jobs: pd.DataFrame, base: str, ours: str, most: int = 5) -> pd.DataFrame:
-    """The ``most`` groups that wait most longer in all under ``ours`` than under ``base``, the largest first; only
-    those that do wait longer.
+def losers(jobs: pd.DataFrame, base: str, ours: str) -> pd.DataFrame:
+    """The LOSERS groups that wait most longer in all under ``ours`` than under ``base``, the largest first; only those
+    that do wait longer.
 
     group, jobs, base_wait_s, wait_s, base_bsld, bsld (means), more_h: hours of waiting added, over all of its jobs.
     ``jobs`` as for :func:`by_group`. Jobs of no known group are no group here.
@@ -122,13 +126,7 @@ def losers(jobs: pd.DataFrame, base: str, ours: str, most: int = 5) -> pd.DataFr
     frame = frame.reset_index(names="group").sort_values(
         ["more_h", "group"], ascending=[False, True], ignore_index=True
     )
-    return frame[frame["more_h"] > 0].head(most)
-
-
-def _drawn(n: int, resamples: int, seed: int) -> np.ndarray:
-    """How often each of ``n`` windows is in each resample [resamples, n]."""
-    picked = picked_windows(np.random.default_rng(seed), (n,), resamples)
-    return np.stack([np.bincount(p, minlength=n) for p in picked]).astype(float)
+    return frame[frame["more_h"] > 0].head(LOSERS)
 
 
 def _index(f: Callable[[np.ndarray], float], sums: np.ndarray, number: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from rltune.cluster.workload import Workload
 from rltune.config import RunConfig
-from rltune.config.comparisons import YARDSTICK, Comparison, against_qssf, agent_of, for_metric, grouped
+from rltune.config.comparisons import (
+    YARDSTICK,
+    Comparison,
+    against_qssf,
+    agent_of,
+    for_metric,
+    grouped,
+    learners_compared,
+)
 from rltune.evaluation.compare import where
 from rltune.evaluation.contenders import (
     Contender,
@@ -80,11 +88,11 @@ def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) 
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), pd.DataFrame(compared)
 
 
-def long_run(workload: Workload, contenders: Mapping[str, Contender], most: int = LONGEST) -> pd.DataFrame:
-    """A row per contender × job of the first ``most`` of the test part, in the order of submission and as one sequence
+def long_run(workload: Workload, contenders: Mapping[str, Contender]) -> pd.DataFrame:
+    """A row per contender × job of the first LONGEST of the test part, in the order of submission and as one sequence
     from an idle cluster: ``who``, and the columns of rltune.simulator.metrics.job_table."""
     begin, end = workload.split.test
-    first, n = np.array([begin]), np.array([min(most, end - begin)])
+    first, n = np.array([begin]), np.array([min(LONGEST, end - begin)])
     frames = []
     for name, contender in contenders.items():
         state, _ = run(workload, contender, first, n)
@@ -108,15 +116,21 @@ def compare_long(ours: np.ndarray, theirs: np.ndarray, intervals: Intervals) -> 
     return {"jobs": len(ours), "blocks": blocks, **means, **improvement}
 
 
-def batches(config: RunConfig, comparison: Comparison, workloads: Workloads, policies: Policies) -> pd.DataFrame:
-    """A row per scheduler × window: BATCHES windows of BATCH_JOBS jobs of the test part, disjoint and evenly spread;
-    fewer, or shorter, where it has not so many.
+def batches(config: RunConfig, workloads: Workloads, policies: Policies) -> pd.DataFrame:
+    """A row per comparison of learners (rltune.config.comparisons) × scheduler × window: BATCHES windows of BATCH_JOBS jobs
+    of the test part, disjoint and evenly spread; fewer, or shorter, where it has not so many.
 
     ``who``: fifo, strong (of the run's heuristics under its backfill rules with best_fit the one that waits least on
     these windows, in hindsight), or the kind of agent; ``cell``, ``preset`` and ``base`` (base policy) of agents;
     ``policy``, ``backfill``, ``placement`` and ``locality`` it ran with, of an agent those it chose; ``seconds`` of a
     window on the clock.
     """
+    compared = learners_compared(config)
+    return pd.concat([_batches(config, of, workloads, policies) for of in compared], ignore_index=True)
+
+
+def _batches(config: RunConfig, comparison: Comparison, workloads: Workloads, policies: Policies) -> pd.DataFrame:
+    """:func:`batches` of one comparison."""
     lead = comparison[0]
     workload = workload_of(lead, workloads)
     begin, end = workload.split.test
@@ -135,13 +149,6 @@ def batches(config: RunConfig, comparison: Comparison, workloads: Workloads, pol
     labels = pd.DataFrame([about[name] for name in frame.pop("who")], columns=["who", "cell", "preset", "base"])
     same = {axis: getattr(lead, axis) for axis in ("trace", "cluster", "estimate")}
     return pd.concat([labels, frame], axis=1).assign(**same)
-
-
-def all_batches(
-    config: RunConfig, comparisons: Sequence[Comparison], workloads: Workloads, policies: Policies
-) -> pd.DataFrame:
-    """:func:`batches` of every comparison, one after the other."""
-    return pd.concat([batches(config, of, workloads, policies) for of in comparisons], ignore_index=True)
 
 
 def time_decisions(config: RunConfig, workloads: Workloads, policies: Policies) -> tuple[str, pd.DataFrame]:

@@ -62,7 +62,7 @@ class Examined:
     """Whether the log cannot have run on these nodes."""
 
 
-def read_log(path: Path, zone: str | None, suggestion: tuple[Found, str] | None = None) -> Log:
+def read_log(path: Path, zone: str | None, suggestion: tuple[Found, str] | None) -> Log:
     """A job log, cleaned. ``zone``: of its wall clock; None: what the file says, else UTC.
 
     ``suggestion``: what rltune.traces.inspect.suggested says of it, if known. Raises DataError or ConfigError if it cannot
@@ -107,7 +107,7 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
     return re.sub(r"^  # (submit_s|gpus): COLUMN.*\n?", "", text, flags=re.MULTILINE), assumed
 
 
-def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float] | None = None) -> Examined:
+def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float] | None) -> Examined:
     """What the log and the nodes say, with the cluster's ``speeds``. Raises DataError or ConfigError if no analysis can be
     made of them."""
     nodes, jobs = read_nodes(nodes_path), log.clean.jobs
