@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import report_fakes_cells as ran
 import report_fakes_peers as fakes_peers
+import report_fakes_rules
 import report_fakes_traces as seen
-import semantics_fakes
 from report_runs import CLUSTER, PAPER, RUN, SOURCE, TRACE
 
 from rltune import sources
@@ -161,7 +161,7 @@ def artefacts(project: Project, of_traces: bool = True) -> None:
     cells, wins, curves, waits, by = made.cells, made.windows, made.histories, made.jobs, run.config.evaluation
     studies, met = studies_of(cells), fakes_peers.batches(cells)
     if of_traces:
-        semantics_fakes.artefacts(folder)
+        report_fakes_rules.artefacts(folder)
     numbers = [tables.comparison(cells, wins, curves, paper, study, by) for study in studies]
     variants = tables.ablation(cells, wins, paper, by)
     by_id = {artefact.id: frame for artefact, frame in numbers}

@@ -20,7 +20,7 @@ from rltune.traces.table import read_table
 
 HAS_SLURM = not missing(accounting=True, speed=400.0)
 """Where Slurm's packages are absent, the deployment's runs are left out, and what shows them."""
-CHAPTERS = "characterise system figures ablation semantics transfer peers gpu_types whatif deployment".split()
+CHAPTERS = "characterise system figures ablation scheduling_rules transfer peers gpu_types whatif deployment".split()
 
 
 def planned(text: str) -> Counter[str]:

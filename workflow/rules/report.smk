@@ -1,6 +1,6 @@
 # The page that shows it all, with the executed notebooks next to it.
 
-CHAPTERS = ["characterise", "system", "figures", "semantics", "transfer", "peers"]
+CHAPTERS = ["characterise", "system", "figures", "scheduling_rules", "transfer", "peers"]
 CHAPTERS += ["ablation"] if artefacts.of(run.config, "ablation") else []
 CHAPTERS += ["gpu_types"] if run.config.gpu_types else []
 CHAPTERS += ["whatif"] if run.config.whatif else []

@@ -2,10 +2,10 @@
 # resources, script and other parameters of `transfer`.
 
 
-rule semantics:
+rule scheduling_rules:
     input:
         PLUGINS,
-        notebook="notebooks/semantics.ipynb",
+        notebook="notebooks/scheduling_rules.ipynb",
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
         policies=cells(RESULTS / "cells/{cell}/policy.npz"),
@@ -13,12 +13,12 @@ rule semantics:
         estimates=workloads("estimates", [*CELLS.values(), *BALANCED]),
         paper=PAPER,
     output:
-        artefact_files("semantics"),
-        notebook=RESULTS / "notebooks/semantics.ipynb",
+        artefact_files("scheduling_rules"),
+        notebook=RESULTS / "notebooks/scheduling_rules.ipynb",
     log:
-        RESULTS / "logs/semantics.ipynb",
+        RESULTS / "logs/scheduling_rules.ipynb",
     benchmark:
-        RESULTS / "benchmarks/semantics.tsv"
+        RESULTS / "benchmarks/scheduling_rules.tsv"
     conda:
         ENVIRONMENT
     resources:
@@ -28,7 +28,7 @@ rule semantics:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
-        code=digest("notebooks/semantics.ipynb", shown=True),
+        code=digest("notebooks/scheduling_rules.ipynb", shown=True),
     message:
         "what scheduling rules do, and who pays"
     script:

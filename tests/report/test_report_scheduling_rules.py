@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from report_fakes import Made
+from report_fakes_rules import ladders, loads, rooms
 from report_runs import JUDGE
-from semantics_fakes import ladders, loads, rooms
 
 from rltune.evaluation.intervals import FEWEST, holm
 from rltune.evaluation.studies import summaries
