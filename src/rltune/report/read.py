@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -47,35 +48,24 @@ def cells(run: Run, paper: PaperResults) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def windows(run: Run, paths: Paths, cells: Sequence[Cell] | None = None) -> pd.DataFrame:
-    """Test results, one row per scheduler × window. Raises DataError naming the first file that is missing."""
+def results(run: Run, paths: Paths, cells: Sequence[Cell] | None = None) -> pd.DataFrame:
+    """The tables (CSV) of all cells: test results, a row per scheduler × window; training curves, a row per epoch; or
+    placement questions solved twice, a row per question. Raises DataError naming the first file that is missing."""
     return _gather(run, paths, pd.read_csv, cells)
-
-
-def histories(run: Run, paths: Paths, cells: Sequence[Cell] | None = None) -> pd.DataFrame:
-    """Training curves, one row per epoch. Raises as `windows`."""
-    return _gather(run, paths, pd.read_csv, cells)
-
-
-def placements(run: Run, paths: Paths) -> pd.DataFrame:
-    """Placement questions solved twice, one row per question; cells without any have none. Raises as `windows`."""
-    return _gather(run, paths, pd.read_csv, None)
 
 
 def jobs(
-    run: Run, paths: Paths, columns: Iterable[str] = ("role", "sequence_jobs", "wait_s", "jct_s", "bsld")
+    run: Run, paths: Paths, columns: Sequence[str] = ("role", "sequence_jobs", "wait_s", "jct_s", "bsld")
 ) -> pd.DataFrame:
-    """Test jobs, one row per job × {agent, base}. Raises as `windows`."""
-    names = list(columns)
-    return _gather(run, paths, lambda p: pd.read_parquet(p, columns=names), None)
+    """Test jobs, one row per job × {agent, base}. Raises as `results`."""
+    return _gather(run, paths, partial(pd.read_parquet, columns=list(columns)), None)
 
 
 def made(folder: str | Path, *ids: str) -> dict[str, pd.DataFrame]:
     """Id → frame of those artefacts that are in the folder; empty texts are "" in columns that hold any text, NaN elsewhere."""
-    there = {name: load_artefact(Path(folder), name) for name in ids if (Path(folder) / f"{name}.json").is_file()}
-    return {
-        name: saved.frame.fillna(dict.fromkeys(saved.frame.select_dtypes("str"), "")) for name, saved in there.items()
-    }
+    present = [name for name in ids if (Path(folder) / f"{name}.json").is_file()]
+    frames = {name: load_artefact(Path(folder), name).frame for name in present}
+    return {name: frame.fillna(dict.fromkeys(frame.select_dtypes("str"), "")) for name, frame in frames.items()}
 
 
 def audits(run: Run, clean_paths: Paths, fit_paths: Paths) -> pd.DataFrame:
@@ -86,10 +76,10 @@ def audits(run: Run, clean_paths: Paths, fit_paths: Paths) -> pd.DataFrame:
     ("" for read and kept), rows. Raises DataError naming the first audit that is missing.
     """
     titles = run.trace_titles()
-    where = [(name, "", "clean") for name in run.config.traces()]
-    where += [(w.trace, run.clusters[w.cluster].title, "fit") for w in run.config.all_workloads()]
+    steps = [(name, "", "clean") for name in run.config.traces()]
+    steps += [(w.trace, run.clusters[w.cluster].title, "fit") for w in run.config.all_workloads()]
     rows: list[dict[str, object]] = []
-    for (trace, cluster, stage), path in zip(where, [*clean_paths, *fit_paths], strict=True):
+    for (trace, cluster, stage), path in zip(steps, [*clean_paths, *fit_paths], strict=True):
         about = {"trace": titles[trace], "cluster": cluster, "data": run.traces[trace].data, "stage": stage}
         rows += [{**about, **row} for row in _audit(Path(path))]
     return pd.DataFrame(rows)
@@ -97,13 +87,11 @@ def audits(run: Run, clean_paths: Paths, fit_paths: Paths) -> pd.DataFrame:
 
 def _titles(run: Run) -> dict[tuple[str, str], str]:
     """Title of each trace × cluster: the trace's, with the cluster's where it is not the trace's first."""
-    names = run.trace_titles()
-    pairs = list(dict.fromkeys((c.trace, c.cluster) for c in run.config.cells()))
-    first = dict(reversed(pairs))
-    return {
-        (trace, cluster): names[trace] + (f" · {run.clusters[cluster].title}" if cluster != first[trace] else "")
-        for trace, cluster in pairs
-    }
+    names, first, titles = run.trace_titles(), {}, {}
+    for cell in run.config.cells():
+        other = first.setdefault(cell.trace, cell.cluster) != cell.cluster
+        titles[cell.trace, cell.cluster] = names[cell.trace] + f" · {run.clusters[cell.cluster].title}" * other
+    return titles
 
 
 def _audit(path: Path) -> list[dict[str, object]]:

@@ -81,7 +81,7 @@ class Study:
     """Cells of RLTune proper on the trace, cluster, estimate and locality; the first is examined closely."""
     workload: Workload
     evaluated: pd.DataFrame
-    """Test results of the run's cells (rltune.report.read.windows)."""
+    """Test results of the run's cells (rltune.report.read.results)."""
     length: int = 0
     """Jobs in a window; 0: those of the shortest windows, of which there are most."""
 
