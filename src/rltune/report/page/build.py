@@ -15,7 +15,6 @@ from rltune.config.context import Run
 from rltune.files import write_text
 from rltune.report import artefacts
 from rltune.report.artefact import load_artefacts
-from rltune.report.common import policy_title
 from rltune.report.page import contents, inline, marks, opponents, provenance, summary, tables
 from rltune.report.paper import load_deviations, load_paper
 from rltune.report.templates import environment
@@ -36,22 +35,18 @@ def build(
 
     ``folder``: of the artefacts; ``notebooks``: names of the pages in the folder `notebooks` next to the page;
     ``benchmarks``: folder of the workflow's measurements; ``made``: what the notebooks recorded (rltune.sources.made); ``root``: the project's, found from the working folder. The
-    page shows those of the run's artefacts that are there and names those that are not; what an earlier configuration
-    left in the folder is not shown. Raises DataError where an artefact is broken, ConfigError where the configuration or
+    page shows the run's artefacts and names those that are missing, but nothing that an earlier configuration left in the
+    folder. Raises DataError where an artefact is broken, ConfigError where the configuration or
     the paper's numbers are.
     """
     root = root or project_root()
     wanted = artefacts.expected(run.config)
-    there = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
-    paper = load_paper(root)
-    cells = run.config.cells()
-    rows = summary.comparisons(there)
-    claimed, untested = summary.claims(there)
-    labels: dict[str, list[str]] = {}
-    for trace in run.traces.values():
-        labels.setdefault(trace.data, []).append(trace.title)
+    shown = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
+    paper, cells = load_paper(root), run.config.cells()
+    rows = summary.comparisons(shown)
+    claimed, untested = summary.claims(shown)
     operator = run.config.whatif is not None and len(run.traces) == 1  # a run about the user's own cluster
-    sections = contents.for_an_operator(there) if operator else contents.chapters(there)
+    sections = contents.for_an_operator(shown) if operator else contents.chapters(shown)
     theme, js = inline.part("theme.js"), inline.part("page.js")
     main = [entry.id for entry in artefacts.chapters()[contents.SUMMARY].entries]
     html = (
@@ -63,8 +58,8 @@ def build(
             js=Markup(js),
             theme=Markup(theme),
             scripts_allowed=inline.allow_scripts(theme, js),
-            meanings=marks.meanings(labels),
-            s=summary.facts(run, there, rows, claimed),
+            meanings=marks.meanings(run.traces.values()),
+            s=summary.facts(run, shown, rows, claimed),
             claims=claimed,
             untested=untested,
             scores=summary.scores(rows),
@@ -74,16 +69,16 @@ def build(
             operator=operator,
             sections=sections,
             chapters_here=[s.id for s, _ in sections],
-            summary_artefacts=[there[n] for n in main if n in there],
-            missing=contents.missing(run.config, there),
-            shared_notes=contents.shared_notes(there),
-            coverage=contents.coverage(paper, there),
+            summary_artefacts=[shown[n] for n in main if n in shown],
+            missing=contents.missing(run.config, shown),
+            shared_notes=contents.shared_notes(shown),
+            coverage=contents.coverage(paper, shown),
             run=run,
             validation_share=VALIDATION_SHARE,
             mixed=any(run.clusters[cell.cluster].speeds is not None for cell in cells),
             exact=sorted({c.preset for c in cells if run.config.preset(c.preset).estimates == "exact"}),
             deviations=load_deviations(root),
-            ids={name: saved.artefact.title for name, saved in there.items()},
+            ids={name: saved.artefact.title for name, saved in shown.items()},
             names={name: entry.title for name, entry in artefacts.entries().items()},
             paper=paper,
             rule=RULE,
@@ -99,7 +94,7 @@ def build(
 def _page() -> Environment:
     """The report's templates with what only the page needs."""
     made = environment(html=True)
-    made.filters |= {"coded": _coded, "policy_title": policy_title}
+    made.filters["coded"] = _coded
     made.globals |= {
         "badge": marks.badge,
         "cell": marks.cell,

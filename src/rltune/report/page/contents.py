@@ -1,4 +1,4 @@
-"""What belongs on the page; what of it is missing; what of the paper is there."""
+"""The chapters of the page, the artefacts that it lacks, and how much of the paper it covers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from rltune.evaluation.compare import where
 from rltune.report import artefacts
 from rltune.report.artefact import Artefact, Saved
 from rltune.report.artefacts import Chapter
-from rltune.report.common import policy_title
 from rltune.report.paper import PaperArtefact, PaperPicture, PaperResults
 from rltune.report.studies import STUDIES
+from rltune.report.style import policy_title
 from rltune.report.verdict import ABSENT
 
 SUMMARY = "summary"
@@ -20,62 +20,60 @@ SUMMARY = "summary"
 Chapters = list[tuple[Chapter, list[Saved]]]
 
 
-def chapters(there: dict[str, Saved]) -> Chapters:
-    """Every chapter with the artefacts that it shows; the what-if analysis only where there is one."""
+def chapters(saved: dict[str, Saved]) -> Chapters:
+    """Every chapter with its artefacts among those saved; the what-if analysis only where there is one."""
     found = []
     for chapter in artefacts.chapters().values():
         named = [entry.id for entry in chapter.entries]
-        shown = [there[name] for name in named if name in there]
-        shown += [saved for name, saved in there.items() if name not in named and name.rpartition("-")[0] in named]
+        shown = [saved[name] for name in named if name in saved]
+        others = (name for name in saved if name not in named and artefacts.entry_of(name).chapter == chapter.id)
+        shown += [saved[name] for name in others]
         if chapter.id != SUMMARY and (shown or chapter.id != "whatif"):
-            found.append((chapter, [s for s in shown if artefacts.entry_of(s.artefact.id).chapter == chapter.id]))
+            found.append((chapter, shown))
     return found
 
 
-def for_an_operator(there: dict[str, Saved]) -> Chapters:
-    """The chapters of a page about a user's cluster, none of them empty; the recommendation stands in its summary."""
-    without = {name: saved for name, saved in there.items() if name != "whatif-recommendation"}
+def for_an_operator(saved: dict[str, Saved]) -> Chapters:
+    """The chapters of a page about a user's cluster, none of them empty; the recommendation is in its summary."""
+    without = {name: one for name, one in saved.items() if name != "whatif-recommendation"}
     found = [(chapter, shown) for chapter, shown in chapters(without) if chapter.id == "whatif"]
     for name, text in artefacts.read("operator").items():
-        chapter = Chapter(name, text["title"], "", text["lead"], ())
-        found.append((chapter, [there[n] for n in text["artefacts"] if n in there]))
+        chapter = Chapter(name, text["title"], lead=text["lead"])
+        found.append((chapter, [saved[n] for n in text["artefacts"] if n in saved]))
     return [(chapter, shown) for chapter, shown in found if shown]
 
 
-def missing(config: RunConfig, there: dict[str, Saved]) -> list[dict[str, str]]:
-    """Artefacts that are not there: id, title, and why as far as the configuration shows it."""
+def missing(config: RunConfig, saved: dict[str, Saved]) -> list[dict[str, str]]:
+    """Artefacts that are missing: id, title, and why as far as the configuration shows it."""
     wanted, longest = artefacts.expected(config), max(config.evaluation.sequence_jobs)
     found = []
-    for study in (s for s in STUDIES if s.boxes in there):
-        drawn = int(there[study.boxes].frame["sequence_jobs"].max())
+    for study in (s for s in STUDIES if s.boxes in saved):
+        drawn = int(saved[study.boxes].frame["sequence_jobs"].max())
         if drawn < longest:
             wanted.pop(f"{study.boxes}-{drawn}", None)
-            title = f"{study.title} in windows of {longest:,} jobs"
-            found.append(
-                {
-                    "id": f"{study.boxes}-{longest}",
-                    "title": title,
-                    "why": "no test part is long enough for such a window",
-                }
+            title, why = (
+                f"{study.title} in windows of {longest:,} jobs",
+                "no test part is long enough for such a window",
             )
+            found.append((f"{study.boxes}-{longest}", title, why))
     for name, title in wanted.items():
-        if name not in there:
-            no_slurm = artefacts.entry_of(name).chapter == "deployment" and "deployment-runs" in there
-            why = "there is no run on the Slurm cluster; the table “All runs” says what is missing" if no_slurm else ""
-            found.append({"id": name, "title": title, "why": why or "its stage has not written it"})
+        if name not in saved:
+            no_slurm = artefacts.entry_of(name).chapter == "deployment" and "deployment-runs" in saved
+            why = "there is no run on the Slurm cluster; the table “All runs” says what is missing"
+            found.append((name, title, why if no_slurm else "its stage has not written it"))
     for entry in artefacts.entries().values():
-        if why := artefacts.why_not(config, entry.id):
-            found.append({"id": entry.id, "title": entry.title, "why": f"{ABSENT}: {why}"})
-    return found
+        if reason := artefacts.why_not(config, entry.id):
+            found.append((entry.id, entry.title, f"{ABSENT}: {reason}"))
+    return [dict(zip(("id", "title", "why"), one)) for one in found]
 
 
 OF_ONE_TABLE = ("All rows:", "Not shown here")
-"""Beginnings of notes that say something of their own table alone, even where others have the same words."""
+"""Beginnings of notes about a single table, even where others have the same words."""
 
 
-def shared_notes(there: dict[str, Saved]) -> list[str]:
+def shared_notes(saved: dict[str, Saved]) -> list[str]:
     """Notes that at least three tables and figures have, which the page prints once; the most common first."""
-    notes = (note for saved in there.values() for note in saved.artefact.notes if not note.startswith(OF_ONE_TABLE))
+    notes = (note for one in saved.values() for note in one.artefact.notes if not note.startswith(OF_ONE_TABLE))
     return [note for note, n in Counter(notes).most_common() if n >= 3]
 
 
@@ -84,7 +82,7 @@ KINDS = ("Abstract", "Table", "Figure", "Algorithm", "Section")
 
 
 class Covered(NamedTuple):
-    """An artefact of the paper, and what the page has of it."""
+    """An artefact of the paper, and its counterparts on the page."""
 
     item: PaperArtefact | PaperPicture
     ours: list[Artefact]
@@ -94,36 +92,36 @@ class Covered(NamedTuple):
     """Those of them without a counterpart here."""
 
 
-def coverage(paper: PaperResults, there: dict[str, Saved]) -> list[Covered]:
+def coverage(paper: PaperResults, saved: dict[str, Saved]) -> list[Covered]:
     """Every artefact of the paper, tables first, in its order, with ours."""
     ours: dict[str, list[Artefact]] = {}
-    for name, saved in there.items():
-        places = ["Abstract", "Section 7"] if name == "claims" else [saved.artefact.paper_ref]
-        if name == "placements" and "algorithm1" in set(saved.frame["placement"]):
-            places.append("Algorithm 1")
-        for place in places:
-            ours.setdefault(place, []).append(saved.artefact)
+    for name, one in saved.items():
+        refs = ["Abstract", "Section 7"] if name == "claims" else [one.artefact.paper_ref]
+        if name == "placements" and "algorithm1" in set(one.frame["placement"]):
+            refs.append("Algorithm 1")
+        for ref in refs:
+            ours.setdefault(ref, []).append(one.artefact)
     found = []
     for name, item in {**paper.artefacts, **paper.without_figures}.items():
-        here = _here(name, item, there)
-        missing = [what for what, has in here.items() if not has]
-        found.append(Covered(item, ours.get(item.where, []), len(here), missing))
+        compared = _compared(name, item, saved)
+        missing = [what for what, has in compared.items() if not has]
+        found.append(Covered(item, ours.get(item.where, []), len(compared), missing))
     return sorted(found, key=lambda one: _order(one.item.where))
 
 
-def _here(name: str, item: PaperArtefact | PaperPicture, there: dict[str, Saved]) -> dict[str, bool]:
+def _compared(name: str, item: PaperArtefact | PaperPicture, saved: dict[str, Saved]) -> dict[str, bool]:
     """What an artefact of the paper compares → whether the page has a counterpart."""
     if isinstance(item, PaperArtefact) and item.base_policies:
         numbers = next(study.numbers for study in STUDIES if study.paper == name)
-        mine = set()
-        if numbers in there:
-            plain = where(there[numbers].frame, backfill="none")
-            mine = set(zip(plain["paper_trace"], plain["policy"], strict=True))
+        ours = set()
+        if numbers in saved:
+            plain = where(saved[numbers].frame, backfill="none")
+            ours = set(zip(plain["paper_trace"], plain["policy"], strict=True))
         pairs = [(trace, policy) for trace, policies in item.base_policies.items() for policy in policies]
-        return {f"{trace} {policy_title(policy)}": (trace, policy) in mine for trace, policy in pairs}
-    if "claims" not in there:
+        return {f"{trace} {policy_title(policy)}": (trace, policy) in ours for trace, policy in pairs}
+    if "claims" not in saved:
         return {}
-    claims = there["claims"].frame
+    claims = saved["claims"].frame
     rows = claims[claims["key"].str.startswith(f"{name}: ")]
     return (rows["verdict"] != ABSENT).groupby(rows["claim"]).any().to_dict()
 

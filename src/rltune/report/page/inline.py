@@ -1,4 +1,4 @@
-"""Files as parts of the page: pictures that follow its colours, data that can be saved from it."""
+"""Files as parts of the page: figures in its colours, data that can be downloaded from it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from rltune.report.artefact import Saved
 from rltune.report.style import GRID, INK, MUTED, PAPER
 
 INKS = {INK: "--figure-ink", MUTED: "--figure-muted", GRID: "--figure-grid", PAPER: "--figure-paper"}
-"""Colours of a figure that the page replaces, so that dark mode is dark all through."""
+"""Colours of a figure that the page replaces, so that figures follow dark mode."""
 
 _ID = re.compile(r'\bid="([^"]+)"')
 _REFERENCE = re.compile(r'(xlink:href="#|href="#|url\(#)')
 
 
 def part(name: str) -> str:
-    """One of the style sheets and scripts beside this file, without blank lines."""
+    """A style sheet or script of this folder, without blank lines."""
     return re.sub(r"\n\s*\n+", "\n", (Path(__file__).parent / name).read_text(encoding="utf-8")).strip()
 
 
 def allow_scripts(*scripts: str) -> str:
-    """The content security policy of a page with just these scripts, which fetches nothing: one that a title or a name in
-    the data brings along does not run."""
+    """The content security policy of a page with these scripts alone, which fetches nothing: scripts in titles or names
+    of the data do not run."""
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return (
         f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'; "
         "form-action 'none'"
@@ -37,7 +37,7 @@ def allow_scripts(*scripts: str) -> str:
 
 
 def svg(saved: Saved) -> Markup:
-    """A figure's SVG for use inside HTML: ids of its own, the page's inks, a text alternative, no fixed size."""
+    """A figure's SVG for use inside HTML: unique ids, the page's colours, a text alternative, no fixed size."""
     name, text = saved.artefact.id, saved.svg
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -53,6 +53,6 @@ def svg(saved: Saved) -> Markup:
 
 
 def csv_link(frame: pd.DataFrame) -> str:
-    """The frame's CSV as an address that holds it whole."""
+    """The frame's CSV as a data address."""
     data = frame.to_csv(index=False, lineterminator="\n").encode()
     return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(data).decode()}"

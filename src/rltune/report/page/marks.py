@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from markupsafe import Markup
 
+from rltune.config.trace import TraceConfig
 from rltune.report.format import MISSING, is_missing, show
 from rltune.report.templates import slug
 from rltune.report.verdict import TOO_FEW, TOO_SLOW
@@ -27,7 +28,7 @@ OUTCOME = {
 
 
 def cell(artefact: str, row: int, column: str, value: object, format: str, unsigned: bool = False) -> Markup:
-    """A number with the place it comes from; `unsigned` where the words around it say which way it points."""
+    """A number with the cell of the CSV that it is from; `unsigned` where the words around it give its direction."""
     if is_missing(value):
         return Markup(MISSING)
     return Markup('<data value="{v}" data-from="{a}.csv:{r}:{c}">{t}</data>').format(
@@ -40,9 +41,17 @@ def badge(words: object, text: str = "") -> Markup:
     return Markup('<span class="badge {}">{}</span>').format(slug(words), text or words)
 
 
-def meanings(titles: Mapping[str, Iterable[str]]) -> list[Markup]:
-    """What the data are, label by label; ``titles``: label → the traces of that kind."""
+def meanings(traces: Iterable[TraceConfig]) -> list[Markup]:
+    """What each kind of data is, and the traces of that kind."""
     return [
-        Markup("{} {}: {}").format(badge(label), DATA_MEANING.get(label, label), ", ".join(names))
-        for label, names in titles.items()
+        Markup("{} {}: {}").format(badge(label), DATA_MEANING.get(label, label), ", ".join(titles))
+        for label, titles in by_label(traces).items()
     ]
+
+
+def by_label(traces: Iterable[TraceConfig]) -> dict[str, list[str]]:
+    """Kind of data → titles of the traces."""
+    titles: dict[str, list[str]] = {}
+    for trace in traces:
+        titles.setdefault(trace.data, []).append(trace.title)
+    return titles

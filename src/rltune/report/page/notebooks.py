@@ -40,15 +40,14 @@ def render_all(notebooks: Iterable[str | Path], folder: Path) -> list[str]:
                 if "parameters" in cell.metadata.get("tags", []):
                     cell.metadata.tags.append("defaults")
         title = notebook.cells[0].source.partition("\n")[0].lstrip("# ")
-        facts = {"metadata": {"name": path.stem}, "title": title, "beside": _beside(path.stem, names), **common}
+        facts = {"metadata": {"name": path.stem}, "title": title, "related": _related(path.stem, names), **common}
         body, _ = exporter.from_notebook_node(notebook, facts)
         write_text(folder / f"{path.stem}.html", body)
     return names
 
 
-def _beside(name: str, names: list[str]) -> list[tuple[str, str]]:
+def _related(name: str, names: list[str]) -> list[tuple[str, str]]:
     """(Name, text of the link) of the notebooks about the same cell or its trace; of a chapter, the chapters."""
-    _, _, of = name.partition("-")
-    wanted = {of, of.split("__")[0]}
-    found = [(other, other.partition("-")) for other in names]
-    return [(other, stage) for other, (stage, _, about) in found if about in wanted]
+    subject = name.partition("-")[2]
+    split = [(other, *other.partition("-")) for other in names]
+    return [(other, stage) for other, stage, _, about in split if about in (subject, subject.split("__")[0])]

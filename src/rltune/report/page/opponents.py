@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from rltune.report.common import policy_title
+from rltune.evaluation.compare import where
 from rltune.report.page.marks import OUTCOME
 from rltune.report.studies import Study
-from rltune.report.style import scheduler_title
+from rltune.report.style import policy_title, title_of
 
 OPPONENTS = {
     "Its base policy": ("improvement", "low", "high", "shows", "base_mean"),
@@ -22,7 +22,7 @@ BACKFILL = {"none": "no backfilling", "greedy": "greedy backfilling", "easy": "E
 
 @dataclass(frozen=True)
 class Line:
-    """One comparison; the page's template says the rest from its row."""
+    """One comparison; the page's template has the rest from its row."""
 
     study: Study
     index: int
@@ -37,7 +37,7 @@ class Line:
     @property
     def scheduler(self) -> str:
         """The base policy with its backfilling."""
-        return scheduler_title(self.row["policy"], self.row["backfill"])
+        return title_of(self.row)
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Group:
     title: str
     data: str
     notebook: str
-    """Where the agents of the trace are compared."""
+    """The notebook that compares the agents of the trace."""
     tally: list[tuple[str, int, int, int]]
     """Opponent, in how many comparisons RLTune is better, worse, and of how many."""
     lines: list[Line]
 
     @property
     def headlines(self) -> list[Line]:
-        """The first agent, and the first that was trained with `tuned`, which is to show what RLTune reaches."""
+        """The first agent, and the first trained with the preset `tuned`, the strongest."""
         tuned = [line for line in self.lines if line.row["preset"] == "tuned"][:1]
         return self.lines[:1] + [line for line in tuned if line is not self.lines[0]]
 
@@ -73,15 +73,14 @@ def groups(rows: Rows) -> list[Group]:
     """One per trace."""
     made = []
     for title in dict.fromkeys(str(t) for frame in rows.values() for t in frame["trace_title"]):
-        mine = {study: part for study, frame in rows.items() if len(part := frame[frame["trace_title"] == title])}
-        first = next(iter(mine.values())).iloc[0]
+        of_trace = {study: part for study, frame in rows.items() if len(part := where(frame, trace_title=title))}
+        first = next(iter(of_trace.values())).iloc[0]
         lines = [
-            _line(study, int(i), row, bool(same[i]))
-            for study, part in mine.items()
-            for same in [part.duplicated("policy", keep=False)]
+            _line(study, int(i), row, (part["policy"] == row["policy"]).sum() > 1)
+            for study, part in of_trace.items()
             for i, row in part.iterrows()
         ]
-        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", _tally(mine), lines))
+        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", _tally(of_trace), lines))
     return made
 
 
@@ -101,6 +100,6 @@ def _line(study: Study, index: int, row: pd.Series, with_setting: bool) -> Line:
     setting += [row["preset"], row["estimate"]] if with_setting else []
     learned = ""
     if str(row.get("learned")).startswith("no"):
-        never = "on validation it does not beat both its base policy and a random order"
-        learned = f"learned nothing: {never if row['learned'] == 'no' else 'kept the heuristic that it started from'}"
+        why = "on validation it does not beat both its base policy and a random order"
+        learned = f"learned nothing: {why if row['learned'] == 'no' else 'kept the heuristic that it started from'}"
     return Line(study, index, row, policy_title(row["policy"]), ", ".join(map(str, setting)), learned)

@@ -17,7 +17,7 @@
   theme.addEventListener("change", () => { paint(theme.value); kept.set(theme.value); });
   find(".tools").hidden = false;
 
-  // contents: open beside the text, closed above it
+  // contents: open next to the text, closed above it
   const contents = find(".contents details");
   const wide = window.matchMedia("(min-width: 68rem)");
   const fit = () => { contents.open = wide.matches; };
@@ -223,7 +223,7 @@
       return copyOld(text);
     }
   };
-  // wide tables: one group of columns at a time beside those that say what a row is; all of them on demand and on paper
+  // wide tables: one group of columns at a time next to those that identify a row; all of them on demand and on paper
   const grouped = (table) => { // [name, columns] of each group; what stands behind the last one is "more"
     const found = [];
     let column = 0;

@@ -15,9 +15,9 @@ from rltune.config.context import Run
 
 
 def gather(run: Run, root: Path, benchmarks: Path | None, made: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """Everything a reader needs to make the report again: when the page was made; what each notebook recorded of commit,
-    machine and versions when it was executed (``made``); seeds, config_path, config_text, and of the steps of the workflow stages (`stage`, `seconds`, longest first) and
-    kinds (`kind` of step, `steps` of it, their `seconds` in all); what cannot be found says so."""
+    """Everything a reader needs to make the report again: when the page was made; the commit, machine and versions that
+    each notebook recorded (``made``); seeds, config_path, config_text; the seconds of the workflow's steps (`stage`,
+    `seconds`, longest first), and of each kind (`kind`, `steps`, `seconds` in all)."""
     path = root / run.path
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     when = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
@@ -50,10 +50,10 @@ def seeds(run: Run) -> dict[str, str]:
 
 
 def together(made: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """What each result was made with (rltune.sources.made): one value where all agree, else each with its number of results."""
+    """What the results were made with (rltune.sources.made): one value where all agree, else each with its number of results."""
     found = {}
-    for name in dict.fromkeys(name for one in made for name in one):
-        values = Counter(one.get(name, "not recorded") for one in made)
+    for name in dict.fromkeys(name for record in made for name in record):
+        values = Counter(record.get(name, "not recorded") for record in made)
         several = [f"{value} ({n} of {len(made)} notebooks)" for value, n in values.most_common()]
         found[name] = next(iter(values)) if len(values) == 1 else "; ".join(several)
     return found

@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rltune.report.format import FORMATS, is_missing, listed, show, show_interval
+from rltune.report.style import policy_title
 
 
 def slug(text: object) -> str:
@@ -32,6 +33,7 @@ def environment(html: bool = False) -> Environment:
         "show": show,
         "slug": slug,
         "listed": listed,
+        "policy_title": policy_title,
         "level": lambda c: f"{100 * c:.0f}",
     }
     made.tests["missing"] = is_missing
