@@ -1,15 +1,16 @@
 """The one list of the report's tables and figures: what each is, which chapter shows it, which stage makes it and when.
 
-It lies in ``chapters/*.yaml``, a file per chapter in the order of the page; an artefact's caption, notes, alternative
+It is in ``chapters/*.yaml``, a file per chapter in the order of the page; an artefact's caption, notes, alternative
 text and columns are there too, as Jinja templates that get their numbers from the module that makes the artefact.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,9 +19,8 @@ import yaml
 
 from rltune.config.comparisons import against_qssf, agent_of, by_features
 from rltune.config.run import RunConfig
-from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Artefact, Column
-from rltune.report.common import NAIVE, PRO, constant_settings, data_labels, setting_columns
+from rltune.report.common import NAIVE, PRO, constant_settings, setting_columns
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, curves_of, studies_of
 from rltune.report.templates import environment
@@ -51,7 +51,7 @@ class Entry:
     caption: str = ""
     alt: str = ""
     """Gets the rows of the frame as `drawn`, too."""
-    notes: tuple[str | dict[str, str], ...] = ()
+    notes: Sequence[str | dict[str, str]] = ()
     """Templates; those that render to nothing are dropped; `each: name` stands for a list
     of sentences, or of what the template `say` makes one of, as `item`."""
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -65,36 +65,33 @@ class Chapter:
 
     id: str
     title: str
-    where: str
+    where: str = ""
     """The paper's section; "" where the paper has none."""
-    lead: str
-    entries: tuple[Entry, ...]
+    lead: str = ""
+    entries: Sequence[Entry] = ()
 
 
 @lru_cache
 def chapters() -> dict[str, Chapter]:
     """Every chapter by id, in the order of the page."""
-    shared = read("shared")
-    found = {}
+    shared, made = read("shared"), {}
     for path in sorted(FOLDER.glob("[0-9]*.yaml")):
         name, given = path.stem.partition("-")[2], read(path.stem)
-        entries = []
-        for key, text in given.pop("artefacts").items():
-            entries.append(_entry(key, name, text, shared))
-        if name == "metrics":  # those that a file of its own adds need no more than that
-            for study in STUDIES:
-                if not study.paper:
-                    numbers = {"kind": "table", "title": f"{study.title} in numbers", "like": "comparison"}
-                    training = {"kind": "figure", "title": f"Training curves, {study.noun}", "like": "training"}
-                    for key, text in ((study.numbers, numbers), (f"training-{study.numbers}", training)):
-                        entries.append(_entry(key, name, {**text, "stage": "figures", "when": "trained"}, shared))
-        found[name] = Chapter(name, given["title"], given.get("where", ""), given.get("lead", ""), tuple(entries))
-    return found
+        texts = given.pop("artefacts") | (_of_custom_metrics() if name == "metrics" else {})
+        entries = [Entry(key, name, **(shared.get(text.pop("like", ""), {}) | text)) for key, text in texts.items()]
+        made[name] = Chapter(name, **given, entries=entries)
+    return made
 
 
-def _entry(key: str, chapter: str, text: dict[str, Any], shared: Mapping[str, Any]) -> Entry:
-    text = {**shared.get(text.get("like", ""), {}), **{k: v for k, v in text.items() if k != "like"}}
-    return Entry(key, chapter, **{**text, "notes": tuple(text.get("notes", ()))})
+def _of_custom_metrics() -> dict[str, dict[str, str]]:
+    """Id → text of the artefacts of metrics that the paper does not have."""
+    texts, same = {}, {"stage": "figures", "when": "trained"}
+    for study in (study for study in STUDIES if not study.paper):
+        title = f"{study.title} in numbers"
+        texts[study.numbers] = {"kind": "table", "title": title, "like": "comparison", **same}
+        title = f"Training curves, {study.noun}"
+        texts[f"training-{study.numbers}"] = {"kind": "figure", "title": title, "like": "training", **same}
+    return texts
 
 
 @lru_cache
@@ -115,7 +112,6 @@ def of(config: RunConfig, stage: str = "") -> list[str]:
 
 def files(config: RunConfig, stage: str) -> list[str]:
     """Names of the files a stage writes: data and text of each artefact, and the pictures of figures."""
-
     kinds = {"table": ["csv", "json"], "figure": ["csv", "json", "svg", "png"]}
     made = [entries()[name] for name in of(config, stage)]
     return [f"{e.id}.{kind}" for e in made for kind in kinds[e.kind] if kind != "png" or not e.drawn]
@@ -136,8 +132,8 @@ def why_not(config: RunConfig, name: str) -> str | None:
         return _trained(config, name)
     if not condition:
         return None
-    there, why = CONDITIONS[condition]
-    return None if there(config) else why
+    is_met, why = CONDITIONS[condition]
+    return None if is_met(config) else why
 
 
 def describe(
@@ -148,35 +144,37 @@ def describe(
     *,
     paper_ref: str | None = None,
     rows: pd.DataFrame | None = None,
-    data: str = "",
     cells: pd.DataFrame | None = None,
     without: Iterable[str] = (),
-    by: Intervals | None = None,
     **facts: Any,
 ) -> Artefact:
     """The artefact of this id with its texts filled in from ``facts``.
 
-    ``rows``: whose `data` says what data is shown, where ``frame`` does not; ``data``: that label itself; ``cells``: the
-    same, and their settings become columns where they differ and a sentence where they do not, but for those
-    ``without``; ``by``: gives the confidence. Columns that the frame lacks are not shown. Every text also has ``paper``, ``frame``, ``filled``, the
-    columns of the frame with any value, and ``several`` (whether a row has several seeds).
+    ``rows``: whose `data` says what data is shown, where ``frame`` does not; ``cells``: the same, and their settings
+    become columns where they differ and a sentence where they do not, but for those ``without``; ``paper_ref``: what the
+    paper calls it, where that is not the entry's. Columns that the frame lacks are not shown. Every text also has
+    ``paper``, ``paper_ref``, ``frame``, ``drawn`` (its rows), ``filled`` (its columns with any value) and ``several``
+    (whether a row has several seeds).
     """
     entry = entry_of(name)
     if cells is not None:
         rows = cells if rows is None else rows
         shared = {"shared_settings": constant_settings(cells, without)}
         facts = shared | {"settings": setting_columns(cells, without)} | facts
+    if paper_ref is None:
+        paper_ref = paper.ref(entry.paper) if paper is not None and entry.paper else ""
     if "drawn" in entry.alt:
         facts["drawn"] = frame.to_dict("records")
     filled = {c for c in frame if (frame[c].notna() & (frame[c] != "")).any()}
-    known = {"rule": RULE, "paper": paper, "frame": frame, "filled": filled}
+    known = {"rule": RULE, "paper": paper, "paper_ref": paper_ref, "frame": frame, "filled": filled}
     facts = known | {"several": "seeds" in frame and frame["seeds"].max() > 1} | facts
-    facts |= {"confidence": by.confidence} if by else {}
     notes = []
     for note in entry.notes:
-        items = [{"item": item} for item in facts[note["each"]]] if isinstance(note, dict) else [{}]
-        text = note.get("say", "{{ item }}") if isinstance(note, dict) else note
-        notes += [_fill(text, facts | item) for item in items]
+        if isinstance(note, str):
+            notes.append(_fill(note, facts))
+        else:
+            text = note.get("say", "{{ item }}")
+            notes += [_fill(text, facts | {"item": item}) for item in facts[note["each"]]]
     columns: dict[str, Column] = {}
     for key, text in _columns(entry.columns, facts):
         if isinstance(text, Column):
@@ -184,15 +182,13 @@ def describe(
         elif key in frame and ("when" not in text or environment().compile_expression(text["when"])(**facts)):
             columns[key] = Column(**{k: _fill(str(v), facts) for k, v in text.items() if k != "when"})
     labelled = frame if rows is None else rows
-    if paper_ref is None:
-        paper_ref = paper.ref(entry.paper) if paper is not None and entry.paper else ""
     return Artefact(
         name,
         entry.kind,
         _fill(entry.heading or entry.title, facts),
         _fill(entry.caption, facts),
         paper_ref,
-        (str(data),) if data else data_labels(labelled) if "data" in labelled else (),
+        tuple(sorted(set(labelled["data"]))) if "data" in labelled else (),
         entry.stage,
         columns,
         tuple(filter(None, notes)),
@@ -201,19 +197,16 @@ def describe(
 
 
 def _columns(texts: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Column by column: those of the caller's in their place, groups once for each of the caller's names."""
+    """Column → text, in order: the caller's where an entry leaves them to it, groups once for each of the caller's names."""
     for key, text in texts.items():
         if text is None:
             yield from facts[key].items()
         elif "heading" in text:
             yield key, text
-        else:  # a group: in its keys and intervals * is each name, in its texts the name's title
-            for name, title in facts[key].items():
-                for column, each in text.items():
-                    filled = {
-                        k: v.replace("*", name if k in ("low", "high", "when") else title) for k, v in each.items()
-                    }
-                    yield column.replace("*", name), filled
+        else:  # a group: * stands for each name in its keys and intervals, and for the name's title in its texts
+            for (name, title), (column, each) in product(facts[key].items(), text.items()):
+                stars = {k: name if k in ("low", "high", "when") else title for k in each}
+                yield column.replace("*", name), {k: v.replace("*", stars[k]) for k, v in each.items()}
 
 
 def read(name: str) -> dict[str, Any]:
@@ -231,10 +224,10 @@ def _trained(config: RunConfig, name: str) -> str | None:
     shown = {i for study in studies_of(cells) for i in (study.numbers, study.boxes)} | set(curves_of(cells))
     if name in shown:
         return None
-    study = next((s for s in STUDIES if name in (s.numbers, s.boxes)), None)
-    if study is None:
-        return ""
-    return f"no agent is trained for {study.noun}{' against Slurm’s multifactor priority' if study.slurm else ''}"
+    for study in STUDIES:
+        if name in (study.numbers, study.boxes):
+            return f"no agent is trained for {study.noun}{' against Slurm’s multifactor priority' * study.slurm}"
+    return ""
 
 
 def _has_ablation(config: RunConfig) -> bool:

@@ -7,7 +7,7 @@ The frame is what is drawn, to the last point: a figure can be made again from i
 from rltune.report.figures.ablation import ablation, ablation_training
 from rltune.report.figures.boxes import boxes
 from rltune.report.figures.deployment import deployment_types, fig18, fig19
-from rltune.report.figures.diagrams import fig7, fig8, fig9
+from rltune.report.figures.diagrams import diagram, fig9
 from rltune.report.figures.example_schedules import schedule
 from rltune.report.figures.gpu_types import gpu_types
 from rltune.report.figures.improvements import improvements

@@ -10,14 +10,14 @@ from matplotlib.figure import Figure
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
-from rltune.report.common import distinct_names, schedulers, where
+from rltune.report.common import distinct_names, scheduler_titles, where
 from rltune.report.figures.training import curves, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.ablation import PARTS, paper_ref, variant_title, with_variants
 
 NONE = "no ablation: the run has no setting in which pro can be compared with another variant"
-COLOUR = {"naive": style.ORANGE, "naive, whole nodes": style.VERMILION, "pro": style.BLUE}
+COLOURS = {"naive": style.ORANGE, "naive, whole nodes": style.VERMILION, "pro": style.BLUE}
 BETWEEN = (style.SKY, style.PURPLE, style.MUTED)
 
 
@@ -30,9 +30,8 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
     if variants.empty:
         raise ValueError(NONE)
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
-    own = paper_ref(frame, paper)
-    artefact = describe("fig10", frame, paper_ref=own, own=own, cut=(frame["improvement"] < style.LEFT_MOST).any())
-    return artefact, frame, _draw(frame)
+    cut = (frame["improvement"] < style.LEFT_MOST).any()
+    return describe("fig10", frame, paper_ref=paper_ref(frame, paper), cut=cut), frame, _draw(frame)
 
 
 def ablation_training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults) -> Drawing:
@@ -49,22 +48,16 @@ def ablation_training(cells: pd.DataFrame, histories: pd.DataFrame, paper: Paper
     )
     frame = curves(chosen, histories)
     figure = draw(frame, list(chosen["panel"].unique()), 2, _colours(frame["line"]))
-    last = frame.groupby("cell", sort=False).agg({"panel": "last", "line": "last", "training": "last"})
-    artefact = describe(
-        "fig10-training",
-        frame,
-        cells=chosen,
-        paper_ref=paper_ref(chosen, paper),
-        last="; ".join(f"{r['panel']}, {r['line']} {show(r['training'], 'percent')}" for _, r in last.iterrows()),
-    )
+    last = frame.drop_duplicates("cell", keep="last").to_dict("records")
+    artefact = describe("fig10-training", frame, cells=chosen, paper_ref=paper_ref(chosen, paper), last=last)
     return artefact, frame, figure
 
 
 def _settings(rows: pd.DataFrame, measures: pd.Series) -> list[str]:
-    """Trace, base policy and its backfill rule, the measure where there are several, and what else tells settings
-    apart; `measures`: what each row is about, in words."""
+    """Trace, base policy and its backfill rule, the measure where there are several, and what else distinguishes
+    settings; `measures`: that of each row, in words."""
     several = measures.nunique() > 1
-    parts = zip(rows["trace_title"], schedulers(rows), measures, strict=True)
+    parts = zip(rows["trace_title"], scheduler_titles(rows), measures, strict=True)
     names = [", ".join(part if several else part[:2]) for part in parts]
     return distinct_names(rows, names, without=(*PARTS, "seed"))
 
@@ -72,7 +65,7 @@ def _settings(rows: pd.DataFrame, measures: pd.Series) -> list[str]:
 def _colours(lines: pd.Series) -> dict[str, str]:
     """Variant → its colour, the same in every figure."""
     between = cycle(BETWEEN)
-    return {name: COLOUR.get(name) or next(between) for name in lines.unique()}
+    return {name: COLOURS.get(name) or next(between) for name in lines.unique()}
 
 
 @style.styled()

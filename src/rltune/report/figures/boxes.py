@@ -11,10 +11,11 @@ from matplotlib.patches import Patch
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
-from rltune.report.common import SETTINGS, distinct_names, lengths, policy_title, proper, schedulers
+from rltune.report.common import SETTINGS, distinct_names, lengths, scheduler_titles, without_variants
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.studies import Study, cells_of
+from rltune.report.style import policy_title
 from rltune.report.transferred import SAME_AGENT
 
 LINEAR_BELOW_S = 10.0
@@ -22,26 +23,26 @@ LINEAR_BELOW_S = 10.0
 QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 ABOUT = ("trace_title", "base", *(name for name in SETTINGS if name not in ("metric", "seed")), "seeds", "setting")
 COLUMNS = (*ABOUT, "role", "metric", "sequence_jobs", "jobs", "mean", *QUANTILES)
-ROLE = {"base": "base policy", "rltune": "RLTune"}
-"""Role → what the legend calls it, from left to right."""
-NAME = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "jct": ("Completion time", "times")}
-"""Metric → what a job has of it, and the plural."""
+ROLES = {"base": "base policy", "rltune": "RLTune"}
+"""Role → its name in the legend, from left to right."""
+NAMES = {"wait": ("Wait", "waits"), "bsld": ("Bounded slowdown", "slowdowns"), "jct": ("Completion time", "times")}
+"""Metric → its name for a single job, and the plural."""
 
 
 def boxes(
     cells: pd.DataFrame, jobs: pd.DataFrame, paper: PaperResults, study: Study, sequence_jobs: int | None = None
 ) -> Drawing:
-    """Distribution of a metric over test jobs, base policy beside RLTune: a panel a trace, a pair of boxes a setting.
+    """Distribution of a metric over test jobs under base policy and RLTune: a panel a trace, a pair of boxes a setting.
 
     ``jobs``: cell, role (rltune | base), sequence_jobs, and the study's column. Without ``sequence_jobs`` the longest
-    windows there are, under the study's id; with it, those, as `<id>-<n>`. The frame has one row a box: p05 … p95 and
-    mean, in the metric's unit, and `setting`, what it is called. Agents trained for a mix of metrics are drawn only
+    windows, under the study's id; with it, those, as `<id>-<n>`. The frame has one row a box: p05 … p95 and
+    mean, in the metric's unit, and `setting`, its name. Agents trained for a mix of metrics are drawn only
     where none is trained for this alone; the jobs of several seeds are pooled. Raises ValueError when there is no job
     to draw.
     """
     chosen, left = _chosen(study, cells)
-    there = lengths_of(study, cells, jobs)
-    longest = max(there, default=0)
+    known = lengths_of(study, cells, jobs)
+    longest = max(known, default=0)
     n = sequence_jobs or longest
     chosen = chosen.assign(
         base=chosen["policy"].map(policy_title),
@@ -52,26 +53,25 @@ def boxes(
     agent = jobs["cell"].map(chosen.set_index("cell")["agent"])
     values = jobs[jobs["sequence_jobs"] == n].groupby([agent.rename("agent"), "role"])[study.column]
     if not len(values):
-        raise ValueError(f"no test jobs of windows of {n} jobs; there are {there}")
+        raise ValueError(f"no test jobs of windows of {n} jobs; there are {known}")
     quantiles = values.quantile(list(QUANTILES.values())).unstack().set_axis(list(QUANTILES), axis=1)
     numbers = values.agg(jobs="size", mean="mean").join(quantiles).reset_index()
     frame = chosen.drop_duplicates("agent").drop(columns="metric").merge(numbers, on="agent")
     frame = frame.assign(metric=study.metric, sequence_jobs=n)[list(COLUMNS)]
     several = chosen.groupby(["trace_title", "setting"], sort=False)["cell"].nunique()
+    means = frame.pivot_table(index=["trace_title", "setting"], columns="role", values="mean", sort=False)
     artefact = describe(
         study.boxes if n == longest else f"{study.boxes}-{n}",
         frame,
+        paper,
         cells=chosen,
-        paper_ref=paper.ref(study.paper) if study.paper else "",
         study=study,
-        name=NAME[study.metric][0],
+        names=NAMES[study.metric],
         n=n,
-        unit=f", in {study.unit}" if study.unit else "",
         linear_below=LINEAR_BELOW_S if study.metric == "wait" else 0,
         left=left,
-        pooled="; ".join(f"{trace}, {name} ({k})" for (trace, name), k in several[several > 1].items()),
-        plural=NAME[study.metric][1],
-        means=_means(study, frame),
+        pooled=several[several > 1].to_dict(),
+        means=means.dropna().to_dict("index"),
     )
     return artefact, frame, _draw(study, frame)
 
@@ -83,7 +83,7 @@ def lengths_of(study: Study, cells: pd.DataFrame, jobs: pd.DataFrame) -> list[in
 
 def _chosen(study: Study, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The agents drawn, and a sentence on those that are not."""
-    chosen, left = proper(cells_of(study, cells))
+    chosen, left = without_variants(cells_of(study, cells))
     alone = chosen["metric"] == study.metric
     mixed = ~alone & alone.groupby([chosen["trace_title"], chosen["policy"]]).transform("any")
     if mixed.any():
@@ -93,26 +93,18 @@ def _chosen(study: Study, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _settings(cells: pd.DataFrame) -> pd.Series:
-    """Base policy and its backfill rule, and what else tells the settings of a trace apart."""
+    """Base policy and its backfill rule, and what else distinguishes the settings of a trace."""
     parts = [part for _, part in cells.groupby("trace_title", sort=False)]
-    named = [pd.Series(distinct_names(part, schedulers(part)), index=part.index) for part in parts]
+    named = [pd.Series(distinct_names(part, scheduler_titles(part)), index=part.index) for part in parts]
     return pd.concat(named) if named else pd.Series(dtype=object)
-
-
-def _means(study: Study, frame: pd.DataFrame) -> str:
-    means = frame.pivot_table(index=["trace_title", "setting"], columns="role", values="mean", sort=False)
-    means = means.dropna().map(lambda v: show(v, study.format) + (f" {study.unit}" if study.unit else ""))
-    return "; ".join(
-        f"{': '.join([', '.join(of), row['base']])} against {row['rltune']}" for of, row in means.iterrows()
-    )
 
 
 @style.styled()
 def _draw(study: Study, frame: pd.DataFrame) -> Figure:
     parts = dict(list(frame.groupby("trace_title", sort=False)))
-    room = [max(part["setting"].nunique(), 2) for part in parts.values()]
-    upright = style.upright_in(frame["setting"], (style.WIDTH_IN - 0.8) / sum(room))
-    figure, axes = style.panels(list(parts), len(room), 2.9 + upright, sharey=True, width_ratios=room)
+    widths = [max(part["setting"].nunique(), 2) for part in parts.values()]
+    upright = style.upright_in(frame["setting"], (style.WIDTH_IN - 0.8) / sum(widths))
+    figure, axes = style.panels(list(parts), len(widths), 2.9 + upright, sharey=True, width_ratios=widths)
     for axis, part in zip(axes, parts.values()):
         _draw_boxes(axis, part, study.format)
         axis.tick_params(axis="x", rotation=90 if upright else 0)
@@ -127,15 +119,15 @@ def _draw(study: Study, frame: pd.DataFrame) -> Figure:
         bottom = float(frame["p05"].min()) or 1.0
         axes[0].set_ylim(0.8 * bottom, top * max(2.0, (top / bottom) ** 0.3))
         axes[0].yaxis.set_major_formatter(style.PLAIN)
-    axes[0].set_ylabel(NAME[study.metric][0] + (f" ({study.unit})" if study.unit else ""))
-    style.legend(figure, [Patch(color=style.SCHEDULER[role], label=text) for role, text in ROLE.items()])
+    axes[0].set_ylabel(NAMES[study.metric][0] + (f" ({study.unit})" if study.unit else ""))
+    style.legend(figure, [Patch(color=style.SCHEDULER[role], label=text) for role, text in ROLES.items()])
     return figure
 
 
 def _draw_boxes(axis: Axes, part: pd.DataFrame, form: str) -> None:
-    """A pair of boxes a setting; the five quantiles stand for the jobs, so that seaborn's are the same."""
+    """A pair of boxes a setting, drawn from the five quantiles, which seaborn's boxes of these reproduce."""
     part = part.assign(name=part["setting"].str.replace(", ", "\n"))
-    look = {"hue": "role", "hue_order": list(ROLE), "palette": style.SCHEDULER, "legend": False, "ax": axis}
+    look = {"hue": "role", "hue_order": list(ROLES), "palette": style.SCHEDULER, "legend": False, "ax": axis}
     look |= {"saturation": 1, "gap": 0.2, "whis": (0, 100), "medianprops": {"color": style.PAPER, "linewidth": 1.6}}
     sns.boxplot(part.melt(["name", "role"], list(QUANTILES)), x="name", y="value", linecolor=style.INK, **look)
     x = pd.factorize(part["name"])[0] + part["role"].map({"base": -0.2, "rltune": 0.2})

@@ -10,7 +10,6 @@ import pandas as pd
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.figures.gantt import gantt
-from rltune.report.format import show
 from rltune.report.paper import PaperResults
 from rltune.report.tables.example_schedules import MADE_BY, MINUTE_S, PLACEMENT_TITLE, how_made, order_title
 
@@ -28,22 +27,12 @@ def schedule(
         bars,
         paper,
         title=title,
-        makespan=show(facts["makespan_s"] / MINUTE_S, "number"),
-        total=show(facts["total_wait_s"] / MINUTE_S, "number"),
-        order=facts["order"],
-        raised=None if pd.isna(facts["raised"]) else facts["raised"],
+        facts=facts,
         slurm=how["by"] == "slurm",
         made_by=how_made(how),
-        jobs=bars["job"].nunique(),
+        jobs=bars.drop_duplicates("job").sort_values(["start_s", "job"]),
         node_count=len(node_gpus),
         nodes=nodes,
         queue=queue,
-        starts=_starts(bars),
     )
     return artefact, bars, gantt(bars, node_gpus, title, least_wait_s=MINUTE_S)
-
-
-def _starts(bars: pd.DataFrame) -> str:
-    jobs = bars.drop_duplicates("job").sort_values(["start_s", "job"])
-    starts = [f"{j} at {show(s / MINUTE_S, 'number')}" for j, s in zip(jobs["job"], jobs["start_s"])]
-    return f"Jobs start, in minutes: {', '.join(starts)}."

@@ -15,7 +15,7 @@ from rltune.report import style
 from rltune.report.format import show
 
 LIGHT, DARK = "#fefefe", "#101418"
-"""Labels on bars: the bars keep their colours in dark mode, so these must not be inks that the page swaps."""
+"""Labels on bars, which keep their colours in dark mode, so these must not be colours that the page replaces."""
 JOBS = {
     style.BLUE: LIGHT,
     style.ORANGE: DARK,
@@ -29,7 +29,7 @@ JOBS = {
 WAIT = {"facecolor": "#f0dbe6", "edgecolor": style.PURPLE, "hatch": "////", "linewidth": 0.6}
 
 MAX_LANES = 30
-"""With more waiting jobs than this, the strip below shows the length of the queue instead of a lane for each."""
+"""With more waiting jobs, the strip below shows the length of the queue instead of a lane for each."""
 UNITS = ((5 * 60.0, 1.0, "s"), (5 * 3600.0, 60.0, "min"), (float("inf"), 3600.0, "h"))
 """Spans up to the first number of seconds are given in units of the second."""
 FONT, SMALLEST_FONT = 8.0, 4.5
@@ -48,10 +48,10 @@ def gantt(
 
     ``bars``: a row a job × node × run of neighbouring GPUs: job, node, gpu (the lowest of them), gpus, submit_s,
     start_s, end_s. ``node_gpus``: GPUs of every node. Time runs from the first submission; a job has its number on it
-    where there is room. Makespan and total wait are those of all jobs in ``bars``, also when the drawing ends
-    ``until_s`` seconds after the first submission: one long job makes all others narrow. A wait below ``least_wait_s``
-    is the scheduler's own pace: nobody is said or drawn to have waited for it. Raises ValueError on no bars, and bars
-    beside the GPUs there are.
+    where it fits. Makespan and total wait are those of all jobs in ``bars``, also when the drawing ends
+    ``until_s`` seconds after the first submission: one long job makes all others narrow. Waits below ``least_wait_s``
+    are the scheduler's own delay and not counted or drawn. Raises ValueError on no bars, and bars outside the nodes'
+    GPUs.
     """
     sizes = np.asarray(node_gpus, np.int64)
     _check(bars, sizes)
@@ -83,10 +83,10 @@ def gantt(
 def _check(bars: pd.DataFrame, sizes: np.ndarray) -> None:
     if bars.empty:
         raise ValueError("no bars to draw")
-    held = bars["node"].map(dict(enumerate(sizes))).fillna(0)
-    beside = bars[(bars["gpu"] < 0) | (bars["gpu"] + bars["gpus"] > held)]
-    if len(beside):
-        job, m, gpu, gpus = beside[["job", "node", "gpu", "gpus"]].iloc[0]
+    available = bars["node"].map(dict(enumerate(sizes))).fillna(0)
+    outside = bars[(bars["gpu"] < 0) | (bars["gpu"] + bars["gpus"] > available)]
+    if len(outside):
+        job, m, gpu, gpus = outside[["job", "node", "gpu", "gpus"]].iloc[0]
         raise ValueError(f"job {job}: node {m} has no GPUs {gpu} to {gpu + gpus - 1}")
 
 
@@ -118,11 +118,11 @@ def _draw(frame: pd.DataFrame, waiting: pd.DataFrame, sizes: np.ndarray, span: f
 
 
 def _nodes(axis: Axes, sizes: np.ndarray, height: float) -> None:
-    """Separators and names, as many as fit; ``height`` of the axes in points."""
+    """Separators, and as many names as fit; ``height`` of the axes in points."""
     edges = np.append(0, np.cumsum(sizes))
     axis.set_ylim(edges[-1], 0)
     axis.grid(visible=False)
-    # over the bars, so that a node is seen to end
+    # over the bars, so that the end of a node is visible
     axis.hlines(edges[1:-1], 0, 1, transform=axis.get_yaxis_transform(), color=style.MUTED, linewidth=0.3, zorder=4)
     size = float(np.clip(0.8 * height / len(sizes), 5.0, FONT))
     every = int(np.ceil(1.15 * size * edges[-1] / (max(sizes.min(), 1) * height)))
@@ -143,8 +143,8 @@ def _jobs(axis: Axes, frame: pd.DataFrame, sizes: np.ndarray, across: float, dow
     for job, x, y, w, h in zip(frame["job"], frame["start"] + width / 2, middle, width, frame["gpus"]):
         size = min(FONT, 0.85 * h * down, 0.85 * w * across / (GLYPH * len(str(job))))
         if size >= SMALLEST_FONT:
-            place = {"ha": "center", "va": "center_baseline", "zorder": 5, "clip_on": True}
-            axis.text(x, y, str(job), fontsize=size, color=JOBS[colour[job]], **place)
+            centred = {"ha": "center", "va": "center_baseline", "zorder": 5, "clip_on": True}
+            axis.text(x, y, str(job), fontsize=size, color=JOBS[colour[job]], **centred)
 
 
 def _lanes(axis: Axes, waiting: pd.DataFrame) -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
-from rltune.report.common import schedulers
+from rltune.report.common import scheduler_titles
 from rltune.report.format import show
 from rltune.report.tables.gpu_types import TITLES, best_of_each
 
@@ -39,7 +39,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
             left += rows[column]
         axis.bar_label(axis.containers[-1], [show(total, "seconds") for total in left], padding=4, fontsize=7.5)
         axis.axvline(rows["bound_s"].iloc[0], color=style.INK, linewidth=0.9, linestyle="--")
-        style.name_rows(axis, [f"{rule}\n({title})" for rule, title in zip(rows["rule"], schedulers(rows))])
+        style.name_rows(axis, [f"{rule}\n({title})" for rule, title in zip(rows["rule"], scheduler_titles(rows))])
         axis.set_xlim(0, float(left.max()) * 1.12)
         axis.xaxis.set_major_formatter(style.COUNT)
     axes[-1].set_xlabel("Mean completion time (s)")

@@ -11,8 +11,7 @@ from rltune.metrics import METRICS
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
-from rltune.report.common import best_measured, distinct_names, schedulers
-from rltune.report.format import show
+from rltune.report.common import best_measured, distinct_names, scheduler_titles
 from rltune.report.paper import PaperResults
 
 SIDES = {
@@ -25,33 +24,27 @@ def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> Dr
     """Dots with intervals, a row a comparison at the length with the most windows; the paper's figure as a cross.
 
     ``comparisons``: the frames of `tables.comparison`, one a study, whose best measured rows are this figure's frame,
-    with `label`, what a row is called.
+    with `label`, a row's name.
     """
     frame = pd.concat([best_measured(frame) for frame in comparisons], ignore_index=True)
     for column in {c for columns in SIDES.values() for c in columns} - set(frame):
         frame[column] = float("nan")
     frame["label"] = _labels(frame)
     only = set(frame["measure"]) == {"wait"}
-    artefact = describe(
-        "improvements",
-        frame,
-        paper_ref=paper.ref("fig12") if only else "",
-        only=only,
-        sizes=" or ".join(show(n, "int") for n in sorted(set(frame["sequence_jobs"]))),
-        cut=(frame[[value for value, *_ in SIDES.values()]] < style.LEFT_MOST).any().any(),
-    )
+    cut = (frame[[value for value, *_ in SIDES.values()]] < style.LEFT_MOST).any().any()
+    artefact = describe("improvements", frame, paper if only else None, only=only, cut=cut)
     return artefact, frame, _draw(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]}))
 
 
 def _labels(frame: pd.DataFrame) -> list[str]:
-    """What rows are called: trace, base policy and its backfill rule, the metric where there are several, and the
-    settings in which rows differ that would be called the same."""
+    """Names of the rows: trace, base policy and its backfill rule, the metric where there are several, and the
+    settings in which rows differ that would have the same name."""
     several = frame["measure"].nunique() > 1
     names = [
         f"{r['trace_title']} · {setting}"
         + (f" · {METRICS[r['measure']].short.lower()}" if several else "")
         + (" (mix)" if r["metric"] != r["measure"] else "")
-        for setting, (_, r) in zip(schedulers(frame), frame.iterrows())
+        for setting, (_, r) in zip(scheduler_titles(frame), frame.iterrows())
     ]
     return distinct_names(frame, names)
 

@@ -17,10 +17,10 @@ from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import distinct_names, where
 from rltune.report.figures.series import lines
-from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.tables.ablation import OTHER, OURS, of_the_same_seed, side_by_side
-from rltune.report.tables.peers import METRICS
+from rltune.report.tables.ablation import over_variant
+from rltune.report.tables.peers import METRIC_TITLE
+from rltune.report.templates import fill
 
 NAMES = {"qssf": "QSSF", "rltune": "RLTune"}
 COLOURS, DASHED = {"QSSF": style.ORANGE, "RLTune": style.BLUE}, ("QSSF",)
@@ -41,18 +41,8 @@ def fig17(cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, pa
         about = {"trace_title": titles[cell], "who": who, "scheduler": NAMES[who], "jobs": len(jct_s), "share": share}
         curves.append(pd.DataFrame({**about, "jct_s": np.quantile(jct_s, share), "mean_s": jct_s.mean()}))
     frame = pd.concat(curves, ignore_index=True)
-    means = {titles[c["cell"]]: _summary(c) for _, c in comparisons.iterrows()}
-    said = "; ".join(f"{title}: {words}" for title, words in means.items())
-    return describe("fig17", frame, paper, cells=used, means=said), frame, _draw_fig17(frame, means)
-
-
-def _summary(comparison: pd.Series) -> str:
-    """One comparison in words: jobs, and how much better or worse."""
-    word = "less" if comparison["improvement"] >= 0 else "more"
-    return (
-        f"{show(comparison['jobs'], 'int')} jobs, mean {show(comparison['theirs_mean'], 'seconds')} s with QSSF, "
-        f"{show(abs(comparison['improvement']), 'percent')} {word} with RLTune"
-    )
+    means = {titles[c["cell"]]: fill("fig17_mean.j2", **c) for _, c in comparisons.iterrows()}
+    return describe("fig17", frame, paper, cells=used, means=means), frame, _draw_fig17(frame, means)
 
 
 @style.styled()
@@ -65,8 +55,8 @@ def _draw_fig17(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
         for name, mean_s in curves.groupby("scheduler")["mean_s"].first().items():
             axis.axvline(mean_s, color=COLOURS[name], linestyle="--" if name in DASHED else "-", linewidth=0.9)
         box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
-        place = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "bbox": box}
-        axis.text(0.98, 0.04, means[title].replace(", ", "\n"), fontsize=7.5, **place)
+        at_right = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "bbox": box}
+        axis.text(0.98, 0.04, means[title].replace(", ", "\n"), fontsize=7.5, **at_right)
         axis.set(xscale="log", ylim=(0, 1))
         axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         axis.yaxis.set_major_formatter(style.PERCENT)
@@ -77,7 +67,7 @@ def _draw_fig17(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
 
 
 EIGHT = "engineered"
-"""The paper's eight."""
+"""The paper's eight features."""
 
 
 def sensitivity(
@@ -93,7 +83,7 @@ def sensitivity(
     ``groups``: names of cells that differ in their features and seeds only (rltune.config.comparisons.by_features);
     ``widths``: number of features of each set. The frame has at the window length with the most windows `improvement`
     over the base policy of the metric the cells are trained for, over all seeds, and `eight_over`, how much better the
-    paper's eight are than this set, over the seeds that both have; `panel` is what its panel is called. Raises
+    paper's eight are than this set, over the seeds that both have; `panel` is the title of its panel. Raises
     ValueError when there is no group.
     """
     if not groups:
@@ -101,30 +91,29 @@ def sensitivity(
     rows: list[dict[str, Any]] = []
     for number, names in enumerate(groups):
         members = cells[cells["cell"].isin(names)]
-        metric = members["metric"].iloc[0] if members["metric"].iloc[0] in METRICS else "wait"
+        trained = members["metric"].iloc[0]
+        metric = trained if trained in METRIC_TITLE else "wait"
         eight = where(members, features=EIGHT)
         for features, seeds in members.groupby("features", sort=False):
             each = [where(windows, cell=name) for name in seeds["cell"]]
-            pairs = of_the_same_seed(eight, seeds)
             for n in common.lengths(each[0]):
                 found = compare(each, metric, n, {"role": "rltune"}, {"role": "base"}, by)
                 row = {
                     "group": number,
                     **common.about(seeds),
                     "count": widths[str(features)],
-                    "measure": METRICS[metric],
+                    "measure": METRIC_TITLE[metric],
                     "sequence_jobs": n,
                     **{k: getattr(found, k) for k in ("seeds", "windows", "improvement", "low", "high")},
                     **dict.fromkeys(("eight_over", "eight_over_low", "eight_over_high"), common.NAN),
                 }
-                if features != EIGHT and len(pairs):
-                    over = compare(side_by_side(windows, pairs), metric, n, OURS, OTHER, by)
+                if over := over_variant(eight, seeds, windows, metric, n, by):
                     row |= common.gain("eight_over", over, prefix="eight_over_")
                 rows.append(row)
     frame = common.best_measured(pd.DataFrame(rows)).sort_values(["group", "count", "features"], ignore_index=True)
     titles = [
         f"{trace}, {setting}, {measure.split(',')[0].lower()}"
-        for trace, setting, measure in zip(frame["trace_title"], common.schedulers(frame), frame["measure"])
+        for trace, setting, measure in zip(frame["trace_title"], common.scheduler_titles(frame), frame["measure"])
     ]
     frame["panel"] = common.distinct_names(frame, titles, without=("features", "seed"))
     used = cells[cells["cell"].isin([name for names in groups for name in names])]

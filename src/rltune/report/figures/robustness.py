@@ -13,8 +13,9 @@ from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
-from rltune.report.common import policy_title, varying, where
+from rltune.report.common import varying, where
 from rltune.report.figures.series import lines
+from rltune.report.style import policy_title, scheduler_title
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 
 SIDES = {"share": "Mean wait / FIFO’s", "more": "More wait than\nwith exact estimates"}
@@ -27,7 +28,7 @@ COLOURS = {
 HIGHEST = 2.0
 """Panels end here: a share of FIFO's wait, or more wait as a fraction, beyond this is off the drawing."""
 REFERENCE = ("fifo", "none")
-"""(Policy, backfill) that goes by no estimate."""
+"""(Policy, backfill) that uses no estimates."""
 
 
 def robustness(cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals) -> Drawing:
@@ -42,14 +43,14 @@ def robustness(cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals) -> Drawin
     several = runs["locality"].nunique() > 1
     rows: list[dict[str, Any]] = []
     for (trace, cluster, locality), found in runs.groupby([*HOME, "locality"], sort=False):
-        here = where(cells, trace=trace, cluster=cluster, locality=locality)
-        about = {"trace_title": titles[trace, cluster] + f", {locality}" * several, "data": here["data"].iloc[0]}
-        for kind, name, mine in _schedulers(here, found):
-            exact = waits(where(mine, sigma=0.0))
-            for sigma, at in mine.groupby("sigma"):
+        trained = where(cells, trace=trace, cluster=cluster, locality=locality)
+        about = {"trace_title": titles[trace, cluster] + f", {locality}" * several, "data": trained["data"].iloc[0]}
+        reference = where(found, cell="", policy=REFERENCE[0], backfill=REFERENCE[1])
+        for kind, name, results in _schedulers(trained, found):
+            exact = waits(where(results, sigma=0.0))
+            for sigma, at in results.groupby("sigma"):
                 ours = waits(at)
-                plain = where(found, sigma=sigma, cell="", policy=REFERENCE[0], backfill=REFERENCE[1])
-                share = less(ours, waits(plain), by)
+                share = less(ours, waits(where(reference, sigma=sigma)), by)
                 more = less(ours, exact, by) if sigma else Improvement(0.0, 0.0, 0.0)
                 row = {**about, "kind": kind, "scheduler": name, "sigma": sigma}
                 row |= {"sequence_jobs": int(at["sequence_jobs"].iloc[0]), "windows": len(ours)}
@@ -61,7 +62,7 @@ def robustness(cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals) -> Drawin
     artefact = describe(
         "robustness",
         frame,
-        reference=style.scheduler_title(*REFERENCE),
+        reference=scheduler_title(*REFERENCE),
         confidence=by.confidence,
         factor=math.exp(largest),
         trained=", ".join(dict.fromkeys(cells["estimate"])),
@@ -77,13 +78,12 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
     differ = [c for c in varying(cells) if c != "seed"]
     found = []
     for _, group in cells.groupby(SAME_AGENT, sort=False):
-        cell = group.iloc[0]
-        mine = runs[runs["cell"].isin(group["cell"])]
+        cell, results = group.iloc[0], runs[runs["cell"].isin(group["cell"])]
         named = [policy_title(cell["policy"]), *(str(cell[c]) for c in differ)]
-        if len(mine):
-            found.append(("agent", f"RLTune, trained on {', '.join(named)}", mine))
-    for (policy, backfill), mine in where(runs, cell="").groupby(["policy", "backfill"], sort=False):
-        found.append(("heuristic", style.scheduler_title(policy, backfill), mine))
+        if len(results):
+            found.append(("agent", f"RLTune, trained on {', '.join(named)}", results))
+    for rule, results in where(runs, cell="").groupby(["policy", "backfill"], sort=False):
+        found.append(("heuristic", scheduler_title(*rule), results))
     return found
 
 
@@ -93,22 +93,20 @@ def _draw(frame: pd.DataFrame) -> Figure:
     for kind, some in COLOURS.items():
         colours |= dict(zip(frame.loc[frame["kind"] == kind, "scheduler"].unique(), cycle(some)))
     dashed = set(frame.loc[frame["kind"] == "heuristic", "scheduler"])
-    share = {"sharex": True, "sharey": "row"}
-    figure, axes = style.panels(
-        [*traces, *[""] * len(traces)], len(traces), 2.0, 0.3 + 0.17 * len(colours) / 3, **share
-    )
+    titles, above_in = [*traces, *[""] * len(traces)], 0.3 + 0.17 * len(colours) / 3
+    figure, axes = style.panels(titles, len(traces), 2.0, above_in, sharex=True, sharey="row")
     for axis, (value, trace) in zip(axes, product(SIDES, traces), strict=True):
-        mine = where(frame, trace_title=trace)
-        for name, rows in mine.groupby("scheduler", sort=False):
+        of_trace = where(frame, trace_title=trace)
+        for name, rows in of_trace.groupby("scheduler", sort=False):
             band = rows[f"{value}_low"], rows[f"{value}_high"]
             axis.fill_between(rows["sigma"], *band, color=colours[name], alpha=0.1, linewidth=0)
         look = {"marked": True, "markersize": 5.5, "linewidth": 1.5, "legend": axis is axes[0]}
-        lines(axis, mine, "sigma", value, "scheduler", colours, dashed=dashed, **look)
+        lines(axis, of_trace, "sigma", value, "scheduler", colours, dashed=dashed, **look)
     for axis, (value, name) in zip(axes[:: len(traces)], SIDES.items(), strict=True):
-        values = frame[value].dropna()  # what these need, and a little of the bands
+        values = frame[value].dropna()  # the lines, and a little of the bands
         low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
-        room = 0.15 * max(high - low, 0.1)
-        axis.set(ylabel=name, ylim=(min(LEAST[value], max(low - room, -1.0)), min(high + room, HIGHEST)))
+        margin = 0.15 * max(high - low, 0.1)
+        axis.set(ylabel=name, ylim=(min(LEAST[value], max(low - margin, -1.0)), min(high + margin, HIGHEST)))
     axes[-1].yaxis.set_major_formatter(style.PERCENT)
     axes[0].set_xticks(sorted(frame["sigma"].unique()))
     axes[0].xaxis.set_major_formatter(style.PLAIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
-from rltune.report.common import policy_title, schedulers, where
+from rltune.report.common import scheduler_titles, where
 from rltune.report.figures.series import points
 from rltune.report.format import show
+from rltune.report.style import policy_title
 from rltune.report.tables.scheduling_rules import AGENT, LOADS, RLTUNE, STEPS, TITLES, scheduler_names
 
 BARS = {
@@ -34,53 +36,46 @@ def scheduling_rules(numbers: pd.DataFrame) -> Drawing:
     """A panel a workload: the reference order's mean wait by step as a waterfall, the first agent, and other orders as
     marks.
 
-    ``numbers``: the frame of `tables.scheduling_rules`, of which the frame has what is drawn.
+    ``numbers``: the frame of `tables.scheduling_rules`; the frame is the part that is drawn.
     """
-    first = ~numbers[numbers["who"] == AGENT].duplicated("workload")
-    frame = numbers[(numbers["who"] != AGENT) | first.reindex(numbers.index, fill_value=False)]
-    frame = frame[DRAWN].reset_index(drop=True)
-    steps = []
-    for workload, part in frame.groupby("workload", sort=False):
-        mine = where(part, who="order", policy=part["reference"].iloc[0])
-        falls = ", ".join(f"{STEPS[r['step']][0]} {show(r['wait_s'], 'seconds')} s" for _, r in mine.iterrows())
-        agent = show(where(part, who=AGENT)["wait_s"].iloc[0], "seconds")
-        steps.append(f"{workload}, {policy_title(part['reference'].iloc[0])}: {falls}; RLTune {agent} s")
-    return describe("scheduling-rules", frame, steps="; ".join(steps)), frame, _draw_rules(frame)
+    others = numbers[numbers["who"] == AGENT].duplicated("workload")
+    frame = numbers.drop(index=others.index[others])[DRAWN].reset_index(drop=True)
+    return describe("scheduling-rules", frame, steps=STEPS), frame, _draw_rules(frame)
 
 
 @style.styled()
 def _draw_rules(frame: pd.DataFrame) -> Figure:
     others = [p for p in dict.fromkeys(frame["policy"]) if not (frame["reference"] == p).all()]
-    looks = {p: (style.MARKERS[i % len(style.MARKERS)], OTHERS[i % len(OTHERS)]) for i, p in enumerate(others)}
-    rows_of = dict(list(frame.groupby("workload", sort=False)))
-    titles = [f"{workload},\n{policy_title(rows['reference'].iloc[0])}" for workload, rows in rows_of.items()]
+    marks = dict(zip(others, zip(cycle(style.MARKERS), cycle(OTHERS))))
+    parts = dict(list(frame.groupby("workload", sort=False)))
+    titles = [f"{workload},\n{policy_title(rows['reference'].iloc[0])}" for workload, rows in parts.items()]
     figure, axes = style.panels(titles, 3, 2.5, 0.7, sharey=True)
-    for axis, rows in zip(axes, rows_of.values()):
-        _draw_rules_of(axis, rows, looks)
+    for axis, rows in zip(axes, parts.values()):
+        _draw_rules_of(axis, rows, marks)
     style.name_rows(axes[0], [*TITLES.values(), "RLTune"])
     handles: list[Any] = [Patch(color=colour, label=name) for name, colour in BARS.items()]
-    handles += [style.handle(policy_title(p), colour, marker) for p, (marker, colour) in looks.items()]
+    handles += [style.handle(policy_title(p), colour, marker) for p, (marker, colour) in marks.items()]
     style.legend(figure, handles, 4)
     return figure
 
 
-def _draw_rules_of(axis: Axes, part: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
+def _draw_rules_of(axis: Axes, part: pd.DataFrame, marks: dict[str, tuple[str, str]]) -> None:
     part = part.assign(wait_s=part["wait_s"] / 3600, before_s=part["before_s"] / 3600)  # drawn in hours
-    orders, reference, places = where(part, who="order"), part["reference"].iloc[0], list(STEPS)
-    shown = pd.concat([where(orders, policy=reference), where(part, who=AGENT).head(1)])
-    agent, first = shown["who"] == AGENT, shown["step"] == places[0]
+    orders, reference, steps = where(part, who="order"), part["reference"].iloc[0], list(STEPS)
+    shown = pd.concat([where(orders, policy=reference), where(part, who=AGENT)])
+    agent, first = shown["who"] == AGENT, shown["step"] == steps[0]
     begin = shown["before_s"].mask(agent | first, 0.0)
     base, less, more, ours = BARS.values()
     colours = np.select([agent, first, shown["wait_s"] < begin], [ours, base, less], more)
-    y = [places.index(step) if step in places else len(places) for step in shown["step"]]
+    y = [steps.index(step) if step in steps else len(steps) for step in shown["step"]]
     axis.barh(y, shown["wait_s"] - begin, 0.62, begin, color=colours)
     for at, wait_h in zip(y, shown["wait_s"]):
-        place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "center"}
-        style.label(axis, f"{show(wait_h, 'number')} h", (1, at), (-2, 0), 7, **place)
-    for policy, (marker, colour) in looks.items():
+        at_right = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "center"}
+        style.label(axis, f"{show(wait_h, 'number')} h", (1, at), (-2, 0), 7, **at_right)
+    for policy, (marker, colour) in marks.items():
         rows = where(orders, policy=policy)
         if policy != reference:
-            style.marks(axis, rows["wait_s"], rows["step"].map(places.index), marker, colour, 4.5, markeredgewidth=0)
+            style.marks(axis, rows["wait_s"], rows["step"].map(steps.index), marker, colour, 4.5, markeredgewidth=0)
     axis.set_xlim(0, 1.45 * part["wait_s"].max() or 1)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=4))
     axis.xaxis.set_major_formatter(style.PLAIN)
@@ -95,13 +90,13 @@ HEADROOM = {
     "strong_exact": ("best heuristic,\nexact run times", "v", style.SKY),
     "bound": ("lower bound", "|", style.INK),
 }
-"""What is looked at: its name, mark and colour."""
+"""Kind of a schedule → its name, marker and colour."""
 
 
 def headroom(numbers: pd.DataFrame, confidence: float) -> Drawing:
     """A panel per workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries gives
     it, which is also the frame, with `title` (the heuristic)."""
-    frame = numbers.assign(title=pd.Series(schedulers(numbers), numbers.index).where(numbers["policy"] != "", ""))
+    frame = numbers.assign(title=scheduler_titles(numbers).where(numbers["policy"] != "", ""))
     workloads = [
         {row["what"]: row | {"name": HEADROOM[row["what"]][0].replace("\n", " ")} for row in part.to_dict("records")}
         for _, part in frame.groupby("workload", sort=False)
@@ -133,14 +128,14 @@ def _draw_headroom(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-PAYERS = {
+SCHEDULERS = {
     "base": ("base policy", "o", style.SCHEDULER["base"]),
     "strong": ("best heuristic", "s", style.SCHEDULER["baseline"]),
     "rltune": ("RLTune", "D", style.SCHEDULER["rltune"]),
 }
 MEASURES = {"wait_s": "Mean wait (s)", "bsld": "Mean slowdown"}
 LINEAR_BELOW_S = 10.0
-"""Where some hardly wait, the axis of waits is logarithmic above this and linear below."""
+"""Where some waits are short, their axis is logarithmic above this and linear below."""
 
 
 def fairness(sizes: pd.DataFrame) -> Drawing:
@@ -150,20 +145,20 @@ def fairness(sizes: pd.DataFrame) -> Drawing:
     size; the frame is the same with `title` (the scheduler).
     """
     frame = sizes.assign(title=scheduler_names(sizes))
-    who = [f"{w}: {', '.join(p['title'].drop_duplicates())}." for w, p in frame.groupby("workload", sort=False)]
-    names = {scheduler: name for scheduler, (name, *_) in PAYERS.items()}
-    sizes_there = list(dict.fromkeys(frame["group"]))
-    return describe("fairness", frame, heuristics=who, who=names, sizes=sizes_there), frame, _draw_fairness(frame)
+    facts = {
+        "schedulers": frame.groupby("workload", sort=False)["title"].unique().items(),
+        "names": {scheduler: name for scheduler, (name, *_) in SCHEDULERS.items()},
+        "sizes": frame["group"].unique(),
+    }
+    return describe("fairness", frame, **facts), frame, _draw_fairness(frame)
 
 
 @style.styled()
 def _draw_fairness(frame: pd.DataFrame) -> Figure:
     panels = [(workload, measure) for workload in dict.fromkeys(frame["workload"]) for measure in MEASURES]
     figure, axes = style.panels([workload for workload, _ in panels], 2, 2.2)
-    colours, markers = (
-        {who: colour for who, (*_, colour) in PAYERS.items()},
-        [marker for _, marker, _ in PAYERS.values()],
-    )
+    colours = {scheduler: colour for scheduler, (*_, colour) in SCHEDULERS.items()}
+    markers = [marker for _, marker, _ in SCHEDULERS.values()]
     for axis, (workload, measure) in zip(axes, panels):
         part = where(frame, workload=workload)
         points(axis, part, "group", measure, "scheduler", colours, 0.2, markers=markers, legend=False)
@@ -174,14 +169,14 @@ def _draw_fairness(frame: pd.DataFrame) -> Figure:
             axis.set_yscale("log")
         axis.set(xlabel="GPUs of a job", ylabel=MEASURES[measure])
         axis.yaxis.set_major_formatter(style.PLAIN)
-    style.legend(figure, [style.handle(name, colour, marker) for name, marker, colour in PAYERS.values()])
+    style.legend(figure, [style.handle(name, colour, marker) for name, marker, colour in SCHEDULERS.values()])
     return figure
 
 
 SHOWN = ("fifo", "sjf", "saf")
 """Orders that are drawn; the table has all."""
-LOAD_LOOKS = {"slice": ("s", style.ORANGE, 6, "left"), "balanced": ("o", style.BLUE, -6, "right")}
-"""Mark and colour of a load, and where the number stands beside the mark."""
+LOAD_MARKS = {"slice": ("s", style.ORANGE, 6, "left"), "balanced": ("o", style.BLUE, -6, "right")}
+"""Marker and colour of a load, and the offset and alignment of the number next to it."""
 
 
 def loads_compared(numbers: pd.DataFrame) -> Drawing:
@@ -197,18 +192,18 @@ def loads_compared(numbers: pd.DataFrame) -> Drawing:
 
 @style.styled()
 def _draw_loads(frame: pd.DataFrame) -> Figure:
-    rows_of = dict(list(frame.groupby("workload", sort=False)))
-    tall = [len(rows) + 2 for rows in rows_of.values()]
+    parts = dict(list(frame.groupby("workload", sort=False)))
+    tall = [len(rows) + 2 for rows in parts.values()]
     titles = []
-    for workload, rows in rows_of.items():
+    for workload, rows in parts.items():
         offered = [f"{LOADS[load].lower()} {show(rows[f'{load}_offered'].iloc[0], 'number')}" for load in LOADS]
         titles.append(f"{workload}: offered load, {', '.join(offered)}")
     figure, axes = style.panels(titles, 1, 0.23 * sum(tall) / len(tall), 0.9, sharex=True, height_ratios=tall)
     top = float(frame[[f"{load}_wait_s" for load in LOADS]].max().max())
     axes[0].set_xscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.5)
-    for axis, rows in zip(axes, rows_of.values()):
+    for axis, rows in zip(axes, parts.values()):
         axis.hlines(range(len(rows)), rows["slice_wait_s"], rows["balanced_wait_s"], color=style.MUTED, linewidth=0.9)
-        for load, (marker, colour, offset, side) in LOAD_LOOKS.items():
+        for load, (marker, colour, offset, side) in LOAD_MARKS.items():
             waits = rows[f"{load}_wait_s"]
             style.marks(axis, waits, range(len(rows)), marker, colour, label=LOADS[load], clip_on=False, zorder=3)
             for y, wait in enumerate(waits):

@@ -13,22 +13,18 @@ from matplotlib.ticker import MaxNLocator
 from rltune.metrics import METRICS
 from rltune.report import style
 from rltune.report.artefact import Drawing
-from rltune.report.artefacts import describe, entry_of
-from rltune.report.common import SETTING_TITLE, policy_title, proper, varying, where
+from rltune.report.artefacts import describe
+from rltune.report.common import SETTING_TITLE, varying, where, without_variants
 from rltune.report.figures.series import lines
 from rltune.report.paper import PaperResults
-from rltune.report.studies import STUDIES, in_curves
-from rltune.report.style import trace_colours
-
-SMALLEST = {"utilisation": 1e-3}
-"""Smaller values count as this in the normalised difference, as in the reward; of the other metrics it is 1."""
-METRIC_SHORT = {name: metric.short for name, metric in METRICS.items()}
-"""Metrics as titles of panels have them."""
+from rltune.report.studies import in_curves
+from rltune.report.style import policy_title, trace_colours
 
 
-def normalised(base: pd.Series, agent: pd.Series, metric: str = "wait") -> pd.Series:
-    """(base − agent) / the larger of the two in size, at least a second of wait."""
-    return (base - agent) / np.maximum(np.maximum(base.abs(), agent.abs()), SMALLEST.get(metric, 1.0))
+def normalised(base: pd.Series, agent: pd.Series, metric: str) -> pd.Series:
+    """(base − agent) / the larger of the two in size, which is at least the metric's floor, as in the reward."""
+    floor = METRICS[metric].floor if metric in METRICS else 1.0
+    return (base - agent) / np.maximum(np.maximum(base.abs(), agent.abs()), floor)
 
 
 def curves(cells: pd.DataFrame, histories: pd.DataFrame) -> pd.DataFrame:
@@ -82,9 +78,6 @@ def draw(frame: pd.DataFrame, panels: Sequence[str], across: int, colours: Mappi
     return figure
 
 
-METRIC_NOUN = {study.metric: study.noun for study in STUDIES}
-
-
 def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, name: str) -> Drawing:
     """Training curves of RLTune proper in a figure of `studies.CURVES`: a panel a metric × base policy × setting, a line
     a cell.
@@ -94,8 +87,8 @@ def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, 
     undivided, in the metric's unit (s of wait). Of utilisation, where more is better, base and RLTune change places; a
     mix has no unit, and its curves are its reward. Raises ValueError where no cell belongs to the figure.
     """
-    mine = [in_curves(name, m, p) for m, p in zip(cells["metric"], cells["policy"], strict=True)]
-    chosen, left = proper(cells[pd.Series(mine, index=cells.index, dtype=bool)].reset_index(drop=True))
+    shown = [in_curves(name, m, p) for m, p in zip(cells["metric"], cells["policy"], strict=True)]
+    chosen, left = without_variants(cells[np.array(shown, bool)].reset_index(drop=True))
     if chosen.empty:
         raise ValueError(f"no training curves for {name}: no agent was trained for what it shows")
     chosen = chosen.assign(panel=_panels(chosen), line=chosen["trace_title"])
@@ -103,23 +96,16 @@ def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, 
     panels = chosen.drop_duplicates("panel").sort_values("metric", key=lambda m: pd.factorize(m)[0], kind="stable")
     most = panels["metric"].value_counts().max()
     across = most if panels["metric"].nunique() > 1 and most <= 3 else 2  # as in the paper, a row for each metric
-    figure = draw(
-        frame, list(panels["panel"]), across, trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"])))
-    )
+    colours = trace_colours(dict(zip(chosen["trace_title"], chosen["paper_trace"])))
+    figure = draw(frame, list(panels["panel"]), across, colours)
     last = frame.groupby("cell", sort=False)["training"].last()
-    metrics = ", ".join(dict.fromkeys(METRIC_NOUN.get(m, m) for m in chosen["metric"]))
-    artefact = describe(
-        name,
-        frame,
-        paper,
-        cells=chosen,
-        metrics=metrics,
-        in_paper=entry_of(name).paper,
-        left=left,
-        panels="; ".join(panels["panel"]),
-        better=int((last > 0).sum()),
-    )
-    return artefact, frame, figure
+    facts = {
+        "metrics": list(dict.fromkeys(METRICS[m].noun if m in METRICS else m for m in chosen["metric"])),
+        "panels": list(panels["panel"]),
+        "better": int((last > 0).sum()),
+        "left": left,
+    }
+    return describe(name, frame, paper, cells=chosen, **facts), frame, figure
 
 
 def _panels(cells: pd.DataFrame) -> list[str]:
@@ -128,9 +114,10 @@ def _panels(cells: pd.DataFrame) -> list[str]:
     several = cells["metric"].nunique() > 1
     titles = pd.Series("", cells.index, dtype=object)
     for (metric, policy), alike in cells.groupby(["metric", "policy"], sort=False):
-        apart = {c for _, mine in alike.groupby("trace_title", sort=False) for c in varying(mine)} - {"seed", "metric"}
+        differ = {c for _, part in alike.groupby("trace_title", sort=False) for c in varying(part)} - {"seed", "metric"}
         name = policy_title(policy)
-        first = f"{METRIC_SHORT.get(metric, metric)}, {name}" if several else f"Base policy {name}"
+        short = METRICS[metric].short if metric in METRICS else metric
+        first = f"{short}, {name}" if several else f"Base policy {name}"
         for i, cell in alike.iterrows():
-            titles[i] = ", ".join([first, *(str(cell[c]) for c in SETTING_TITLE if c in apart)])
+            titles[i] = ", ".join([first, *(str(cell[c]) for c in SETTING_TITLE if c in differ)])
     return list(titles)

@@ -16,7 +16,7 @@ from rltune.report.figures.series import lines, points
 from rltune.report.format import show
 from rltune.report.tables.whatif import GROUP_TITLE, names
 
-LOOKS = {
+COLOURS = {
     "recorded": style.MUTED,
     "current": style.ORANGE,
     "rule": style.SKY,
@@ -26,7 +26,7 @@ LOOKS = {
     "bounded": style.MUTED,
 }
 RULES = (style.SKY, style.VERMILION, style.INK, style.GREEN)
-"""Colours of rules where each has its own."""
+"""Colours of rules where each needs a different one."""
 RECORDED = "As recorded"
 Facts = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> Drawing:
     low, high = today - frame["hours_less_high"], today - frame["hours_less_low"]
     with style.styled():
         figure, (axis,) = style.panels([""], 1, 0.38 * len(frame), 0.9)
-        look = {"hue": "kind", "palette": LOOKS, "saturation": 1, "width": 0.62, "errorbar": None, "legend": False}
+        look = {"hue": "kind", "palette": COLOURS, "saturation": 1, "width": 0.62, "errorbar": None, "legend": False}
         sns.barplot(frame, x="wait_h", y="scheduler", ax=axis, **look)
         axis.axvline(today, color=style.ORANGE, linewidth=1, linestyle="--")
         axis.errorbar((low + high) / 2, frame.index, xerr=(high - low) / 2, fmt="none", ecolor=style.INK, capsize=3.5)
@@ -56,9 +56,9 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> Drawing:
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, str]:
-    """Title of each scheduler → colour: that of its bar, of each rule one of its own."""
+    """Title of each scheduler → colour: that of its bar; each rule has a different one."""
     titles, rules = dict(zip(frame["scheduler"], frame["title"])), cycle(RULES)
-    return {title: LOOKS[name] if name in LOOKS else next(rules) for name, title in titles.items()}
+    return {title: COLOURS[name] if name in COLOURS else next(rules) for name, title in titles.items()}
 
 
 def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Drawing:
@@ -96,9 +96,4 @@ def whatif_groups(groups: pd.DataFrame, facts: Facts) -> Drawing:
         axes[0].set_ylim(0, max(2 * float(hours["wait_h"].max()), 0.2))
         axes[0].yaxis.set_major_formatter(style.PLAIN)
         style.legend_of(axes[0], 2)
-    means = [
-        f"{group} {GROUP_TITLE[grouping]}: "
-        + ", ".join(f"{r['title']} {show(r['wait_s'] / 3600, 'number')} h" for _, r in part.iterrows())
-        for (grouping, group), part in frame.groupby(["grouping", "group"], sort=False)
-    ]
-    return describe("whatif-groups", frame, summary="; ".join(means)), frame, figure
+    return describe("whatif-groups", frame, names=GROUP_TITLE), frame, figure

@@ -13,7 +13,6 @@ from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.figures.series import lines
-from rltune.report.format import show
 from rltune.report.paper import PaperResults
 
 PANELS = {"avg_run_s": "Mean run time (s)", "alloc": "Allocated GPUs or CPUs (per 30 days)"}
@@ -36,9 +35,8 @@ def fig5(statistics: pd.DataFrame, paper: PaperResults) -> Drawing:
     frame = pd.concat([ours, printed], ignore_index=True)
     figure = _draw_fig5(frame, {t: paper.trace(t) for t in ours["trace"]})
     facts = {
-        "simulated": ours[ours["wait_is"].str.startswith("simulated")].to_dict("records"),
+        "ours": ours.to_dict("records"),
         "lacking": sorted(set(statistics["trace"]) - set(ours["trace"])),
-        "short": (frame["avg_wait_s"] < LEAST_WAIT_S).any(),
         "least_wait_s": LEAST_WAIT_S,
     }
     return describe("fig5", frame, paper, rows=ours, **facts), frame, figure
@@ -59,8 +57,8 @@ def _printed(paper: PaperResults) -> pd.DataFrame:
 @style.styled()
 def _draw_fig5(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     """``papers``: ours → the paper's name of it, "" for none."""
-    lonely = {t: t for t in where(frame, row="paper")["trace"] if t not in papers.values()}
-    colours = style.trace_colours({**papers, **lonely})
+    unmatched = {t: t for t in where(frame, row="paper")["trace"] if t not in papers.values()}
+    colours = style.trace_colours({**papers, **unmatched})
     figure, axes = style.panels([""] * len(PANELS), 2, 3.0)
     for axis, (column, name) in zip(axes, PANELS.items()):
         for trace, colour in colours.items():
@@ -69,7 +67,7 @@ def _draw_fig5(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
             waits = points["avg_wait_s"].clip(lower=LEAST_WAIT_S)
             axis.plot(waits, points[column], color=colour, linewidth=0.8, alpha=0.6)
             for wait, (_, row) in zip(waits, points.iterrows()):
-                # hollow ones are larger and on top, so that two at one place are both seen
+                # hollow ones are larger and on top, so that both are seen where they coincide
                 hollow = row["row"] == "paper"
                 look = {"mfc": "none" if hollow else colour, "mew": 1.3, "zorder": 3 + hollow}
                 style.marks(axis, [wait], [row[column]], MARKER[row["type"]], colour, 9 if hollow else 6, **look)
@@ -97,8 +95,7 @@ def fig6(batches: pd.DataFrame, paper: PaperResults) -> Drawing:
     figure = _draw_fig6(batches, style.trace_colours({t: paper.trace(t) for t in batches["trace"]}))
     ranges = batches.groupby("trace", sort=False)[["above", "wait_h"]].agg(["min", "max"])
     facts = {
-        "jobs": " or ".join(map(str, sorted(set(batches["jobs"])))),
-        "most": int(batches.groupby("trace")["batch"].count().max()),
+        "most": batches["trace"].value_counts().max(),
         "ranges": dict(zip(ranges.index, ranges.to_numpy().tolist())),
         "traces": batches.drop_duplicates("trace").to_dict("records"),
     }
@@ -176,17 +173,7 @@ def distributions(run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResu
     frame = pd.concat([part.assign(of=of) for of, part in parts.items()], ignore_index=True)
     frame = frame[[*key, "of", "at_most", "jobs", "work"]]
     figure = _draw_distributions(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace"]}))
-    return describe("distributions", frame, alt=_alt(frame)), frame, figure
-
-
-def _alt(frame: pd.DataFrame) -> str:
-    halves = []
-    for trace, rows in where(frame, of="run_s").groupby("trace", sort=False):
-        half = [show(rows.loc[rows[c] >= 0.5, "at_most"].min(), "seconds") for c in ("jobs", "work")]
-        halves.append(
-            f"{trace}: half of the jobs run at most {half[0]} s, half of the work is in jobs of at most {half[1]} s"
-        )
-    return f"Four charts of cumulative shares, one line a trace. {'; '.join(halves)}."
+    return describe("distributions", frame), frame, figure
 
 
 @style.styled()
