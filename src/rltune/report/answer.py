@@ -10,7 +10,7 @@ from rltune.evaluation.compare import BASE, STRONG
 from rltune.metrics import METRICS
 from rltune.report.common import best_measured
 from rltune.report.format import is_missing, show, show_interval
-from rltune.report.style import scheduler_title
+from rltune.report.style import title_of
 from rltune.report.verdict import direction
 
 WORDS = {"open": "undecided"}
@@ -41,10 +41,10 @@ def answer(gains: pd.DataFrame, confidence: float) -> str:
     rows = best_measured(gains)
     rows = rows[rows["metric"] == rows["metric"].iloc[0]].set_index("against")
     base, strong = rows.loc[BASE], rows.loc[STRONG]
-    metric, names = METRICS[base["metric"]], [scheduler_title(r["policy"], r["backfill"]) for r in (base, strong)]
+    metric = METRICS[base["metric"]]
     parts = [
-        gain(metric.name, base, f"under {names[0]}, the base policy"),
-        gain(metric.name, strong, f"under {names[1]}, the best rule in hindsight"),
+        gain(metric.name, base, f"under {title_of(base)}, the base policy"),
+        gain(metric.name, strong, f"under {title_of(strong)}, the best rule in hindsight"),
     ]
     shows = direction(strong["low"], strong["high"], strong["windows"])
     simple = SIMPLE.get(shows, "whether a simple rule does as well is undecided")

@@ -1,7 +1,7 @@
 """An artefact: one table or figure of the report, with its data, caption and provenance, as files.
 
 ``<id>.csv`` holds the data, ``<id>.svg`` and ``<id>.png`` the picture of a figure, ``<id>.json`` everything
-one must know to show it. The JSON is written last: without it the artefact does not exist.
+needed to show it. The JSON is written last: without it the artefact does not exist.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Column:
     """How one column of an artefact's frame is shown."""
 
     heading: str
-    """What stands above it."""
+    """Its heading."""
     unit: str = ""
-    """Unit, shown beside the heading."""
+    """Unit, shown next to the heading."""
     format: Annotated[str, AfterValidator(_format)] = "text"
     """One of `rltune.report.format.FORMATS`."""
     group: str = ""
@@ -84,9 +84,9 @@ class Artefact:
 
 
 Table = tuple[Artefact, pd.DataFrame]
-"""What makes a table returns."""
+"""The result of a function that makes a table."""
 Drawing = tuple[Artefact, pd.DataFrame, Figure | str]
-"""What makes a figure returns; a str is an SVG."""
+"""The result of a function that makes a figure; a str is an SVG."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,12 +107,12 @@ def save(folder: Path, artefact: Artefact, frame: pd.DataFrame, picture: Figure 
     """
     named = [c for k, v in artefact.columns.items() for c in (k, v.low, v.high) if c]
     if unknown := [c for c in named if c not in frame.columns]:
-        there = ", ".join(frame.columns)
-        raise ValueError(f"{artefact.id}: columns {', '.join(unknown)} are not in its frame ({there})")
+        known = ", ".join(frame.columns)
+        raise ValueError(f"{artefact.id}: columns {', '.join(unknown)} are not in its frame ({known})")
     if (artefact.kind == "figure") != (picture is not None):
         raise ValueError(f"{artefact.id} is a {artefact.kind}; only figures have a picture")
-    mark = folder / f"{artefact.id}.json"
-    mark.unlink(missing_ok=True)  # takes back the mark of completeness before anything changes
+    description = folder / f"{artefact.id}.json"
+    description.unlink(missing_ok=True)  # without it the artefact is incomplete until all is written
     if isinstance(picture, Figure):
         for kind in ("svg", "png"):
             save_picture(folder / f"{artefact.id}.{kind}", picture, artefact.id)
@@ -120,7 +120,7 @@ def save(folder: Path, artefact: Artefact, frame: pd.DataFrame, picture: Figure 
         write_text(folder / f"{artefact.id}.svg", picture)
     with atomic_write(folder / f"{artefact.id}.csv") as path:
         frame.to_csv(path, index=False, lineterminator="\n")
-    write_json(mark, dataclasses.asdict(artefact))
+    write_json(description, dataclasses.asdict(artefact))
 
 
 def save_picture(path: Path, figure: Figure, salt: str) -> None:

@@ -11,7 +11,7 @@ from rltune.config.cells import AXES
 from rltune.evaluation.compare import where as where
 from rltune.evaluation.intervals import FEWEST, holm
 from rltune.report.artefact import Column
-from rltune.report.style import POLICY_TITLE, scheduler_title
+from rltune.report.style import policy_title, scheduler_title
 from rltune.report.templates import fill
 
 PRO = {"features": "engineered", "placement": "lookahead"}
@@ -45,14 +45,9 @@ def about(cells: pd.DataFrame | pd.Series) -> dict[str, Any]:
     return {**{k: cells[k] for k in ABOUT if k in cells}, "base": policy_title(cells["policy"])}
 
 
-def schedulers(rows: pd.DataFrame) -> list[str]:
+def scheduler_titles(rows: pd.DataFrame) -> pd.Series:
     """`SAF + EASY`, `FIFO`: a name for each row's policy and backfill rule."""
-    return list(map(scheduler_title, rows["policy"], rows["backfill"]))
-
-
-def policy_title(policy: object) -> str:
-    """A policy's title; its name where it is the user's own."""
-    return POLICY_TITLE.get(str(policy), str(policy))
+    return pd.Series(list(map(scheduler_title, rows["policy"], rows["backfill"])), rows.index, dtype=object)
 
 
 def gain(name: str, found: Any, value: str = "improvement", prefix: str = "") -> dict[str, float]:
@@ -74,12 +69,12 @@ def with_holm(frame: pd.DataFrame, tested: Mapping[str, str]) -> pd.DataFrame:
 
     Rows with fewer than FEWEST windows have no verdict, so they are not tested: NaN.
     """
-    there = [p for p in tested if p in frame]
-    if not there:
+    present = [p for p in tested if p in frame]
+    if not present:
         return frame
-    values = frame[there].where(frame["windows"] >= FEWEST).to_numpy(float)
+    values = frame[present].where(frame["windows"] >= FEWEST).to_numpy(float)
     corrected = holm(values.ravel()).reshape(values.shape)
-    return frame.assign(**{tested[p]: corrected[:, i] for i, p in enumerate(there)})
+    return frame.assign(**{tested[p]: corrected[:, i] for i, p in enumerate(present)})
 
 
 def holm_note(
@@ -95,31 +90,31 @@ def holm_note(
     return fill("holm.j2", count=count, below=below, level=level, what=what, bootstrap=bootstrap)
 
 
-def proper(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def without_variants(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The cells of RLTune proper, and a sentence on those left out ("" where none is).
 
-    Left out are other features or placements only where RLTune proper stands beside them in the same setting, and
-    other learners only where RLTune does; what stands alone stays.
+    An agent with other features or placement is left out only where the same setting has an agent of RLTune proper,
+    another learner only where it has one of RLTune.
     """
     if not len(cells):
         return cells, ""
     ours = cells["agent"] == "rltune"
     pro = ours & (cells[list(PRO)] == list(PRO.values())).all(axis=1)
-    beside = [a for a in AXES if a not in (*PRO, "seed")]
+    setting = [a for a in AXES if a not in (*PRO, "seed")]
 
-    def there(which: pd.Series, axes: list[str]) -> pd.Series:
-        """Whether any of the cells alike in these axes is one of these."""
-        return which.groupby([cells[a] for a in axes]).transform("any")
+    def in_setting(agents: pd.Series, axes: list[str]) -> pd.Series:
+        """Whether any of these agents is in the cell's setting, which ``axes`` make up."""
+        return agents.groupby([cells[a] for a in axes]).transform("any")
 
-    variants = ours & ~pro & there(pro, beside)
-    peers = ~ours & there(ours, [a for a in beside if a != "preset"])
+    variants = ours & ~pro & in_setting(pro, setting)
+    peers = ~ours & in_setting(ours, [a for a in setting if a != "preset"])
     if not (variants | peers).any():
         return cells, ""
-    setting = cells["features"] + " features with " + cells["placement"] + " placement"
-    names = pd.concat([setting[variants], cells.loc[peers, "agent"]])
+    titles = cells["features"] + " features with " + cells["placement"] + " placement"
+    names = pd.concat([titles[variants], cells.loc[peers, "agent"]])
     left = ", ".join(f"{name} ({count})" for name, count in names.groupby(names, sort=False).size().items())
     note = (
-        f"Not shown here, because RLTune proper stands beside them in the same setting: {len(names)} of "
+        f"Not shown here, because RLTune proper stands next to them in the same setting: {len(names)} of "
         f"{len(cells)} agents, {left}."
     )
     return cells[~(variants | peers)], note
@@ -138,8 +133,8 @@ def varying(cells: pd.DataFrame, among: Iterable[str] = SETTINGS) -> list[str]:
 
 
 def distinct_names(rows: pd.DataFrame, names: Sequence[str], without: Iterable[str] = ("seed",)) -> list[str]:
-    """A name a row; behind those that rows of several settings share stands what tells these apart: one setting that
-    suffices, preferably the preset, else every one in which they differ.
+    """A name for each row; where rows of several settings share one, it ends with what distinguishes these: a single
+    setting if one suffices, preferably the preset, else all in which they differ.
 
     ``without``: settings that need not be distinguished.
     """
@@ -166,11 +161,6 @@ def constant_settings(cells: pd.DataFrame, without: Iterable[str] = ()) -> str:
     return f"All rows: {', '.join(parts)}." if parts else ""
 
 
-def data_labels(frame: pd.DataFrame) -> tuple[str, ...]:
-    """What data the rows show, each label once."""
-    return tuple(sorted(set(frame["data"]))) if len(frame) else ()
-
-
 def best_measured(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of the window length with the most windows, where intervals are narrowest; the index stays."""
     if not len(frame):
@@ -180,5 +170,5 @@ def best_measured(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def lengths(windows: pd.DataFrame) -> list[int]:
-    """Window lengths there are, longest first."""
+    """Window lengths, longest first."""
     return sorted((int(n) for n in windows["sequence_jobs"].unique()), reverse=True)

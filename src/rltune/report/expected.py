@@ -92,7 +92,7 @@ class Reproduced(Block):
 
 
 class Expectations(Block):
-    """What a finished run of one configuration shows."""
+    """The numbers that a finished run of one configuration should have."""
 
     config: str
     """The run's configuration."""
@@ -106,7 +106,7 @@ class Expectations(Block):
 
 @dataclass(frozen=True)
 class Checked:
-    """A number, and what a run has in its place."""
+    """An expected number, and that of a run."""
 
     number: Number
     found: Cell | None
@@ -145,8 +145,7 @@ def check(config: str, artefacts: Path, expectations: Expectations, without: Seq
 
 
 def _found(number: Number, frame: pd.DataFrame) -> Checked:
-    unknown = [c for c in (*number.where, *([number.column] if number.column else [])) if c not in frame]
-    if unknown:
+    if unknown := [c for c in (*number.where, number.column) if c and c not in frame]:
         raise DataError(
             f"{number.artefact}.csv: found no column {', '.join(unknown)}; there are {', '.join(frame.columns)}"
         )
@@ -164,21 +163,21 @@ def as_table(checked: Sequence[Checked]) -> str:
     lines = []
     for one in checked:
         n = one.number
-        found = one.why or show_number(one.found, n.unit)
         outcome = "OUTSIDE" if not one.inside else "within" if n.telling else "within, which says little"
-        lines.append((n.artefact, n.says, expected_text(n), found, outcome))
+        lines.append((n.artefact, n.says, expected_text(n), one.why or show_number(one.found, n.unit), outcome))
     return pd.DataFrame(lines, columns=["artefact", "what", "expected", "found", ""]).to_string(index=False)
 
 
 def expected_text(number: Number) -> str:
-    """The value with its tolerance, the unit once: ``74.7 ± 20.0 %``; where that would hold for next to any run, so."""
+    """The value with its tolerance, the unit once: ``74.7 ± 20.0 %``, and a remark where almost any run would be within."""
     text = show_number(number.value, number.unit)
     if not number.tolerance:
         return text
     if number.unit == "fraction":
-        both = f"{text.removesuffix(f'{NBSP}%')} ± {show(100 * number.tolerance, 'number')}{NBSP}%"
+        tolerance = f"{show(100 * number.tolerance, 'number')}{NBSP}%"
     else:
-        both = f"{text.removesuffix(f' {number.unit}')} ± {show_number(number.tolerance, number.unit)}"
+        tolerance = show_number(number.tolerance, number.unit)
+    both = f"{text.removesuffix(f'{NBSP}%').removesuffix(f' {number.unit}')} ± {tolerance}"
     return both if number.telling else f"{both}: too small a run to say"
 
 

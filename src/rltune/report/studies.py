@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from rltune.config.metric import parse_metric
@@ -74,13 +75,13 @@ CURVES: dict[str, tuple[Study, ...]] = {
     **{f"training-{s.numbers}": (s,) for s in _OTHERS},
     "training-mixes": (),
 }
-"""Id of a figure of training curves → the studies whose agents it shows; mixes of metrics have one of their own."""
+"""Id of a figure of training curves → the studies whose agents it shows; mixes of metrics have a separate one."""
 
 
 def cells_of(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
     """The rows of `report.read.cells` that are evaluated in a study."""
-    mine = [study.covers(m, p) for m, p in zip(cells["metric"], cells["policy"], strict=True)]
-    return cells[pd.Series(mine, index=cells.index, dtype=bool)]
+    covered = [study.covers(m, p) for m, p in zip(cells["metric"], cells["policy"], strict=True)]
+    return cells[np.array(covered, bool)]
 
 
 def studies_of(cells: pd.DataFrame) -> list[Study]:
@@ -89,7 +90,7 @@ def studies_of(cells: pd.DataFrame) -> list[Study]:
 
 
 def in_curves(name: str, metric: str, policy: str) -> bool:
-    """Whether the training of an agent is drawn in this figure of CURVES: by its whole reward, a mix apart."""
+    """Whether a figure of CURVES shows an agent's training; agents trained for a mix are in `training-mixes` alone."""
     if metric not in METRICS:
         return name == "training-mixes"
     return any(study.covers(metric, policy) for study in CURVES[name])

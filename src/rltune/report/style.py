@@ -20,15 +20,12 @@ from rltune.report.format import show
 # Okabe & Ito's palette, without its yellow and black (too light and too heavy on paper)
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"
 INK, MUTED, GRID, PAPER = "#22282f", "#5b6570", "#d9dee3", "#ffffff"
-"""The page swaps these four for its own in dark mode; nothing else in a figure may use them."""
+"""The page replaces these four in dark mode; nothing else in a figure may use them."""
 
 SCHEDULER = {"rltune": BLUE, "base": ORANGE, "baseline": VERMILION}
 TRACES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 PAPER_TRACE = {"Philly": BLUE, "Helios": VERMILION, "Alibaba": GREEN}
 MARKERS = ("o", "s", "^", "D", "v", "P")
-
-POLICY_TITLE = dict(TITLES)
-"""A custom policy goes by its name."""
 
 WIDTH_IN = 7.2
 """Width of every figure, inches: the text width of a printed page."""
@@ -56,9 +53,9 @@ RC = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the project's style; what was set before comes back afterwards."""
+    """Draw in the project's style; the settings are restored afterwards."""
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # whatever a notebook has set must not change the bytes
+        matplotlib.rcdefaults()  # a notebook's settings must not change the bytes
         matplotlib.rcParams.update(RC)
         yield
 
@@ -68,16 +65,24 @@ def trace_colours(traces: dict[str, str]) -> dict[str, str]:
     free = [c for c in TRACES if c not in {PAPER_TRACE.get(p) for p in traces.values()}]
     chosen: dict[str, str] = {}
     for name, paper in traces.items():
-        taken = set(chosen.values())
-        own = PAPER_TRACE.get(paper)
-        chosen[name] = own if own and own not in taken else next((c for c in free if c not in taken), MUTED)
+        candidates = [PAPER_TRACE.get(paper), *free]
+        chosen[name] = next((c for c in candidates if c and c not in chosen.values()), MUTED)
     return chosen
 
 
-def scheduler_title(policy: str, backfill: str = "none") -> str:
+def policy_title(policy: str) -> str:
+    """A policy's title; a custom policy's name."""
+    return TITLES.get(policy, policy)
+
+
+def scheduler_title(policy: str, backfill: str) -> str:
     """`SAF + EASY`, `FIFO`, `F1 + greedy`: a heuristic's name in tables and figures."""
-    name = POLICY_TITLE.get(policy, policy)
-    return name + {"none": "", "easy": " + EASY", "greedy": " + greedy"}.get(backfill, f" + {backfill}")
+    return policy_title(policy) + {"none": "", "easy": " + EASY", "greedy": " + greedy"}.get(backfill, f" + {backfill}")
+
+
+def title_of(scheduler: Mapping[str, Any] | pd.Series) -> str:
+    """`scheduler_title` of a row, or a filter of rows, with policy and backfill."""
+    return scheduler_title(scheduler["policy"], scheduler["backfill"])
 
 
 def panels(
@@ -101,7 +106,7 @@ def panels(
 
 
 def handle(name: str, colour: str, marker: str = "", line: Any = "none", **look: Any) -> Line2D:
-    """What a legend shows of a line or a mark."""
+    """A legend's handle of a line or a marker."""
     return Line2D([], [], color=colour, marker=marker, linestyle=line, markersize=5, label=name, **look)
 
 
@@ -111,14 +116,14 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int = 6) -> None:
 
 
 def legend_of(axis: Axes, columns: int = 6) -> None:
-    """The legend of one panel above all of them, in place of its own."""
+    """Replace a panel's legend by one above all panels."""
     legend(axis.figure, axis.get_legend_handles_labels()[0], columns)
-    if own := axis.get_legend():
-        own.remove()
+    if inside := axis.get_legend():
+        inside.remove()
 
 
 def upright_in(names: Iterable[str], each_in: float) -> float:
-    """Inches that names take which have to stand upright, as there are `each_in` inches for each; 0: they fit."""
+    """Height of names that have to be upright because each has only `each_in` inches of width; 0 where they fit."""
     needed = LETTER_IN * max(len(line) for name in names for line in name.split(", "))
     return needed if needed > each_in else 0.0
 

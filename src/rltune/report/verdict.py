@@ -1,4 +1,4 @@
-"""The verdict on a comparison, by a rule printed on the page beside every verdict."""
+"""The verdict on a comparison, by a rule printed on the page."""
 
 from __future__ import annotations
 

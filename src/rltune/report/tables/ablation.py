@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.cells import AXES
-from rltune.evaluation.compare import compare
+from rltune.evaluation.compare import Comparison, compare
 from rltune.evaluation.intervals import Intervals
+from rltune.metrics import METRICS
 from rltune.report import common
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
@@ -21,13 +22,12 @@ PARTS = ("features", "placement")
 TESTED = {"pro_over_p": "holm"}
 SAME = [a for a in AXES if a not in (*PARTS, "seed")]
 TITLES = {"naive": common.NAIVE, "naive, whole nodes": common.NAIVE_PAPER, "pro": common.PRO}
-OURS, OTHER = {"who": "ours"}, {"who": "other"}
-METRIC_TITLE = {study.metric: study.noun for study in STUDIES}
+OURS, OTHER = {"side": "ours"}, {"side": "other"}
 
 
 def variant_title(features: str, placement: str) -> str:
-    """`naive`, `pro`, or what the variant in between is made of."""
-    titles = {tuple(made_of.values()): title for title, made_of in TITLES.items()}
+    """`naive`, `pro`, or the features and placement of a variant in between."""
+    titles = {tuple(variant.values()): title for title, variant in TITLES.items()}
     return titles.get((features, placement), f"{features} + {placement.replace('_', '-')}")
 
 
@@ -47,11 +47,9 @@ def ablation(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by
         for _, variant in group.groupby(list(PARTS), sort=False)
         for n in common.lengths(where(windows, cell=variant["cell"].iloc[0]))
     ]
-    frame = pd.DataFrame(rows)
-    if len(frame):
-        frame = frame.sort_values("sequence_jobs", ascending=False, kind="stable", ignore_index=True)
-        frame = common.with_holm(frame, TESTED)
-    measures = set(frame["measure"]) if len(frame) else set()
+    rows = sorted(rows, key=lambda row: -row["sequence_jobs"])
+    frame = common.with_holm(pd.DataFrame(rows), TESTED)
+    measures = {row["measure"] for row in rows}
     study = next((s for s in STUDIES if measures == {s.metric}), None)
     less = study.less if study else "Better"
     return describe(
@@ -60,7 +58,7 @@ def ablation(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by
         paper,
         cells=used,
         without=("seed",),
-        by=by,
+        confidence=by.confidence,
         paper_ref=paper_ref(frame, paper),
         study=study,
         unit=study.unit if study else "",
@@ -96,7 +94,7 @@ def _row(
     row: dict[str, Any] = {
         **common.about(variant),
         "measure": metric,
-        "measure_title": METRIC_TITLE[metric],
+        "measure_title": METRICS[metric].noun,
         "variant": variant_title(cell["features"], cell["placement"]),
         "sequence_jobs": n,
         "base_mean": base.theirs_mean,
@@ -106,37 +104,35 @@ def _row(
         **against_paper(None, base),
         "choice": choices(variant, each, n),
     }
-    pairs = of_the_same_seed(pro, variant)
-    if cell["cell"] in set(pro["cell"]) or pairs.empty:
+    over = over_variant(pro, variant, windows, metric, n, by)
+    if over is None:
         return row
-    over = compare(side_by_side(windows, pairs), metric, n, OURS, OTHER, by)
     row |= common.gain("pro_over", over, prefix="pro_over_")
     in_paper = {k: cell[k] for k in PARTS} == common.NAIVE_PAPER and cell["backfill"] == "none"
     return row | against_paper(paper.find("fig10", *figure_key(cell)) if in_paper else None, over)
 
 
-def of_the_same_seed(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """A row per seed that cells of both settings have: the columns of `ours`, and of `theirs` as `<column>_other`."""
-    return ours.merge(theirs, on="seed", suffixes=("", "_other"))
-
-
-def side_by_side(windows: pd.DataFrame, pairs: pd.DataFrame) -> list[pd.DataFrame]:
-    """A table per row of :func:`of_the_same_seed`: the windows of both agents, with `who` (OURS, OTHER).
+def over_variant(
+    ours: pd.DataFrame, variant: pd.DataFrame, windows: pd.DataFrame, metric: str, n: int, by: Intervals
+) -> Comparison | None:
+    """Agents of one setting against those of another, over the seeds that both have; None where these are the same agents
+    or have no seed in common.
 
     They ran on the same windows, so they can be compared pair by pair, as an agent and its base policy are.
     """
-
-    def runs(cell: str, who: dict[str, str]) -> pd.DataFrame:
-        return where(windows, cell=cell, role="rltune").assign(**who)
-
-    return [
-        pd.concat([runs(mine, OURS), runs(other, OTHER)], ignore_index=True)
-        for mine, other in zip(pairs["cell"], pairs["cell_other"], strict=True)
+    agents = where(windows, role="rltune")
+    pairs = ours.merge(variant, on="seed", suffixes=("", "_other"))
+    if pairs.empty or (pairs["cell"] == pairs["cell_other"]).any():
+        return None
+    each = [
+        pd.concat([where(agents, cell=cell).assign(**OURS), where(agents, cell=other).assign(**OTHER)])
+        for cell, other in zip(pairs["cell"], pairs["cell_other"], strict=True)
     ]
+    return compare(each, metric, n, OURS, OTHER, by)
 
 
 def figure_key(cell: pd.Series) -> tuple[str, ...]:
-    """Where the paper's Figure 10 would print a figure for a setting like this."""
+    """The key that the paper's Figure 10 has, or would have, for this setting."""
     return cell["paper_trace"], PAPER_POLICY.get(cell["policy"], cell["policy"]), cell["metric"], "pro_over_naive"
 
 

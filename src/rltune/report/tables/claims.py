@@ -6,20 +6,21 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from rltune.metrics import METRICS
 from rltune.report.artefact import Column, Table
 from rltune.report.artefacts import describe
-from rltune.report.common import best_measured, policy_title, where
+from rltune.report.common import best_measured, where
 from rltune.report.paper import PaperResults
-from rltune.report.studies import JCT, PAPER_POLICY, STUDIES, UTILISATION, WAIT, Study
+from rltune.report.studies import PAPER_POLICY, STUDIES, WAIT
+from rltune.report.style import policy_title
 from rltune.report.tables.ablation import figure_key
-from rltune.report.tables.peers import METRICS
+from rltune.report.tables.peers import METRIC_TITLE
+from rltune.report.templates import fill
 from rltune.report.verdict import ABSENT, HOLDS, MATCHES, TOO_SLOW, verdict
 
-HEADLINES: dict[str, Study] = {"wait": WAIT, "jct": JCT, "utilisation": UTILISATION}
-"""Key of an entry of the abstract → where its counterpart is sought."""
+HEADLINES = ("wait", "jct", "utilisation")
+"""Metrics of the improvements in the abstract and in Section 7."""
 RL_SCHEDULERS = ("RLScheduler", "SchedInspector")
-ON_SLURM = {"makespan": "Shorter makespan", "utilisation": UTILISATION.less, "wait": WAIT.less}
-"""Key of an entry of Section 5.6 → the claim."""
 STUDY_OF = {study.paper: study for study in STUDIES if study.paper}
 OF_STUDY = {study.numbers: study for study in STUDY_OF.values()}
 POLICY_OF = {theirs: ours for ours, theirs in PAPER_POLICY.items()}
@@ -55,20 +56,17 @@ def claims(tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: Pa
     frame = frame.sort_values("verdict", key=lambda v: v == ABSENT, kind="stable", ignore_index=True)
     frame = frame.astype({"sequence_jobs": "Int64", "windows": "Int64", "row": "Int64"})
     frame = frame.fillna({"choice": "", "learned": "", "artefact": ""})
-    there = frame[frame["verdict"] != ABSENT]
-    single = there[~there["key"].str.startswith("abstract: ")]  # “up to” repeats one of the others
-    counts = single["verdict"].replace("", "no interval").value_counts()
-    held = single[single["verdict"].isin([MATCHES, HOLDS])]
+    compared = frame[frame["verdict"] != ABSENT]
+    single = compared[~compared["key"].str.startswith("abstract: ")]  # “up to” repeats one of the others
+    confirmed = single[single["verdict"].isin([MATCHES, HOLDS])]
     return describe(
         "claims",
         frame,
-        rows=there,
-        counts=", ".join(f"{word}: {n}" for word, n in sorted(counts.items())),
-        absent=len(frame) - len(there),
-        held=len(held),
-        unlearned=int(held["learned"].str.startswith("no").sum()),
-        chose=int((held["choice"] != "").sum()),
-        settings={c: Column(title) for c, title in SHOWN.items() if there[c].nunique() > 1},
+        rows=compared,
+        counts=single["verdict"].replace("", "no interval").value_counts().to_dict(),
+        absent=len(frame) - len(compared),
+        confirmed=confirmed,
+        settings={c: Column(title) for c, title in SHOWN.items() if compared[c].nunique() > 1},
     ), frame
 
 
@@ -86,24 +84,23 @@ def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     found = [rows for name, frame in tables.items() for rows in _counterparts(name, frame, agent) if len(rows)]
     if WAIT.numbers in tables:
         # without a table 7 its diagonal: agents against the base policy that they were trained with
-        mine = where(tables[WAIT.numbers], metric="wait", backfill="none")
-        key = _key("table7", mine["paper_trace"], mine["policy"], mine["policy"], "wait")
-        elsewhere = {key for rows in found for key in rows["key"]}
-        found.append(_rows(WAIT.numbers, mine[~key.isin(elsewhere)], key))
+        waits = where(tables[WAIT.numbers], metric="wait", backfill="none")
+        key = _key("table7", waits["paper_trace"], waits["policy"], waits["policy"], "wait")
+        known = {key for rows in found for key in rows["key"]}
+        found.append(_rows(WAIT.numbers, waits[~key.isin(known)], key))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)
 
 
 def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """What a table of ours has. ``agent``: what the agent of a cell learned and chose."""
+    """Counterparts in one of our tables. ``agent``: by cell, whether its agent learned, and its choice."""
     if name in OF_STUDY:
         study = OF_STUDY[name]
         key = _key(study.paper, frame["paper_trace"], frame["policy"].replace(PAPER_POLICY), study.metric)
         yield _rows(name, frame[frame["paper"].notna()], key)
-        # the best of any comparable setting, as the abstract’s “up to” has it
-        mine = where(best_measured(frame), backfill="none", metric=study.metric)
-        best = mine[mine["paper_trace"].fillna("") != ""].dropna(subset=["improvement"]).nlargest(1, "improvement")
-        for headline in (headline for headline, of in HEADLINES.items() if of == study):
-            yield _rows(name, best, f"abstract: {headline}")
+        if study.metric in HEADLINES:  # the best of all comparable settings, as in the abstract’s “up to”
+            rows = where(best_measured(frame), backfill="none", metric=study.metric)
+            rows = rows[rows["paper_trace"].fillna("") != ""].dropna(subset=["improvement"])
+            yield _rows(name, rows.nlargest(1, "improvement"), f"abstract: {study.metric}")
     elif name == "fig10-numbers":
         key = "fig10: " + pd.Series([".".join(figure_key(row)) for _, row in frame.iterrows()], frame.index)
         yield _rows(name, frame[frame["paper"].notna()], key, "pro_over", "pro_over_")
@@ -113,7 +110,7 @@ def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame) -> Iterat
     elif name == "table9-numbers":
         others = frame[frame["against"].str.startswith(RL_SCHEDULERS)].join(agent, on="cell")
         for headline in HEADLINES:
-            best = where(others, measure=METRICS[headline]).nlargest(1, "improvement")
+            best = where(others, measure=METRIC_TITLE[headline]).nlargest(1, "improvement")
             yield _rows(name, best, f"section7: {headline}")
     elif name == "deployment-numbers":
         both = where(frame, ours="rltune", theirs="slurm")
@@ -142,24 +139,8 @@ def _rows(
 
 
 def _claim(name: str, key: str, title: str) -> str:
-    """An entry of the paper in words."""
+    """An entry of the paper in words (templates/claim.j2)."""
     parts = key.split(".")
-    if name in STUDY_OF:
-        return f"{STUDY_OF[name].less} than {_policy(parts[1])} on {parts[0]}"
-    if name == "fig10":
-        return f"Lower slowdown of pro than of naive RLTune on {parts[0]}, {_policy(parts[1])} as base policy"
-    if name == "abstract" and key in HEADLINES:
-        return f"{HEADLINES[key].less} than the base policy, up to"
-    if name == "section7" and key in HEADLINES:
-        return f"{HEADLINES[key].less} than another RL scheduler"
-    if name == "table7":
-        return f"Less wait than {_policy(parts[2])} on {parts[0]}, trained with {_policy(parts[1])}"
-    if name == "fig17":
-        return f"{JCT.less} than QSSF on {parts[0]}, one long sequence"
-    if name == "fig18" and key in ON_SLURM:
-        return f"{ON_SLURM[key]} than Slurm on a cluster of Slurm daemons"
-    return f"{title}: {' '.join(parts)}"
-
-
-def _policy(name: str) -> str:
-    return policy_title(POLICY_OF.get(name, name))
+    policies = [policy_title(POLICY_OF.get(part, part)) for part in parts]
+    less = METRICS[parts[-1]].improvement if parts[-1] in METRICS else ""
+    return fill("claim.j2", name=name, key=key, title=title, parts=parts, policies=policies, less=less)

@@ -13,16 +13,16 @@ from rltune.evaluation.intervals import Intervals
 from rltune.report import common
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
-from rltune.report.common import lengths, policy_title, setting_columns, where
+from rltune.report.common import lengths, setting_columns, where
 from rltune.report.format import NBSP, from_to, show
 from rltune.report.paper import PaperEntry, PaperResults
 from rltune.report.studies import PAPER_POLICY, Study, cells_of
-from rltune.report.style import scheduler_title
+from rltune.report.style import policy_title, title_of
 from rltune.report.transferred import SAME_AGENT
 from rltune.report.verdict import direction, verdict
 
 AGENT = {"role": "rltune"}
-TESTED = {"p": "holm"} | {f"over_{who}_p": f"holm_{who}" for who in ("strong", "random", "picked", "span")}
+TESTED = {"p": "holm"} | {f"over_{name}_p": f"holm_{name}" for name in ("strong", "random", "picked", "span")}
 """Columns of p-values, one family per table → columns after Holm's correction."""
 
 
@@ -36,13 +36,13 @@ def comparison(
 ) -> Table:
     """One row per setting × window length of a study: base, agent, improvement with interval, paper, verdict, opponents.
 
-    ``cells`` and ``windows`` as `report.read` gives them; used are the cells of the study (`report.studies`), of these
-    those of RLTune proper (`common.proper`). A setting trained with several seeds is one row: `seeds` of them, the
+    ``cells`` and ``windows`` as `report.read` gives them; used are the study's cells of RLTune proper
+    (`report.studies`, `common.without_variants`). A setting trained with several seeds is one row: `seeds` of them, the
     interval over seeds and windows, `seed_low` and `seed_high` the least and most improvement of one; `cell` is the
     first. Improvements and their intervals are fractions, means are over windows. `holm`, `holm_strong` and so on are
     p-values after Holm's correction over all comparisons of the table.
     """
-    chosen, left = common.proper(cells_of(study, cells))
+    chosen, left = common.without_variants(cells_of(study, cells))
     rows = []
     for _, group in chosen.groupby(SAME_AGENT, sort=False):
         each = [where(windows, cell=name) for name in group["cell"]]
@@ -57,7 +57,7 @@ def comparison(
         paper,
         cells=chosen,
         without=["seed"],
-        by=by,
+        confidence=by.confidence,
         study=study,
         heuristics=heuristics,
         holm=common.holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
@@ -75,6 +75,7 @@ def _row(
         return compare(each, metric, n, AGENT, theirs, by)
 
     base = against({"role": "base"})
+    same = ("windows", "seeds", "improvement", "low", "high", "p", "seed_low", "seed_high", "worst_tenth_share")
     row: dict[str, Any] = {
         **common.about(group),
         "measure": metric,
@@ -83,8 +84,7 @@ def _row(
         "rltune_mean": base.ours_mean,
         "base_median": base.theirs_median,
         "rltune_median": base.ours_median,
-        **{k: getattr(base, k) for k in ("windows", "seeds", "improvement", "low", "high", "p")},
-        **{k: getattr(base, k) for k in ("seed_low", "seed_high", "worst_tenth_share")},
+        **{name: getattr(base, name) for name in same},
         "shows": direction(base.low, base.high, base.windows),
         "choice": choices(group, each, n),
         **against_paper(_printed(cell, study, paper), base),
@@ -97,9 +97,9 @@ def _row(
     if "baseline" in roles:
         best = strong_baseline(each[0], metric, n)
         tried = where(each[0], sequence_jobs=n, role="baseline")[["policy", "backfill", "placement"]]
-        row |= {"strong": _title(best), **_side("strong", against(best)), "heuristics": len(tried.drop_duplicates())}
+        row |= {"strong": title_of(best), **_side("strong", against(best)), "heuristics": len(tried.drop_duplicates())}
     if (picked := picked_baseline(each[0], metric, n)) is not None:
-        row |= {"picked": _title(picked), **_side("picked", against(picked))}
+        row |= {"picked": title_of(picked), **_side("picked", against(picked))}
     return row
 
 
@@ -131,15 +131,10 @@ def choices(cells: pd.DataFrame, each: Sequence[pd.DataFrame], n: int) -> str:
 
 
 def _choice(cell: pd.Series, run: pd.Series) -> str:
-    chosen = scheduler_title(run["policy"], run["backfill"])
-    other = [] if chosen == scheduler_title(cell["policy"], cell["backfill"]) else [f"from {chosen}"]
-    price = ["order and type planned together"] if run["types"] == "joint" else []
-    price += [f"price {run['gpu_price']:g}"] if run["gpu_price"] else []
-    return ", ".join(other + [run[k] for k in ("placement", "locality") if run[k] != cell[k]] + price)
-
-
-def _title(baseline: dict[str, str]) -> str:
-    return scheduler_title(baseline["policy"], baseline["backfill"])
+    parts = [f"from {title_of(run)}"] if title_of(run) != title_of(cell) else []
+    parts += [run[k] for k in ("placement", "locality") if run[k] != cell[k]]
+    parts += ["order and type planned together"] if run["types"] == "joint" else []
+    return ", ".join(parts + ([f"price {run['gpu_price']:g}"] if run["gpu_price"] else []))
 
 
 def learned_in(histories: Sequence[pd.DataFrame]) -> str:
@@ -178,30 +173,28 @@ def heuristics(cells: pd.DataFrame, windows: pd.DataFrame) -> Table:
     keys = ["trace_title", "data", "estimate", "locality"]
     rows = []
     for values, group in cells.groupby(keys, sort=False):
-        own = where(windows, cell=group["cell"].iloc[0], role="baseline", locality=values[-1])
-        for n in lengths(own):
-            rows += [
-                {**dict(zip(keys, values, strict=True)), "sequence_jobs": n, **row} for row in _heuristic_rows(own, n)
-            ]
+        baselines = where(windows, cell=group["cell"].iloc[0], role="baseline", locality=values[-1])
+        for n in lengths(baselines):
+            same = dict(zip(keys, values, strict=True)) | {"sequence_jobs": n}
+            rows += [same | row for row in _heuristic_rows(where(baselines, sequence_jobs=n))]
     frame = pd.DataFrame(rows)
     settings = {c: v for c, v in setting_columns(cells).items() if c in ("estimate", "locality")}
     return describe("heuristics", frame, settings=settings), frame
 
 
-def _heuristic_rows(windows: pd.DataFrame, n: int) -> list[dict[str, object]]:
-    mine = where(windows, sequence_jobs=n)
-    means = mine.pivot_table(index="policy", columns="backfill", values="wait_s", sort=False)
-    bound = float(mine.groupby("window")["bound_s"].first().mean())
+def _heuristic_rows(windows: pd.DataFrame) -> list[dict[str, object]]:
+    means = windows.pivot_table(index="policy", columns="backfill", values="wait_s", sort=False)
+    bound = float(windows.groupby("window")["bound_s"].first().mean())
     best = means.min(axis=1)
     return [
         {
             "policy": policy,
             "title": policy_title(policy) + (" ★" if best[policy] == best.min() else ""),
-            "windows": mine["window"].nunique(),
+            "windows": windows["window"].nunique(),
             **row.to_dict(),
             "best": best[policy],
             "bound": bound,
-            "over_bound": best[policy] / bound if bound > 0 else float("nan"),
+            "over_bound": best[policy] / bound if bound > 0 else common.NAN,
         }
         for policy, row in means.iterrows()
     ]

@@ -11,9 +11,9 @@ from rltune.evaluation.compare import Comparison, compare, strong_baseline
 from rltune.evaluation.intervals import Intervals
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
-from rltune.report.common import NAN, about, best_measured, where
+from rltune.report.common import NAN, about, best_measured, lengths, where
 from rltune.report.paper import PaperResults
-from rltune.report.style import scheduler_title
+from rltune.report.style import title_of
 from rltune.report.tables.comparison import AGENT
 
 ANSWERS = ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")
@@ -55,7 +55,7 @@ def costs(cells: pd.DataFrame, windows: pd.DataFrame, histories: pd.DataFrame, p
 
 
 def _ratio(amount: float, per: float) -> float:
-    return float(amount / per) if per else float("nan")
+    return float(amount / per) if per else NAN
 
 
 PARTS = {"inference": "Observation and network", "placement": "Placement model", "decision": "Whole decision"}
@@ -91,39 +91,41 @@ def break_even(
 
     ``jobs_per_day``: of the test part, by cell. ``saved_h`` and ``over_strong_h``: hours of waiting saved per day
     against the base policy and against the strongest heuristic, negative for more waiting; ``deciding_s``: seconds of
-    simulating and deciding a day of jobs; ``break_even_min``: operation until training has paid off.
+    simulating and deciding a day of jobs; ``break_even_min``: operation until the waiting saved equals the training time.
     """
     ours = where(cells, agent="rltune")
     chosen = where(ours, metric="wait") if (ours["metric"] == "wait").any() else ours
     rows: list[dict[str, Any]] = []
     for _, cell in chosen.iterrows():
-        own, training = where(windows, cell=cell["cell"]), where(histories, cell=cell["cell"])
+        results, training = where(windows, cell=cell["cell"]), where(histories, cell=cell["cell"])
         daily = jobs_per_day[cell["cell"]]
-        for n in sorted(own["sequence_jobs"].unique().tolist()):
-            mine = where(own, sequence_jobs=n)
-            base = compare(own, "wait", n, AGENT, {"role": "base"}, by)
+        for n in lengths(results):
+            base = compare(results, "wait", n, AGENT, {"role": "base"}, by)
             row = {
                 **about(cell),
                 "sequence_jobs": n,
                 "windows": base.windows,
                 "jobs_per_day": daily,
                 "training_s": float((training["rollout_seconds"] + training["update_seconds"]).sum()),
-                "deciding_s": float(where(mine, **AGENT)["seconds"].mean()) / n * daily,
+                "deciding_s": float(where(results, sequence_jobs=n, **AGENT)["seconds"].mean()) / n * daily,
                 **_saved("saved", base, daily),
             }
-            if (mine["role"] == "baseline").any():
-                best = strong_baseline(own, "wait", n)
-                row |= _saved("over_strong", compare(own, "wait", n, AGENT, best, by), daily)
-                row["strong"] = scheduler_title(best["policy"], best["backfill"])
+            if len(where(results, sequence_jobs=n, role="baseline")):
+                best = strong_baseline(results, "wait", n)
+                row |= _saved("over_strong", compare(results, "wait", n, AGENT, best, by), daily)
+                row["strong"] = title_of(best)
             rows.append(row)
     frame = best_measured(pd.DataFrame(rows)).reset_index(drop=True)
     if len(frame):
         frame["break_even_min"] = (frame["training_s"] / 3600 / frame["saved_h"] * 24 * 60).where(frame["saved_h"] > 0)
-    return describe("break-even", frame, cells=chosen, by=by), frame
+    return describe("break-even", frame, cells=chosen, confidence=by.confidence), frame
 
 
 def _saved(name: str, found: Comparison, daily: float) -> dict[str, float]:
-    """Hours a day from a comparison of mean waits, with the ends of the interval."""
+    """Hours saved per day, with the ends of the interval, from a comparison of mean waits."""
     hours = found.theirs_mean * daily / 3600 if found.theirs_mean > 0 else NAN
-    sizes = {"h": found.improvement, "low": found.low, "high": found.high}
-    return {f"{name}_{end}": hours * size for end, size in sizes.items()}
+    return {
+        f"{name}_h": hours * found.improvement,
+        f"{name}_low": hours * found.low,
+        f"{name}_high": hours * found.high,
+    }

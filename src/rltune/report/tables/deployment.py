@@ -10,10 +10,10 @@ import pandas as pd
 from rltune.config.deployment import LEARNED, LONG_CYCLE_S, QOS, SHORT_S
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
-from rltune.report.common import holm_note, policy_title, with_holm
-from rltune.report.format import listed, show
+from rltune.report.common import holm_note, where, with_holm
+from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.style import POLICY_TITLE
+from rltune.report.style import policy_title
 from rltune.report.templates import fill
 from rltune.report.verdict import TOO_FEW, TOO_SLOW, direction, verdict
 
@@ -33,7 +33,7 @@ RULES = ("easy", "conservative")
 SIMULATED = {"wait": "Mean wait", "makespan": "Makespan"}
 """Measures that are compared with the simulator's."""
 WAITS = {"wait_s": "Mean", "wait_median_s": "Median", "wait_p95_s": "95th percentile", "wait_max_s": "Longest"}
-WHO = {
+TITLES = {
     "slurm": "Slurm",
     "slurm_fastest": "Slurm with the fastest type",
     "rltune": "RLTune",
@@ -46,45 +46,46 @@ DIGITS = 8
 Facts = Mapping[str, Any]
 
 
-def who(scheduler: str) -> str:
+def long_title(scheduler: str) -> str:
     """`Slurm`, `RLTune`, `SAF, same controller`."""
-    return WHO.get(scheduler) or f"{policy_title(scheduler)}, same controller"
+    return TITLES.get(scheduler) or f"{policy_title(scheduler)}, same controller"
 
 
 def short(scheduler: str) -> str:
     """`Slurm`, `RLTune`, `SAF`."""
-    return who(scheduler).partition(",")[0]
+    return TITLES.get(scheduler) or policy_title(scheduler)
 
 
 def sizes_in(runs: pd.DataFrame) -> dict[int, str]:
-    """GPUs of a job → column with the mean wait of such jobs, of those that a frame of per_run has."""
+    """GPUs of a job → column with the mean wait of such jobs, in a frame of per_run."""
     return {int(c.split("_")[1]): c for c in runs.columns if c.startswith("wait_") and c.endswith("_gpus_s")}
 
 
-def in_words(paired: pd.DataFrame) -> list[str]:
+def pair_sentences(paired: pd.DataFrame) -> list[str]:
     """A sentence per pair of schedulers, on the means of the repetitions that both have. ``paired``: of
     rltune.evaluation.studies.deployment.paired_runs."""
-    found = []
+    sentences = []
     for (ours, theirs), runs in paired.groupby(["ours", "theirs"], sort=False):
         x, y = (runs[runs["side"] == side].mean(numeric_only=True).to_dict() for side in ("ours", "theirs"))
         facts = {"ours": short(ours), "theirs": short(theirs), "count": runs["repetition"].nunique()}
-        found.append(fill("deployment_pair.j2", x=x, y=y, sizes=sizes_in(runs), **facts))
-    return found
+        sentences.append(fill("deployment_pair.j2", x=x, y=y, sizes=sizes_in(runs), **facts))
+    return sentences
 
 
-def switched_on(compared: pd.DataFrame, paired: pd.DataFrame, confidence: float) -> str:
-    """Whether an operator would switch the controller on, in three sentences: that which decides types where it ran. "" without
-    Slurm's own order. ``compared`` and ``paired`` as :func:`deployment_numbers` has them."""
-    found = compared[(compared["theirs"] == "slurm") & (compared["measure"] == "jct") & compared["ours"].isin(LEARNED)]
-    if not len(found):
+def switch_advice(compared: pd.DataFrame, paired: pd.DataFrame, confidence: float) -> str:
+    """Whether an operator would switch the controller on (the one that decides types, where it ran), in three sentences;
+    "" without Slurm's own order. ``compared`` and ``paired``: as for :func:`deployment_numbers`."""
+    compared = where(compared, theirs="slurm", measure="jct")
+    compared = compared[compared["ours"].isin(LEARNED)]
+    if not len(compared):
         return ""
-    row = found.sort_values("ours").iloc[-1]  # rltune_types after rltune
-    runs = paired[(paired["ours"] == row["ours"]) & (paired["theirs"] == "slurm")]
+    row = compared.sort_values("ours").iloc[-1]  # rltune_types after rltune
+    runs = where(paired, ours=row["ours"], theirs="slurm")
     longest = runs.pivot(index="repetition", columns="side", values="wait_max_s")
-    ratio = float((longest["ours"] / longest["theirs"]).max())
-    gains = {name: float(row[name]) for name in ("gain", "low", "high")}
-    few = direction(gains["low"], gains["high"], int(row["windows"])) == TOO_FEW
-    return fill("deployment_switch.j2", ours=short(row["ours"]), ratio=ratio, few=few, confidence=confidence, **gains)
+    facts = {name: float(row[name]) for name in ("gain", "low", "high")} | {"confidence": confidence}
+    facts["few"] = direction(row["low"], row["high"], row["windows"]) == TOO_FEW
+    facts["ratio"] = float((longest["ours"] / longest["theirs"]).max())
+    return fill("deployment_switch.j2", ours=short(row["ours"]), **facts)
 
 
 def deployment_numbers(
@@ -109,19 +110,17 @@ def deployment_numbers(
     slow = slowest[slowest > LONG_CYCLE_S]
     late = compared["ours"].isin(slow.index) | compared["theirs"].isin(slow.index)
     scale = compared["measure"].map(SCALE).fillna(1.0)
-    papers = (compared["ours"] == "rltune") & (compared["theirs"] == "slurm") & compared["measure"].isin(IN_PAPER)
-    printed = compared["measure"].where(papers).map({m: paper.value("fig18", m) for m in IN_PAPER})
-    found = list(zip(compared["low"], compared["high"], compared["windows"].astype(int), strict=True))
-    verdicts = pd.Series([verdict(p, *of) for p, of in zip(printed, found, strict=True)], compared.index, dtype=object)
-    shows = pd.Series([direction(*of) for of in found], compared.index, dtype=object)
+    in_paper = (compared["ours"] == "rltune") & (compared["theirs"] == "slurm")
+    printed = compared["measure"].where(in_paper).map({m: paper.value("fig18", m) for m in IN_PAPER})
+    intervals = compared[["low", "high", "windows"]]
+    verdicts = intervals.assign(paper=printed).apply(lambda row: verdict(**row), axis=1)
+    shows = intervals.apply(lambda row: direction(**row), axis=1)
     frame = with_holm(compared.assign(p=compared["p"].where(~late)), TESTED).assign(
-        ours_title=compared["ours"].map(who),
-        theirs_title=compared["theirs"].map(who),
+        **{f"{side}_title": compared[side].map(long_title) for side in ("ours", "theirs")},
         measure_title=compared["measure"].map(MEASURES),
-        ours_mean=compared["ours_mean"] * scale,
-        theirs_mean=compared["theirs_mean"] * scale,
+        **{f"{side}_mean": compared[f"{side}_mean"] * scale for side in ("ours", "theirs")},
         paper=printed,
-        verdict=verdicts.mask(late & papers, TOO_SLOW),
+        verdict=verdicts.mask(late & printed.notna(), TOO_SLOW),
         shows=shows.mask(late, TOO_SLOW),
         sequence_jobs=facts["jobs"],
         trace_title=facts["trace"],
@@ -138,12 +137,10 @@ def deployment_numbers(
         cell=cell,
         confidence=confidence,
         block_jobs=block_jobs,
-        switch=switched_on(compared, paired, confidence),
-        changes=in_words(paired),
+        switch=switch_advice(compared, paired, confidence),
+        changes=pair_sentences(paired),
         repetitions=repetitions,
-        has_rule=set(compared["theirs"]) != {"slurm"},
-        typed="rltune_types" in set(compared["ours"]),
-        slow=listed(f"{short(s)} {show(v, 'seconds')} s" for s, v in slow.items()) if late.any() else "",
+        slow=[f"{short(s)} {show(v, 'seconds')} s" for s, v in slow.items()] if late.any() else [],
         long_cycle_s=LONG_CYCLE_S,
         too_slow=TOO_SLOW,
         busy=float((machinery["cycle_s"] / machinery["gap_s"]).mean()),
@@ -175,7 +172,7 @@ def deployment_runs(runs: pd.DataFrame, simulated: pd.DataFrame, facts: Facts, m
         frame,
         facts=facts,
         has_runs=len(runs) > 0,
-        slurm_order=POLICY_TITLE["multifactor_size"],
+        slurm_order=policy_title("multifactor_size"),
         missing=missing,
         waits={column.removesuffix("_s"): title for column, title in WAITS.items()},
         sizes={column.removesuffix("_s"): str(gpus) for gpus, column in sizes.items()},
@@ -207,12 +204,10 @@ def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:
         "deployment-machinery",
         frame,
         long_cycle_s=LONG_CYCLE_S,
-        speeds=listed(show(speed, "number") for speed in sorted(machinery["speed"].unique())),
+        speeds=[show(speed, "number") for speed in sorted(machinery["speed"].unique())],
         retries=[(name, reason) for name, reasons in zip(names, machinery["retries"]) for reason in reasons],
         resumed={name: len(nodes) for name, nodes in zip(names, machinery["resumed"]) if nodes},
-        unknown=int(machinery["tries"].isna().sum()),
         without_reason=int((machinery["tries"] - 1 - machinery["retries"].str.len()).clip(lower=0).sum()),
-        count=len(frame),
         origins={"code": _origins(names, machinery["code"]), "agent’s weights": _origins(agents, machinery["policy"])},
     ), frame
 
@@ -222,7 +217,7 @@ def _digest(digest: object) -> str:
 
 
 def _origins(names: pd.Series, digests: pd.Series) -> dict[str, list[str]]:
-    """Digest of what made runs → names of the runs."""
+    """Digest of the code or the weights → names of the runs made with it."""
     return names.groupby(digests.map(_digest)[names.index], sort=False).agg(list).to_dict()
 
 
@@ -238,8 +233,7 @@ def deployment_predicted(predicted: pd.DataFrame, facts: Facts) -> Table:
     rltune.evaluation.studies.deployment_simulated gives it."""
     right = {rule: int(predicted[f"agrees_{rule}"].sum()) for rule in RULES}
     frame = predicted.assign(
-        ours_title=predicted["ours"].map(who),
-        theirs_title=predicted["theirs"].map(who),
+        **{f"{side}_title": predicted[side].map(long_title) for side in ("ours", "theirs")},
         measure_title=predicted["measure"].map(SIMULATED),
         data=facts["data"],
         **{f"agrees_{rule}": predicted[f"agrees_{rule}"].map({1.0: "yes", 0.0: "no"}) for rule in RULES},

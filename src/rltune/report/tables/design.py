@@ -34,7 +34,7 @@ def table3(features: pd.DataFrame, paper: PaperResults) -> Table:
     """
     ranges = [f"{low:g} … {high:g}" for low, high in zip(features["low"], features["high"])]
     frame = features.assign(
-        kind=["raw" if raw else "engineered" for raw in features["raw"]],
+        kind=features["raw"].map({True: "raw", False: "engineered"}),
         range=[r.replace("-", "−").replace(" ", NBSP) for r in ranges],
     )
     return describe("table3", frame, paper), frame
@@ -49,8 +49,8 @@ def table5(policies: pd.DataFrame, symbols: dict[str, str], paper: PaperResults)
     """
     frame = policies.assign(
         characteristics=[", ".join(symbols[a] for a in letters.split(", ") if a) for letters in policies["letters"]],
-        ranked=["at every decision" if dynamic else "once" for dynamic in policies["dynamic"]],
-        paper_has=["yes" if there else "" for there in policies["in_table5"]],
+        ranked=policies["dynamic"].map({True: "at every decision", False: "once"}),
+        paper_has=policies["in_table5"].map({True: "yes", False: ""}),
     )
     explained = "; ".join(f"{letter} {meaning}" for letter, meaning in symbols.items())
     return describe("table5", frame, paper, symbols=explained[0].upper() + explained[1:]), frame

@@ -10,8 +10,8 @@ from rltune.cluster.types import MATCHED, PLANNED, PRICES
 from rltune.evaluation.studies.gpu_types import USED
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
-from rltune.report.common import holm_note, where, with_holm
-from rltune.report.style import scheduler_title
+from rltune.report.common import holm_note, scheduler_titles, where, with_holm
+from rltune.report.style import title_of
 
 TITLES = {
     "any": "any",
@@ -24,7 +24,7 @@ TITLES = {
     "start": "RLTune without its network",
     "rltune": "RLTune",
 }
-"""Rules for the GPU type, and agents, which go by one of them."""
+"""Rules for the GPU type, and agents, which use one of them."""
 SHOWN = 3
 """Orders and backfill rules of each workload and rule for the GPU type: those of the least excess; agents are all shown."""
 TESTED = {"less_p": "less_holm"}
@@ -38,15 +38,15 @@ def gpu_types(rules: pd.DataFrame, confidence: float) -> Table:
     """
     network, start = rules["network"], (rules["agent"] != "") & ~rules["network"]
     chosen = rules["types"].mask((rules["types"] == "least") & (rules["gpu_price"] > 0), "priced")
-    titles = pd.Series(map(scheduler_title, rules["policy"], rules["backfill"]), rules.index, dtype=object)
+    titles = scheduler_titles(rules)
     titles = titles.mask(network, "RLTune, from " + titles).mask(start, titles + ", RLTune’s without its network")
     titles += rules["best"].map({True: " ★", False: ""}) + rules["reference"].map({True: " (reference)", False: ""})
     named = rules.assign(
         title=titles, rule=chosen.map(TITLES), choice=chosen.mask(network, "rltune").mask(start, "start")
     )
     every = with_holm(named, TESTED)
-    place = every.groupby(["workload", "choice"])["excess_s"].rank(method="first")
-    shown = every[(place <= SHOWN) | (every["agent"] != "")]
+    rank = every.groupby(["workload", "choice"])["excess_s"].rank(method="first")
+    shown = every[(rank <= SHOWN) | (every["agent"] != "")]
     frame = shown.sort_values(["workload", "choice", "excess_s"], key=_in_order, ignore_index=True)
     used = {column.removeprefix(USED): column.removeprefix(USED) for column in frame if column.startswith(USED)}
     return describe(
@@ -76,10 +76,9 @@ def _facts(part: pd.DataFrame) -> dict[str, Any]:
     least = best_of_each(part).set_index("choice")
     rules = where(part, agent="")
     best = rules.loc[rules["excess_s"].idxmin()]
-    title = scheduler_title(best["policy"], best["backfill"])
     return {
         "workload": best["workload"],
-        "best": best.to_dict() | {"title": title},
+        "best": best.to_dict() | {"title": title_of(best)},
         **{name: least.loc[name].to_dict() for name in ("any", "fastest_free")},
     }
 

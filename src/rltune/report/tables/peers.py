@@ -9,18 +9,19 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.comparisons import for_metric
-from rltune.evaluation.compare import compare
+from rltune.evaluation.compare import COLUMN, SPAN, compare
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.paper import PaperResults
+from rltune.report.style import policy_title
 from rltune.report.transferred import SAME_AGENT
 from rltune.report.verdict import ABSENT, verdict
 
 TESTED = {"p": "holm"}
-METRICS = {"wait": "Wait, s", "bsld": "Bounded slowdown", "jct": "JCT, s", "utilisation": "Utilisation, share"}
+METRIC_TITLE = {"wait": "Wait, s", "bsld": "Bounded slowdown", "jct": "JCT, s", "utilisation": "Utilisation, share"}
 """Metrics in the paper's order, with their units."""
 PRINTED = {"wait": "wait_s", "bsld": "bsld", "jct": "jct_s", "utilisation": "utilisation_pct"}
 """Metric → key of the paper's figure."""
@@ -40,19 +41,11 @@ LEARNERS = {
 }
 """Schedulers in the order of the paper's Table 9, the linear score added."""
 IN_PAPER = ("fifo", "schedinspector", "rlscheduler", "rltune")
-MEANS = {"wait_s": "wait", "bsld": "bsld", "jct_s": "jct", "utilisation": "utilisation"}
 
 
-def printed(paper: PaperResults, artefact: str, metric: str, *who: str) -> float:
-    """The paper's figure of a metric, in our unit; NaN where it has none. ``who``: the key before the metric's."""
-    return paper.number(artefact, *who, PRINTED[metric]) * (0.01 if metric == "utilisation" else 1.0)
-
-
-def improvement(metric: str, ours: float, theirs: float) -> float:
-    """How much better ours is, as a fraction of theirs; of utilisation more is better."""
-    if pd.isna(ours) or pd.isna(theirs) or theirs == 0:
-        return common.NAN
-    return ours / theirs - 1 if metric == "utilisation" else 1 - ours / theirs
+def printed(paper: PaperResults, artefact: str, metric: str, *key: str) -> float:
+    """The paper's figure of a metric, in our unit; NaN where it has none. ``key``: the part before the metric's."""
+    return paper.number(artefact, *key, PRINTED[metric]) * (0.01 if metric == "utilisation" else 1.0)
 
 
 def opponent_row(
@@ -71,7 +64,7 @@ def opponent_row(
     """
     found = compare(windows, metric, n, {"who": ours}, {"who": theirs}, by)
     return {
-        "measure": METRICS[metric],
+        "measure": METRIC_TITLE[metric],
         **{k: getattr(found, k) for k in ("p", "seeds", "theirs_mean", "ours_mean")},
         **evaluated(metric, found.improvement, found.low, found.high, found.windows, *paper),
     }
@@ -81,7 +74,8 @@ def evaluated(
     metric: str, value: float, low: float, high: float, windows: int, paper_theirs: float, paper_ours: float
 ) -> dict[str, Any]:
     """An improvement with its interval, the paper's two figures, the improvement they imply, and the verdict."""
-    claimed = improvement(metric, paper_ours, paper_theirs)
+    ratio = paper_ours / paper_theirs
+    claimed = ratio - 1 if metric == "utilisation" else 1 - ratio
     return {
         **{k: v + 0.0 for k, v in (("improvement", value), ("low", low), ("high", high))},  # + 0.0: no minus zero
         "windows": windows,
@@ -105,21 +99,22 @@ def table8(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: 
     used = cells[cells["cell"].isin(windows["cell"])]
     rows: list[dict[str, Any]] = []
     for _, group in used.groupby(["trace_title", "estimate"], sort=False):
-        agents = {m: [c.cell for c in for_metric(list(group.itertuples()), m)] for m in METRICS}
-        there = common.lengths(windows[windows["cell"].isin(group["cell"])])
-        for n, theirs, (metric, names) in product(there, AGAINST, agents.items()):
+        agents = {m: [c.cell for c in for_metric(list(group.itertuples()), m)] for m in METRIC_TITLE}
+        lengths = common.lengths(windows[windows["cell"].isin(group["cell"])])
+        for n, theirs, (metric, names) in product(lengths, AGAINST, agents.items()):
             for _, alike in group[group["cell"].isin(names)].groupby(SAME_AGENT, sort=False):
                 each = [where(windows, cell=name) for name in alike["cell"]]
-                if (each[0]["who"] == theirs).any():  # else the opponent did not run
-                    papers = alike["paper_trace"].iloc[0] == "Philly"
-                    row = {**common.about(alike.iloc[0]), "sequence_jobs": n, "against": AGAINST[theirs]}
-                    row["reserves"] = ", ".join(where(pd.concat(each), who="rltune")["backfill"].unique())
-                    claimed = [
-                        printed(paper, "table8", metric, who) if papers else common.NAN for who in (theirs, "rltune")
-                    ]
-                    rows.append(row | opponent_row(each, metric, n, "rltune", theirs, claimed, by))
+                if not (each[0]["who"] == theirs).any():
+                    continue  # the opponent did not run
+                row = {**common.about(alike.iloc[0]), "sequence_jobs": n, "against": AGAINST[theirs]}
+                row["reserves"] = ", ".join(where(pd.concat(each), who="rltune")["backfill"].unique())
+                in_paper = alike["paper_trace"].iloc[0] == "Philly"
+                figures = [printed(paper, "table8", metric, s) if in_paper else common.NAN for s in (theirs, "rltune")]
+                rows.append(row | opponent_row(each, metric, n, "rltune", theirs, figures, by))
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
-    return describe("table8", frame, paper, cells=used, without=["metric", "seed"], by=by, holm=_holm(frame, by)), frame
+    return describe(
+        "table8", frame, paper, cells=used, without=["metric", "seed"], confidence=by.confidence, holm=_holm(frame, by)
+    ), frame
 
 
 def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
@@ -144,7 +139,7 @@ def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperRe
         )
     frame = pd.DataFrame(rows).drop(columns=["paper_theirs", "paper_ours"])
     used = cells[cells["cell"].isin(frame["cell"])]
-    return describe("fig17-numbers", frame, paper, cells=used, by=by), frame
+    return describe("fig17-numbers", frame, paper, cells=used, confidence=by.confidence), frame
 
 
 def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
@@ -154,7 +149,7 @@ def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
     frame = batches.merge(traces, on=["trace", "cluster"], how="left")
     kinds = frame.groupby(["trace_title", "who"])["preset"].transform("nunique")
     learner = frame["who"].map(LEARNERS) + (", " + frame["preset"].astype(str)).where(kinds > 1, "")
-    heuristic = "Best heuristic: " + pd.Series(common.schedulers(frame), frame.index)
+    heuristic = "Best heuristic: " + common.scheduler_titles(frame)
     return frame.assign(title=learner.mask(frame["who"] == "strong", heuristic)).rename(columns={"who": "kind"})
 
 
@@ -167,17 +162,16 @@ def table9(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResults) -> T
     frame = named(cells, batches)
     rows: list[dict[str, Any]] = []
     for trace, group in frame.groupby("trace_title", sort=False):
-        mine: list[dict[str, Any]] = []
+        of_trace: list[dict[str, Any]] = []
         for kind in (*LEARNERS, "strong"):
-            mine += [_means(one) for _, one in where(group, kind=kind).groupby("title", sort=False)]
+            of_trace += [_means(one) for _, one in where(group, kind=kind).groupby("title", sort=False)]
             if kind not in set(group["kind"]) and kind in LEARNERS:
-                mine.append({"row": "missing", "title": LEARNERS[kind], "remark": ABSENT})
-        mine += _paper_rows(paper, group["paper_trace"].iloc[0])
-        rows += [{"trace_title": trace, "data": group["data"].iloc[0], **row} for row in mine]
-    sizes = frame.groupby("trace_title", sort=False).agg(n=("window", "nunique"), jobs=("sequence_jobs", "max"))
-    counted = ", ".join(f"{trace} {r['n']} of {r['jobs']} jobs" for trace, r in sizes.iterrows())
+                of_trace.append({"row": "missing", "title": LEARNERS[kind], "remark": ABSENT})
+        of_trace += _paper_rows(paper, group["paper_trace"].iloc[0])
+        rows += [{"trace_title": trace, "data": group["data"].iloc[0], **row} for row in of_trace]
+    sizes = frame.groupby("trace_title", sort=False).agg(windows=("window", "nunique"), jobs=("sequence_jobs", "max"))
     table = pd.DataFrame(rows)
-    return describe("table9", table, paper, rows=frame, counted=counted), table
+    return describe("table9", table, paper, rows=frame, sizes=sizes.to_dict("index")), table
 
 
 def _means(windows: pd.DataFrame) -> dict[str, Any]:
@@ -185,11 +179,11 @@ def _means(windows: pd.DataFrame) -> dict[str, Any]:
     return {
         "row": "ours",
         "title": first["title"],
-        **{c: windows[c].mean() for c in (*MEANS, "utilisation_span")},
+        **{COLUMN[m]: windows[COLUMN[m]].mean() for m in (*METRIC_TITLE, SPAN)},
         "time_s": windows["seconds"].sum(),
         "windows": len(windows),
         "sequence_jobs": int(first["sequence_jobs"]),
-        "base": common.policy_title(first["base"]),
+        "base": policy_title(first["base"]),
         **{k: first[k] for k in ("backfill", "placement", "preset", "cell")},
         "remark": "",
     }
@@ -202,7 +196,7 @@ def _paper_rows(paper: PaperResults, trace: str) -> list[dict[str, Any]]:
         {
             "row": "paper",
             "title": f"{LEARNERS[kind]}, the paper",
-            **{column: printed(paper, "table9", metric, trace, kind) for column, metric in MEANS.items()},
+            **{COLUMN[m]: printed(paper, "table9", m, trace, kind) for m in METRIC_TITLE},
             "time_s": paper.number("table9", kind, "time_s"),
             "remark": paper.ref("table9"),
         }
@@ -224,11 +218,11 @@ def table9_numbers(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResul
         ours, n, paper_trace = agents[0], int(group["sequence_jobs"].iloc[0]), group["paper_trace"].iloc[0]
         cell = where(cells, cell=where(group, title=ours)["cell"].iloc[0]).iloc[0]
         same = {**common.about(cell), "sequence_jobs": n, "agent": ours}
-        for theirs, kind in group.groupby("title", sort=False)["kind"].first().items():
-            for metric in METRICS if theirs != ours else ():
-                claimed = [printed(paper, "table9", metric, paper_trace, who) for who in (kind, "rltune")]
-                claimed = [common.NAN] * 2 if kind == "rltune" else claimed
-                row = opponent_row(group.assign(who=group["title"]), metric, n, ours, theirs, claimed, by)
-                rows.append({**same, "against": theirs, **row})
+        others = group[group["title"] != ours].groupby("title", sort=False)["kind"].first()
+        for (theirs, kind), metric in product(others.items(), METRIC_TITLE):
+            figures = [printed(paper, "table9", metric, paper_trace, s) for s in (kind, "rltune")]
+            figures = [common.NAN] * 2 if kind == "rltune" else figures
+            row = opponent_row(group.assign(who=group["title"]), metric, n, ours, theirs, figures, by)
+            rows.append({**same, "against": theirs, **row})
     table = common.with_holm(pd.DataFrame(rows), TESTED)
-    return describe("table9-numbers", table, paper, rows=frame, by=by, holm=_holm(table, by)), table
+    return describe("table9-numbers", table, paper, rows=frame, confidence=by.confidence, holm=_holm(table, by)), table

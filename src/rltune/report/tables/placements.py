@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from rltune.config.run import SimulationConfig
 from rltune.evaluation.compare import compare, select
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
@@ -20,36 +21,33 @@ CHOICE = ("placement", "locality")
 TESTED = {f"{side}_p": f"{side}_holm" for side in ALSO}
 
 
-def placements(
-    cells: pd.DataFrame, windows: pd.DataFrame, by: Intervals, multi_node_slowdown: float, interference_slowdown: float
-) -> Table:
+def placements(cells: pd.DataFrame, windows: pd.DataFrame, by: Intervals, simulation: SimulationConfig) -> Table:
     """One row per cell × window length × (placement, locality), the cell's own first, for cells evaluated in several.
 
     Of the agent (`rltune_…`) and of its base policy (`base_…`): mean wait in s, mean BSLD, utilisation of the GPUs over
     the submission span, and the improvement over the same scheduler under the cell's own placement and locality, a
     fraction with interval (empty in the cell's own row). `milp_asked` and `milp_calls` count both schedulers' placement
-    decisions and solves. The slowdowns are those of the run's `simulation`. Empty when no cell has several.
+    decisions and solves. Empty when no cell has several.
     """
     rows: list[dict[str, Any]] = []
     for _, cell in cells.iterrows():
-        mine = where(windows, cell=cell["cell"])
-        also = where(mine, role=ALSO["rltune"])
+        results = where(windows, cell=cell["cell"])
+        also = where(results, role=ALSO["rltune"])
         others = also[list(CHOICE)].drop_duplicates().to_dict("records")
-        rows += [_row(cell, mine, n, other, by) for n in common.lengths(also) for other in [{}, *others]]
+        rows += [_row(cell, results, n, other, by) for n in common.lengths(also) for other in [{}, *others]]
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
-    used = cells[cells["cell"].isin(frame["cell"])] if len(frame) else cells[:0]
+    used = cells[cells["cell"].isin([row["cell"] for row in rows])]
     own = {f"own_{c}": Column(f"Own {c}") for c in CHOICE if used[c].nunique() > 1}
     return describe(
         "placements",
         frame,
         cells=used,
         without=CHOICE,
-        by=by,
+        confidence=by.confidence,
         settings=common.setting_columns(used, without=CHOICE) | own,
         sides={"rltune": "RLTune", "base": "Base policy"},
         holm=common.holm_note(frame, TESTED, "over ★", by.confidence),
-        slowdown=multi_node_slowdown,
-        interference=interference_slowdown,
+        simulation=simulation,
     ), frame
 
 
@@ -64,20 +62,22 @@ def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], 
         "sequence_jobs": n,
         **{"milp_asked": 0, "milp_calls": 0},
     }
-    for own, also in ALSO.items():
-        which = {"role": also, **other} if other else {"role": own}
+    for side, also in ALSO.items():
+        which = {"role": also, **other} if other else {"role": side}
         found = select(windows, n, which)
-        c = compare(windows, "wait", n, which, {"role": own}, by) if other else None
         row |= {
             "windows": len(found),
-            f"{own}_mean": found["wait_s"].mean(),
-            f"{own}_bsld": found["bsld"].mean(),
-            f"{own}_utilisation": found["utilisation_span"].mean(),
-            f"{own}_less": c.improvement if c else common.NAN,
-            **{f"{own}_{k}": getattr(c, k) if c else common.NAN for k in ("low", "high", "p")},
-            f"{own}_shows": direction(c.low, c.high, len(found)) if c else "",
+            f"{side}_mean": found["wait_s"].mean(),
+            f"{side}_bsld": found["bsld"].mean(),
+            f"{side}_utilisation": found["utilisation_span"].mean(),
+            **dict.fromkeys([f"{side}_{k}" for k in ("less", "low", "high", "p")], common.NAN),
+            f"{side}_shows": "",
             **{name: row[name] + int(found[name].sum()) for name in ("milp_asked", "milp_calls")},
         }
+        if other:
+            c = compare(windows, "wait", n, which, {"role": side}, by)
+            row |= common.gain(f"{side}_less", c, prefix=f"{side}_")
+            row[f"{side}_shows"] = direction(c.low, c.high, len(found))
     return row
 
 

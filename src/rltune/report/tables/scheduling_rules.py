@@ -9,8 +9,8 @@ import pandas as pd
 
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
-from rltune.report.common import holm_note, policy_title, schedulers, where, with_holm
-from rltune.report.style import scheduler_title
+from rltune.report.common import holm_note, scheduler_titles, where, with_holm
+from rltune.report.style import policy_title, scheduler_title
 
 STEPS = {
     "released": ("a", "chosen job blocks all pools"),
@@ -33,15 +33,12 @@ def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> Table:
     ``rule_steps`` as the evaluation gives it. The frame is the same with `title` (the order, ★ where no other order and
     step waits less) and `rules` (the step).
     """
-    titles = [
-        policy_title(r["policy"])
-        if r["who"] != AGENT
-        else f"RLTune on {scheduler_title(r['policy'], r['base_backfill'])}" + (f", {r['other']}" if r["other"] else "")
-        for _, r in rule_steps.iterrows()
-    ]
-    rules = ("its own: " + rule_steps["backfill"]).where(rule_steps["who"] == AGENT, rule_steps["step"].map(TITLES))
-    stars = rule_steps["best"].map({True: " ★", False: ""})
-    frame = with_holm(rule_steps.assign(title=pd.Series(titles, rule_steps.index) + stars, rules=rules), TESTED)
+    of_agent, stars = rule_steps["who"] == AGENT, rule_steps["best"].map({True: " ★", False: ""})
+    agents = "RLTune on " + scheduler_titles(rule_steps.assign(backfill=rule_steps["base_backfill"]))
+    agents += (", " + rule_steps["other"]).where(rule_steps["other"] != "", "")
+    titles = rule_steps["policy"].map(policy_title).mask(of_agent, agents)
+    rules = rule_steps["step"].map(TITLES).mask(of_agent, "its own: " + rule_steps["backfill"])
+    frame = with_holm(rule_steps.assign(title=titles + stars, rules=rules), TESTED)
     return describe(
         "scheduling-rules-numbers",
         frame,
@@ -53,31 +50,24 @@ def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> Table:
 
 
 def _rule_facts(part: pd.DataFrame) -> dict[str, Any]:
-    """What a sentence on a workload's rows needs; ``same``: its reference order under the agent's own backfill rule, none
+    """Facts for the sentence on a workload; ``same``: its reference order under the agent's own backfill rule, none
     where its seeds chose several."""
-    agent, order = where(part, who=AGENT).iloc[0], where(part, who="order")
-    mine, best = where(order, policy=agent["reference"]), order[order["best"]].iloc[0]
-    same = where(mine[~mine["step"].isin(["released", "own_pool"])], backfill=agent["backfill"])
+    agent, orders = where(part, who=AGENT).iloc[0], where(part, who="order")
+    reference, best = where(orders, policy=agent["reference"]), orders[orders["best"]].iloc[0]
+    same = where(reference[~reference["step"].isin(["released", "own_pool"])], backfill=agent["backfill"])
     return {
         "name": policy_title(agent["reference"]),
         "agent": agent.to_dict(),
-        "start": where(mine, step="released").iloc[0].to_dict(),
-        "best": best.to_dict() | {"title": scheduler_title(best["policy"])},
+        "start": where(reference, step="released").iloc[0].to_dict(),
+        "best": best.to_dict() | {"title": policy_title(best["policy"])},
         "same": same.to_dict("records"),
     }
 
 
-NAMED = {"base": "Base: {}", "strong": "Best heuristic: {}", "rltune": "RLTune"}
-
-
 def scheduler_names(frame: pd.DataFrame) -> pd.Series:
     """`Base: FIFO`, `Best heuristic: SAF + EASY`, `RLTune`, of the columns scheduler, policy and backfill."""
-    names = [NAMED[who].format(title) for who, title in zip(frame["scheduler"], schedulers(frame), strict=True)]
-    return pd.Series(names, frame.index, dtype=object)
-
-
-def _unknown(without: dict[str, list[str]]) -> list[str]:
-    return [f"{grouping} is unknown for the jobs of {', '.join(some)}." for grouping, some in without.items() if some]
+    kinds = frame["scheduler"].map({"base": "Base: ", "strong": "Best heuristic: "})
+    return (kinds + scheduler_titles(frame)).fillna("RLTune")
 
 
 def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: float) -> Table:
@@ -88,15 +78,15 @@ def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: f
     `title` (the scheduler).
     """
     frame = unequal.assign(title=scheduler_names(unequal))
-    return describe("fairness-numbers", frame, confidence=confidence, unknown=_unknown(without)), frame
+    return describe("fairness-numbers", frame, confidence=confidence, unknown=without.items()), frame
 
 
 def losers(found: pd.DataFrame, without: dict[str, list[str]]) -> Table:
     """The table `fairness-losers`: one row per workload × grouping × group that waits longer in total under RLTune than
     under the base policy, the largest first. ``found``: workload, data, grouping, policy, backfill (the base's) and the
     columns of rltune.evaluation.groups.losers; ``without`` as for `fairness`."""
-    frame = found.assign(base=schedulers(found))
-    return describe("fairness-losers", frame, unknown=_unknown(without)), frame
+    frame = found.assign(base=scheduler_titles(found))
+    return describe("fairness-losers", frame, unknown=without.items()), frame
 
 
 LOADS = {"slice": "Slice", "balanced": "Balanced"}
@@ -110,7 +100,7 @@ def loads_compared(loaded: pd.DataFrame, confidence: float, too_short: Sequence[
     ``loaded`` as rltune.evaluation gives it; the frame is the same with `title` (the scheduler, ★ where it is the best
     heuristic of the slice, ☆ of the balanced cluster). ``too_short``: workloads that were left out, in words.
     """
-    title = pd.Series(schedulers(loaded), loaded.index).mask(loaded["role"] == RLTUNE, "RLTune, trained on the slice")
+    title = scheduler_titles(loaded).mask(loaded["role"] == RLTUNE, "RLTune, trained on the slice")
     for load, star in (("slice", " ★"), ("balanced", " ☆")):
         title += loaded[f"{load}_best"].map({True: star, False: ""})
     fewest = loaded[[f"{load}_windows" for load in LOADS]].min(axis=1)

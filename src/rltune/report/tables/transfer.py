@@ -12,6 +12,7 @@ from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.paper import PaperResults
+from rltune.report.style import policy_title
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 from rltune.report.verdict import direction, verdict
 
@@ -27,7 +28,7 @@ def policies_of(paper: PaperResults) -> list[str]:
 def table7(
     cells: pd.DataFrame, windows: pd.DataFrame, bases: pd.DataFrame, paper: PaperResults, by: Intervals
 ) -> Table:
-    """One row per agent (its seeds together), a group of columns per base policy B that it is evaluated against.
+    """One row per agent (its seeds together), a group of columns per base policy B that it is compared with.
 
     ``cells`` and ``windows`` as `report.read` gives them, ``bases``: the windows of every base policy. Columns of B:
     ``B`` (less mean wait than B, a fraction), ``B_low``, ``B_high``, ``B_p`` and ``B_holm`` (the p-value, and after
@@ -41,17 +42,17 @@ def table7(
     for _, group in cells.groupby(SAME_AGENT, sort=False):
         cell = group.iloc[0]
         ours = waits(agents[agents["cell"].isin(group["cell"])])
-        mine = where(bases, **{k: cell[k] for k in (*HOME, *RULES)})
+        opponents = where(bases, **{k: cell[k] for k in (*HOME, *RULES)})
         row = {
             **{k: v for k, v in common.about(cell).items() if k not in ("seed", "cell")},
-            "trained": common.policy_title(cell["policy"]),
+            "trained": policy_title(cell["policy"]),
             "sequence_jobs": n,
             "windows": len(ours),
             "seeds": len(group),
             "mean": _mean(ours),
         }
         for policy in policies:
-            row |= _against(policy, cell, ours, waits(where(mine, policy=policy)), paper, by)
+            row |= _against(policy, cell, ours, waits(where(opponents, policy=policy)), paper, by)
         rows.append(row)
     tested = {f"{p}_p": f"{p}_holm" for p in policies}
     frame = common.with_holm(pd.DataFrame(rows), tested)
@@ -62,10 +63,10 @@ def table7(
         paper,
         cells=cells,
         without=["seed"] if seeds > 1 else (),
-        by=by,
+        confidence=by.confidence,
         n=n,
         seeds=seeds,
-        policies={p: common.policy_title(p) for p in policies},
+        policies={p: policy_title(p) for p in policies},
         printed=[p for p in policies if frame[f"{p}_paper"].notna().any()],
         settings=common.setting_columns(cells, without=["seed"]),
         holm=common.holm_note(frame, tested, "over base policies", by.confidence, by.bootstrap),
@@ -108,20 +109,19 @@ def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: I
         for home, found in where(runs, **{k: cell[k] for k in RULES}).groupby(HOME, sort=False):
             if home == (cell["trace"], cell["cluster"]):
                 continue
-            there = homes.loc[home]
-            alike = where(cells, **{k: cell[k] for k in SAME_AGENT if k not in HOME}, **dict(zip(HOME, home)))
+            tested = homes.loc[home]
+            natives = where(cells, **{k: cell[k] for k in SAME_AGENT if k not in HOME}, **dict(zip(HOME, home)))
             base = waits(where(found, role="base", policy=cell["policy"]))
-            by_chance = waits(where(found, role="random"))
-            ours, native = (waits(found[found["cell"].isin(some["cell"])]) for some in (group, alike))
+            ours, native = (waits(found[found["cell"].isin(agents["cell"])]) for agents in (group, natives))
             rows.append(
                 {
                     "trained": cell["trace_title"],
                     "trained_machine": cell["machine"],
-                    "tested": there["trace_title"],
-                    "tested_machine": there["machine"],
-                    "data": there["data"],
+                    "tested": tested["trace_title"],
+                    "tested_machine": tested["machine"],
+                    "data": tested["data"],
                     "policy": cell["policy"],
-                    "base": common.policy_title(cell["policy"]),
+                    "base": policy_title(cell["policy"]),
                     **{k: cell[k] for k in common.SETTING_TITLE if k not in ("seed", "cluster_title")},
                     "sequence_jobs": int(found["sequence_jobs"].iloc[0]),
                     "windows": len(base),
@@ -132,7 +132,7 @@ def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: I
                     **common.gain("less", less(ours, base, by), "gain"),
                     **less(native, base, by).columns("there", p=True),
                     **less(ours, native, by).columns("over_there", p=True),
-                    **less(ours, by_chance, by).columns("over_random", p=True),
+                    **less(ours, waits(where(found, role="random")), by).columns("over_random", p=True),
                 }
             )
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
@@ -144,7 +144,7 @@ def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: I
         cells=cells,
         rows=frame,
         without=["seed", "cluster_title"],
-        by=by,
+        confidence=by.confidence,
         from_cpu=where(frame, trained_machine="CPU", tested_machine="GPU")["shows"],
         holm=common.holm_note(frame, TESTED, "over base policies and other orders", by.confidence, by.bootstrap),
     ), frame

@@ -49,10 +49,7 @@ def full_title(policy: str, backfill: str) -> str:
 
 def max_wait() -> str:
     """The controller's maximum waits in words: `24 h up to 1 GPU, 72 h up to 8 GPUs, 168 h for larger jobs`."""
-    *some, (_, last_h) = MAX_WAIT_H.items()
-    return ", ".join(
-        [*(f"{h:g} h up to {n} GPU{'s' if n > 1 else ''}" for n, h in some), f"{last_h:g} h for larger jobs"]
-    )
+    return fill("max_wait.j2", limits=MAX_WAIT_H)
 
 
 def group_name(row: Mapping[str, Any]) -> str:
@@ -80,9 +77,9 @@ def sentences(
     name = names(ran)
     outcome, chosen = advice["outcome"], advice["chosen"]
     found = {(r["ours"], r["theirs"]): r for r in steps.to_dict("records")}
-    free = totals[totals["scheduler"] != BOUNDED]
-    best = str(free.loc[free["wait_h"].idxmin(), "scheduler"])
-    # while undecided RLTune is compared with the best rule, which is what QSSF was compared with
+    unbounded = totals[totals["scheduler"] != BOUNDED]
+    best = str(unbounded.loc[unbounded["wait_h"].idxmin(), "scheduler"])
+    # while undecided RLTune is compared with the best rule, with which QSSF is compared too
     best_rule = next((theirs for ours, theirs in found if ours == "qssf" and theirs != "current"), "current")
     against = best_rule if outcome == "open" else advice["reached"]
     current = groups[groups["scheduler"] == "current"].set_index(["grouping", "group"])["wait_s"]
@@ -114,14 +111,14 @@ def sentences(
         recorded=recorded,
         least_rank=LEAST_RANK,
     )
-    parted = (line.partition(": ") for line in text.splitlines() if line.strip())
-    return [(topic, said) for topic, _, said in parted]
+    lines = (line.partition(": ") for line in text.splitlines() if line.strip())
+    return [(topic, sentence) for topic, _, sentence in lines]
 
 
-def whatif_recommendation(said: list[tuple[str, str]], facts: Facts) -> Table:
+def whatif_recommendation(sentences: list[tuple[str, str]], facts: Facts) -> Table:
     """The table `whatif-recommendation`: a row per sentence."""
-    frame = pd.DataFrame(said, columns=["topic", "text"])
-    return describe("whatif-recommendation", frame, data=facts["data"], facts=facts), frame
+    frame = pd.DataFrame(sentences, columns=["topic", "text"])
+    return describe("whatif-recommendation", frame, rows=pd.DataFrame([facts]), facts=facts), frame
 
 
 def whatif_numbers(
@@ -136,8 +133,8 @@ def whatif_numbers(
 
     ``recorded``: the measured jobs as the log has them, ``wait_s`` missing where not recorded.
     """
-    own = ran.drop_duplicates("scheduler").set_index("scheduler")
-    settings = {s: f"{full_title(r['policy'], r['backfill'])}, {r['estimate']}" for s, r in own.iterrows()}
+    rules = ran.drop_duplicates("scheduler").set_index("scheduler")
+    settings = {s: f"{full_title(r['policy'], r['backfill'])}, {r['estimate']}" for s, r in rules.iterrows()}
     first_h = totals["wait_h"].iloc[0]
     known = recorded.dropna(subset="wait_s").assign(scheduler=CURRENT, kind="recorded", seed=0)
     log = [sums(known, Intervals()).assign(scheduler="recorded", seeds=0)] if len(known) else []
@@ -159,7 +156,6 @@ def whatif_numbers(
         confidence=confidence,
         unit=f"{facts['machine']} h",
         max_wait=max_wait(),
-        bounded=(totals["scheduler"] == BOUNDED).any(),
         calibrated=ran["estimate"].astype(str).str.endswith("as calibrated").any(),
         holm=holm_note(frame, TESTED, "over the assumed policy", confidence),
     ), frame

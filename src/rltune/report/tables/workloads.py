@@ -35,8 +35,7 @@ def table4(statistics: pd.DataFrame, paper: PaperResults) -> Table:
     """
     rows = []
     for _, ours in statistics.iterrows():
-        own = {c: ours[c] for c in TABLE4 if c in ours}
-        rows.append({"trace": ours["trace"], "row": "ours", "data": ours["data"], **own})
+        rows.append({**ours, "row": "ours"})
         name = paper.trace(ours["trace"])
         if paper.find("table4", name, "jobs") is not None:
             printed = {c: e for c in TABLE4 if (e := paper.find("table4", name, c)) is not None}
@@ -53,7 +52,7 @@ def loads(frame: pd.DataFrame) -> Table:
     ``frame``: trace, cluster, gpus, load_all, load_test (requested GPU-seconds per second over GPUs), data.
     The frame gains `regime`: overloaded where the test part asks for more than the cluster has.
     """
-    frame = frame.assign(regime=["overloaded" if load > 1 else "below capacity" for load in frame["load_test"]])
+    frame = frame.assign(regime=(frame["load_test"] > 1).map({True: "overloaded", False: "below capacity"}))
     return describe("loads", frame), frame
 
 
