@@ -5,31 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from report_fakes import PAGES, Made, Project, artefacts, project, results
+from report_fakes import PAGES, Project, artefacts, project, results
 from report_runs import METRICS
 
 from rltune.files import write_text
 from rltune.report import artefact
-from rltune.report.artefact import load_artefacts
 
 
-def _made(made: Project, of_traces: bool) -> Made:
+def _made(made: Project, of_traces: bool) -> Project:
     results(made)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(artefact, "PNG_DPI", 30)  # nobody looks at these
         artefacts(made, of_traces)
     for page in PAGES:
         write_text(made.results / "report" / "notebooks" / f"{page}.html", "<!doctype html><title>notebook</title>")
-    return Made(made, load_artefacts(made.artefacts), made.build())
+    made.build()
+    return made
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return _made(project(tmp_path_factory.mktemp("project")), True)
 
 
 @pytest.fixture(scope="session")
-def metrics(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A run of agents trained for everything but wait, some with several seeds."""
     return _made(project(tmp_path_factory.mktemp("metrics"), METRICS), False)
 

@@ -21,7 +21,7 @@ from rltune.config.context import Run
 from rltune.evaluation.studies import system
 from rltune.files import write_json, write_text
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Saved, save
+from rltune.report.artefact import Saved, load_artefacts, save
 from rltune.report.artefacts import of
 from rltune.report.page import build
 from rltune.report.studies import curves_of, studies_of
@@ -33,41 +33,8 @@ PAGES = ("figures", "clean-philly")
 
 
 @dataclass(frozen=True)
-class Made:
-    """A finished fake run; tests must not write to it."""
-
-    project: Project
-    there: dict[str, Saved]
-    page: Path
-
-    @property
-    def run(self) -> Run:
-        return self.project.run
-
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        return read.cells(self.run, PAPER)
-
-    @cached_property
-    def windows(self) -> pd.DataFrame:
-        return read.windows(self.run, self.project.of_cells("windows.csv"))
-
-    @cached_property
-    def histories(self) -> pd.DataFrame:
-        return read.histories(self.run, self.project.of_cells("history.csv"))
-
-    @cached_property
-    def jobs(self) -> pd.DataFrame:
-        return read.jobs(self.run, self.project.of_cells("jobs.parquet"))
-
-    @property
-    def html(self) -> str:
-        return self.page.read_text(encoding="utf-8")
-
-
-@dataclass(frozen=True)
 class Project:
-    """A project folder: its configuration, and where its results lie."""
+    """A project folder: its configuration and its results, to which tests must not write."""
 
     root: Path
     run: Run
@@ -80,6 +47,34 @@ class Project:
     def artefacts(self) -> Path:
         return self.results / "artefacts"
 
+    @property
+    def page(self) -> Path:
+        return self.results / "report" / "index.html"
+
+    @property
+    def html(self) -> str:
+        return self.page.read_text(encoding="utf-8")
+
+    @cached_property
+    def saved(self) -> dict[str, Saved]:
+        return load_artefacts(self.artefacts)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        return read.cells(self.run, PAPER)
+
+    @cached_property
+    def windows(self) -> pd.DataFrame:
+        return read.results(self.run, self.of_cells("windows.csv"))
+
+    @cached_property
+    def histories(self) -> pd.DataFrame:
+        return read.results(self.run, self.of_cells("history.csv"))
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        return read.jobs(self.run, self.of_cells("jobs.parquet"))
+
     def of_cells(self, name: str) -> list[Path]:
         return [self.results / "cells" / cell.name / name for cell in self.run.config.cells()]
 
@@ -91,9 +86,8 @@ class Project:
             [self.results / "workloads" / name / "audit.json" for name in fitted],
         )
 
-    def build(self, pages: tuple[str, ...] = PAGES) -> Path:
-        out = self.results / "report" / "index.html"
-        return build(self.run, self.artefacts, out, pages, self.results / "benchmarks", MADE, self.root)
+    def build(self) -> Path:
+        return build(self.run, self.artefacts, self.page, PAGES, self.results / "benchmarks", MADE, self.root)
 
 
 def project(root: Path, run: str = RUN) -> Project:
@@ -154,10 +148,9 @@ def results(made: Project) -> None:
         write_text(made.results / "benchmarks" / f"{step}.tsv", f"s\th:m:s\n{12.5 * (i + 1)}\t0:00:12\n")
 
 
-def artefacts(project: Project, of_traces: bool = True) -> None:
+def artefacts(made: Project, of_traces: bool = True) -> None:
     """Every table and figure, saved as the notebooks would; ``of_traces``: those of the traces alone as well."""
-    paper, run, folder = PAPER, project.run, project.artefacts
-    made = Made(project, {}, folder)
+    paper, run, folder = PAPER, made.run, made.artefacts
     cells, wins, curves, waits, by = made.cells, made.windows, made.histories, made.jobs, run.config.evaluation
     studies, met = studies_of(cells), fakes_peers.batches(cells)
     if of_traces:
@@ -184,15 +177,15 @@ def artefacts(project: Project, of_traces: bool = True) -> None:
         *(figures.boxes(cells, waits, paper, study, n) for study in studies if study.boxes for n in ran.WINDOWS),
         figures.improvements(list(by_id.values()), paper),
         *(figures.schedule(BARS, row, [4, 4], HOW, paper) for _, row in schedules().iterrows()),
-        figures.fig7(paper),
-        figures.fig8(paper),
+        figures.diagram("fig7", paper),
+        figures.diagram("fig8", paper),
         figures.fig9(system.network(run.config), paper),
     ]
     if of_traces:
         saved += [
             *away_from,
             tables.transfer(transferred(cells), ran.away(cells), paper, by),
-            tables.audits(read.audits(run, *project.audits())),
+            tables.audits(read.audits(run, *made.audits())),
             tables.loads(seen.loads()),
             tables.estimates(seen.estimates()),
             tables.table2(seen.statistics(), paper),
@@ -206,6 +199,6 @@ def artefacts(project: Project, of_traces: bool = True) -> None:
     if len(variants[1]):
         saved += [variants, figures.ablation(variants[1], paper), figures.ablation_training(cells, curves, paper)]
     if "placements" in of(run.config):
-        saved.append(tables.placements(cells, wins, by, 1.2, 1.0))
+        saved.append(tables.placements(cells, wins, by, run.config.simulation))
     for one in saved:
         save(folder, *one)

@@ -1,4 +1,4 @@
-"""Generated results of the stage that sets RLTune beside QSSF and other learners."""
+"""Generated results of the stage that compares RLTune with QSSF and other learners."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FACTOR |= {"schedinspector": 2.5, "rlscheduler": 1.2, "linear": 0.8, "strong": 0
 """Wait of each scheduler, over QSSF's."""
 
 
-def judged(who: str, count: int, n: int) -> pd.DataFrame:
+def windows_of(who: str, count: int, n: int) -> pd.DataFrame:
     """A row a window of one scheduler; the windows are equally hard for all."""
     wait = 1000 * FACTOR[who] * (1 + np.arange(count) % 4) / 2.5
     window, used = np.arange(count), 0.5 / (1 + FACTOR[who])
@@ -23,7 +23,7 @@ def judged(who: str, count: int, n: int) -> pd.DataFrame:
 def qssf_windows(names: list[str], count: int = 12, best_fit: bool = True) -> pd.DataFrame:
     """The opponents of these cells, as rltune.evaluation.studies.learners.qssf_windows has them."""
     who = [w for w in ("rltune", "qssf", "fifo_easy", "qssf_best_fit", "saf_lognormal") if best_fit or "best" not in w]
-    frames = [judged(w, count, 256).assign(cell=name) for name in names for w in who]
+    frames = [windows_of(w, count, 256).assign(cell=name) for name in names for w in who]
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(backfill=np.where(frame["who"] == "rltune", "conservative", "easy"))
 
@@ -37,7 +37,7 @@ def batches(cells: pd.DataFrame, agents: tuple[str, ...] = ("rlscheduler", "rltu
             ran = {"policy": "fifo", "backfill": "none"} if who != "strong" else {"policy": "saf", "backfill": "easy"}
             agent = (cell["cell"], "quick", "fifo") if who in agents else ("", "", "")
             of = dict(zip(("cell", "preset", "base"), agent))
-            frames.append(judged(who, count, 256).assign(**of, **ran, **home, placement="best_fit"))
+            frames.append(windows_of(who, count, 256).assign(**of, **ran, **home, placement="best_fit"))
     return pd.concat(frames, ignore_index=True)
 
 

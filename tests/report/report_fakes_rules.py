@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from report_runs import JUDGE
+from report_runs import INTERVALS
 
 from rltune.evaluation.studies import summaries
 from rltune.evaluation.studies.scheduling_rules import STEPS
@@ -29,7 +29,7 @@ def _results(names: str, values: list[tuple], seed: int, workloads: tuple[str, .
     return pd.concat(each, ignore_index=True)
 
 
-def ladders() -> pd.DataFrame:
+def rule_results() -> pd.DataFrame:
     """FIFO waits 10,000 s under (a) in a mean window, each step 4/5 of the one before, SAF half; RLTune 2,000, tuned 6,000."""
     values = [
         ("order", policy, "", "", step, rules.backfill, level * 0.8**i)
@@ -41,7 +41,7 @@ def ladders() -> pd.DataFrame:
     return _results("who policy base_backfill other step backfill wait_s", values, 1).assign(pools=1)
 
 
-def rooms() -> pd.DataFrame:
+def headroom_results() -> pd.DataFrame:
     """FIFO 10,000 s, SAF with EASY 1,000, with exact run times 900 and SJF 800, RLTune 1,200, the bound 400."""
     values = [
         ("given", "fifo", "none", 1e4),
@@ -56,7 +56,7 @@ def rooms() -> pd.DataFrame:
     return _results("kind policy backfill wait_s", values, 2).assign(base_backfill="none", other="")
 
 
-def payers() -> pd.DataFrame:
+def jobs_by_group() -> pd.DataFrame:
     """Small jobs of many users and large ones of one, which wait longer with RLTune; Venus has no users."""
     values = [
         (scheduler, policy, f"u{i}", f"v{i % 2}", size, large if size == "over 8" else small * (i + 1))
@@ -74,7 +74,7 @@ def payers() -> pd.DataFrame:
     return frame.assign(user=frame["user"].where(frame["workload"] == "Philly", None))
 
 
-def loads() -> pd.DataFrame:
+def load_results() -> pd.DataFrame:
     """Philly on a slice, and on a balanced cluster on which nobody waits but under FIFO."""
     values = [
         ("slice", 7.5, "base", "fifo", "none", 9000.0),
@@ -92,16 +92,16 @@ def loads() -> pd.DataFrame:
 
 def artefacts(folder: Path) -> None:
     """What the notebook of the chapter saves."""
-    numbers = tables.scheduling_rules(summaries.rule_steps(ladders(), JUDGE), 0.95)
-    compared = tables.loads_compared(summaries.loads(loads(), JUDGE), 0.95)
-    found = summaries.fairness(payers(), JUDGE)
+    numbers = tables.scheduling_rules(summaries.rule_steps(rule_results(), INTERVALS), 0.95)
+    compared = tables.loads_compared(summaries.loads(load_results(), INTERVALS), 0.95)
+    found = summaries.fairness(jobs_by_group(), INTERVALS)
     for made in (
         numbers,
         compared,
         tables.fairness(found.unequal, found.without, 0.95),
         tables.losers(found.losers, found.without),
         figures.scheduling_rules(numbers[1]),
-        figures.headroom(summaries.headroom(rooms(), JUDGE), 0.95),
+        figures.headroom(summaries.headroom(headroom_results(), INTERVALS), 0.95),
         figures.fairness(found.sizes),
         figures.loads_compared(compared[1]),
     ):

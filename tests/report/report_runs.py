@@ -8,7 +8,7 @@ from rltune.evaluation.intervals import Intervals
 from rltune.report.paper import load_paper
 
 SOURCE = Path(__file__).resolve().parents[2]
-PAPER, JUDGE = load_paper(SOURCE), Intervals(200)
+PAPER, INTERVALS = load_paper(SOURCE), Intervals(200)
 CLUSTER = """title: Cluster {name}
 pools: [{{name: all, groups: [{{gpu_type: P100, nodes: 4, gpus: 8, cpus: 64, mem_gb: 512}}]}}]
 """

@@ -11,7 +11,7 @@ import page_checks
 import pytest
 from chromium import Chromium
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from report_fakes import Made
+from report_fakes import Project
 
 from rltune.errors import DataError, RLTuneError
 from rltune.report import pdf
@@ -19,7 +19,7 @@ from rltune.report.page.notebooks import render_all
 
 
 @pytest.fixture
-def page(made: Made) -> Path:
+def page(made: Project) -> Path:
     return made.page.resolve()
 
 

@@ -13,10 +13,10 @@ from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save
-from rltune.report.tables.deployment import in_words, switched_on
+from rltune.report.tables.deployment import pair_sentences, switch_advice
 from rltune.report.verdict import TOO_FEW
 
-GPUS, N, JUDGE = 13, 80, Intervals(bootstrap=300)
+GPUS, N, INTERVALS = 13, 80, Intervals(bootstrap=300)
 FACTS = {"trace": "Jobs", "cluster": "Deployment, 13 GPUs", "data": "synthetic", "gpus": GPUS, "jobs": N}
 FACTS |= {"repetitions": 3, "hours": 2.2, "offered": 1.05, "accounts": 4}
 CELL = pd.Series({"preset": "order", "estimate": "requested", "seed": 1})
@@ -24,23 +24,18 @@ CELL = pd.Series({"preset": "order", "estimate": "requested", "seed": 1})
 
 def jobs(factors: dict[str, float]) -> pd.DataFrame:
     """Three repetitions of jobs that wait about twenty minutes times a factor under each scheduler."""
-    frames = []
+    frames, index = [], np.arange(N)
     for repetition in (1, 2, 3):
         rng = np.random.default_rng(repetition)
-        at, wait, run_s = 100.0 * np.arange(N), rng.uniform(600, 1800, N), rng.uniform(300, 900, N)
+        at, wait, run_s = 100.0 * index, rng.uniform(600, 1800, N), rng.uniform(300, 900, N)
+        one = pd.DataFrame(
+            {"repetition": repetition, "index": index, "asked_gpus": 1 + index % 2, "state": "COMPLETED"}
+        )
+        one = one.assign(qos=np.where(index % 4, "low", "high"), partition="all", at_s=at, submit_s=at)
         for scheduler, factor in factors.items():
             start = at + wait * factor
-            times = {
-                "at_s": at,
-                "submit_s": at,
-                "start_s": start,
-                "end_s": start + run_s,
-                "run_s": run_s,
-                "lasts_s": run_s,
-            }
-            asked = {"index": range(N), "asked_gpus": 1 + np.arange(N) % 2, "state": "COMPLETED"}
-            asked |= {"qos": np.where(np.arange(N) % 4, "low", "high"), "partition": "all"}
-            frames.append(pd.DataFrame({"scheduler": scheduler, "repetition": repetition, **asked, **times}))
+            times = {"start_s": start, "end_s": start + run_s, "run_s": run_s, "lasts_s": run_s}
+            frames.append(one.assign(scheduler=scheduler, **times))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -51,26 +46,20 @@ def in_simulator(factors: dict[str, float]) -> pd.DataFrame:
 
 
 def taken(measured: pd.DataFrame, cycle_s: float, **facts: object) -> pd.DataFrame:
-    """What the machinery took, of runs that say all about themselves but for ``facts``."""
+    """The overheads of runs whose records are complete but for ``facts``."""
     runs = per_run(measured, GPUS)[["scheduler", "repetition"]]
     cycles = pd.DataFrame({"repetition": [1, 2, 3], "ok": [True, True, False], "changed": [3.0, 4.0, np.nan]})
     cycles = cycles.assign(scheduler="rltune", began_s=0.0, took_s=cycle_s)
     policy = ["a9e47" * 5 if s == "rltune" else None for s in runs["scheduler"]]
-    once = [[]] * (len(runs) - 1)
-    said = {
-        "tries": [2, *[1] * len(once)],
-        "retries": [["slurmctld ended"], *once],
-        "code": "c0de" * 8,
-        "policy": policy,
-    }
-    said |= facts
-    conducted = runs.assign(speed=200.0, true_s=60.0, drift_s=0.4, **said)
-    return machinery(measured, cycles, conducted)
+    first = np.arange(len(runs)) == 0
+    retries = [["slurmctld ended"] if one else [] for one in first]
+    recorded = {"tries": 1 + first, "retries": retries, "code": "c0de" * 8, "policy": policy, **facts}
+    return machinery(measured, cycles, runs.assign(speed=200.0, true_s=60.0, drift_s=0.4, **recorded))
 
 
 def numbers(measured: pd.DataFrame, took: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
     """The table of numbers."""
-    compared, paired = compare(measured, GPUS, 10, JUDGE), paired_runs(measured, GPUS)
+    compared, paired = compare(measured, GPUS, 10, INTERVALS), paired_runs(measured, GPUS)
     return tables.deployment_numbers(compared, paired, took, FACTS, CELL, PAPER, 10, 0.95, "yes")
 
 
@@ -81,7 +70,7 @@ def repeated(times: int) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> dict:
+def saved(tmp_path_factory: pytest.TempPathFactory) -> dict:
     """All artefacts of runs in which RLTune waits 0.7 times as long as Slurm, and SAF 0.8 times."""
     measured = jobs({"slurm": 1.0, "rltune": 0.7, "saf": 0.8})
     simulated = in_simulator({"slurm": 0.9, "rltune": 0.63, "saf": 0.72})
@@ -101,8 +90,8 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> dict:
     return load_artefacts(folder)
 
 
-def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
-    rows = there["deployment-numbers"].frame.set_index(["ours", "theirs", "measure"])
+def test_three_repetitions_have_an_interval_and_no_verdict(saved: dict) -> None:
+    rows = saved["deployment-numbers"].frame.set_index(["ours", "theirs", "measure"])
     wait = rows.loc[("rltune", "slurm", "wait")]
     assert wait["paper"] == 0.305 and wait["gain"] == pytest.approx(0.3) and wait["windows"] == 3
     assert wait["verdict"] == wait["shows"] == TOO_FEW and wait["low"] == pytest.approx(0.3)
@@ -110,13 +99,13 @@ def test_three_repetitions_have_an_interval_and_no_verdict(there: dict) -> None:
     makespan = rows.loc[("rltune", "slurm", "makespan")]
     assert makespan["verdict"] == makespan["shows"] == TOO_FEW and makespan["paper"] == 0.248
     assert np.isnan(rows.loc[("rltune", "saf", "wait"), "paper"]) and rows["p_holm"].isna().all()
-    notes = " ".join(there["deployment-numbers"].artefact.notes)
+    notes = " ".join(saved["deployment-numbers"].artefact.notes)
     assert "3 repetitions, one agent (training seed 1), one run of each" in notes
-    assert "p_holm" not in there["deployment-numbers"].artefact.columns
+    assert "p_holm" not in saved["deployment-numbers"].artefact.columns
 
 
-def test_who_waits_by_qos_partition_and_gpus(there: dict) -> None:
-    table = there["deployment-classes"]
+def test_who_waits_by_qos_partition_and_gpus(saved: dict) -> None:
+    table = saved["deployment-classes"]
     assert list(zip(table.frame["by_title"], table.frame["name"], table.frame["jobs"])) == [
         *(("QOS", "low", 180), ("QOS", "high", 60), ("partition", "all", 240), ("GPUs", "1", 120), ("GPUs", "2", 120))
     ]
@@ -128,18 +117,18 @@ def test_who_waits_by_qos_partition_and_gpus(there: dict) -> None:
     )
 
 
-def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(there: dict) -> None:
-    assert there["deployment-numbers"].artefact.notes[0].startswith("Would I switch “RLTune” on? Yes: jobs complete ")
+def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(saved: dict) -> None:
+    assert saved["deployment-numbers"].artefact.notes[0].startswith("Would I switch “RLTune” on? Yes: jobs complete ")
     many = repeated(9)
-    enough = switched_on(compare(many, GPUS, 10, JUDGE), paired_runs(many, GPUS), 0.95)
-    assert "no verdict" in there["deployment-numbers"].artefact.notes[0] and "no verdict" not in enough
+    enough = switch_advice(compare(many, GPUS, 10, INTERVALS), paired_runs(many, GPUS), 0.95)
+    assert "no verdict" in saved["deployment-numbers"].artefact.notes[0] and "no verdict" not in enough
     for ours, said in ((1.4, "No: jobs complete "), (1.0, "Not on this evidence: ")):
         measured = jobs({"slurm": 1.0, "rltune": ours})
         paired = paired_runs(measured, GPUS)
-        assert f"on? {said}" in switched_on(compare(measured, GPUS, 10, JUDGE), paired, 0.95)
+        assert f"on? {said}" in switch_advice(compare(measured, GPUS, 10, INTERVALS), paired, 0.95)
     late = jobs({"slurm": 1.0, "rltune": 0.7})
     late.loc[(late["scheduler"] == "rltune") & (late["index"] == 0), ["start_s", "end_s"]] += 5000.0
-    said = switched_on(compare(late, GPUS, 10, JUDGE), paired_runs(late, GPUS), 0.95)
+    said = switch_advice(compare(late, GPUS, 10, INTERVALS), paired_runs(late, GPUS), 0.95)
     assert "Not on this evidence" in said and said.count(". ") == 2, "three sentences"
 
 
@@ -154,34 +143,31 @@ def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long() -> None:
     assert any("RLTune 31.0 s in the slowest" in note for note in artefact.notes)
 
 
-def test_who_pays_is_said_in_words() -> None:
+def test_which_sizes_wait_longer_is_said_in_words() -> None:
     """Jobs of one GPU wait half as long, those of two twice as long: the sign and the words follow the numbers."""
     measured = jobs({"slurm": 1.0, "rltune": 1.0})
-    ours = measured["scheduler"] == "rltune"
-    factor = measured["asked_gpus"].map({1: 0.5, 2: 2.0}).where(ours, 1.0)
-    wait = measured["start_s"] - measured["submit_s"]
-    measured = measured.assign(
-        start_s=measured["submit_s"] + wait * factor, end_s=measured["end_s"] + wait * (factor - 1)
-    )
-    (one,) = in_words(paired_runs(measured, GPUS))
+    factor = measured["asked_gpus"].map({1: 0.5, 2: 2.0}).where(measured["scheduler"] == "rltune", 1.0)
+    longer = (measured["start_s"] - measured["submit_s"]) * (factor - 1)
+    measured[["start_s", "end_s"]] = measured[["start_s", "end_s"]].add(longer, axis=0)
+    (one,) = pair_sentences(paired_runs(measured, GPUS))
     assert one.startswith("RLTune against Slurm, 3 repetitions: mean wait ") and "% longer (jobs" in one
     assert "1 GPU: 50.0" in one and "2 GPUs: 100.0" in one
     assert one.index("shorter") < one.index("2 GPUs") and "utilisation" in one
 
 
-def test_claims_of_the_paper_have_our_counterpart(there: dict) -> None:
-    numbers = there["deployment-numbers"].frame
+def test_claims_of_the_paper_have_our_counterpart(saved: dict) -> None:
+    numbers = saved["deployment-numbers"].frame
     _, without = tables.claims({}, pd.DataFrame(), PAPER)
     _, frame = tables.claims({"deployment-numbers": numbers}, pd.DataFrame(), PAPER)
-    mine = frame[frame["key"].str.startswith("fig18: ")].set_index("key")
-    assert len(mine) == 3 and set(mine["artefact"]) == {"deployment-numbers"} and len(frame) == len(without)
-    wait = mine.loc["fig18: wait"]
+    claims = frame[frame["key"].str.startswith("fig18: ")].set_index("key")
+    assert len(claims) == 3 and set(claims["artefact"]) == {"deployment-numbers"} and len(frame) == len(without)
+    wait = claims.loc["fig18: wait"]
     assert wait["verdict"] == TOO_FEW and wait["where"] == "Section 5.6" and wait["data"] == "synthetic"
     assert numbers.loc[wait["row"], "measure"] == "wait" and numbers.loc[wait["row"], "theirs"] == "slurm"
 
 
-def test_what_was_restarted_and_why_is_reported(there: dict) -> None:
-    notes = there["deployment-machinery"].artefact.notes
+def test_what_was_restarted_and_why_is_reported(saved: dict) -> None:
+    notes = saved["deployment-machinery"].artefact.notes
     assert "200 times as fast" in notes[0]
     assert "Slurm 1 was restarted, and the earlier attempt does not count: slurmctld ended." in notes
     assert not any(word in note for note in notes for word in ("unknown", "different versions", "resumed"))
@@ -214,16 +200,16 @@ def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_reported(
     assert list(frame["tries_shown"]) == ["1", "unknown", "1", "1", "1", "3"] and frame["code_short"][2] == "unknown"
 
 
-def test_the_simulators_error_and_what_it_predicts_are_reported(there: dict) -> None:
-    frame = there["deployment-fidelity"].frame
+def test_the_simulators_error_and_what_it_predicts_are_reported(saved: dict) -> None:
+    frame = saved["deployment-fidelity"].frame
     assert np.allclose(frame["wait_s_easy_error"], -0.1) and np.allclose(frame["rank_easy"], 1.0) and len(frame) == 9
-    rows = there["deployment-predicted"].frame.set_index(["ours", "theirs", "measure"])
+    rows = saved["deployment-predicted"].frame.set_index(["ours", "theirs", "measure"])
     wait = rows.loc[("rltune", "slurm", "wait")]
     assert wait[["gain", "gain_easy", "gain_conservative"]].tolist() == pytest.approx([0.3, 0.3, 0.0])
     assert (wait["agrees_easy"], wait["agrees_conservative"]) == ("yes", "no")
     assert (
         "Of 6 comparisons the simulator predicts the direction of 6 with EASY and of 0 with conservative"
-        in there["deployment-predicted"].artefact.caption
+        in saved["deployment-predicted"].artefact.caption
     )
 
 

@@ -52,11 +52,10 @@ def boxes(figure: Figure, panel: int = 0) -> list[tuple[float, ...]]:
 
 
 def subtitle_of(figure: Figure) -> str:
-    """What stands above the chart."""
     return figure.axes[0].get_title(loc="left")
 
 
-def test_jobs_lie_on_their_gpus_for_as_long_as_they_ran() -> None:
+def test_bars_are_on_the_gpus_of_a_job_for_as_long_as_it_ran() -> None:
     figure = gantt(SMALL, [4, 4], "Five jobs")
     main, strip = figure.axes
     assert boxes(figure) == [(0, 0, 100, 4), (0, 4, 60, 2), (60, 4, 80, 4), (100, 0, 120, 3), (100, 3, 40, 1)]

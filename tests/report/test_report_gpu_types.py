@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from report_runs import JUDGE
+from report_runs import INTERVALS
 
 from rltune.evaluation.studies.gpu_types import RULE, summary
 from rltune.report import figures, tables
@@ -30,19 +30,12 @@ def rules() -> pd.DataFrame:
         for window in range(WINDOWS):
             hard = 0.5 + window / (WINDOWS - 1)
             times = {"jct_s": jct, "excess_s": jct - 200, "wait_s": wait, "largest_wait_s": 5 * wait, "bound_s": 250.0}
-            rows.append(
-                {
-                    **dict(zip(RULE, rule)),
-                    "window": window,
-                    **{k: v * hard for k, v in times.items()},
-                    "bsld": 2.0,
-                    "used_V100": 0.6,
-                }
-            )
-    return summary(pd.DataFrame(rows), JUDGE).assign(workload="Philly on three types", data="sample")
+            times = {name: value * hard for name, value in times.items()}
+            rows.append(dict(zip(RULE, rule)) | {"window": window, **times, "bsld": 2.0, "used_V100": 0.6})
+    return summary(pd.DataFrame(rows), INTERVALS).assign(workload="Philly on three types", data="sample")
 
 
-def test_each_rule_beside_the_best_without_a_price(rules: pd.DataFrame) -> None:
+def test_each_rule_is_compared_with_the_best_without_a_price(rules: pd.DataFrame) -> None:
     artefact, frame = tables.gpu_types(rules[::-1], 0.95)
     assert frame["title"].tolist() == [
         "SAF + EASY",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from report_fakes import Made
+from report_fakes import Project
 from report_runs import PAPER
 
 from rltune.config import Cell
 from rltune.evaluation.intervals import holm
 from rltune.report import figures, tables
-from rltune.report.common import proper, where
+from rltune.report.common import where, without_variants
 from rltune.report.studies import SLURM, STUDIES, UTILISATION
 from rltune.report.tables.comparison import TESTED
 from rltune.report.verdict import ABSENT, FAILS, HOLDS, verdict
@@ -30,14 +30,14 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.numbers)
-def test_means_and_improvements_are_those_of_the_metric(metrics: Made, study) -> None:
-    frame, windows = metrics.there[study.numbers].frame, metrics.windows
+def test_means_and_improvements_are_those_of_the_metric(metrics: Project, study) -> None:
+    frame, windows = metrics.saved[study.numbers].frame, metrics.windows
     cells = metrics.cells
     assert len(frame) and set(frame["measure"]) == {study.metric}
     for _, row in frame.iterrows():
         names = where(cells, **row[["trace", "policy", "metric"]].to_dict(), features="engineered")["cell"]
-        mine = windows[windows["cell"].isin(names) & (windows["sequence_jobs"] == row["sequence_jobs"])]
-        mean = mine.groupby("role")[study.column].mean()
+        results = windows[windows["cell"].isin(names) & (windows["sequence_jobs"] == row["sequence_jobs"])]
+        mean = results.groupby("role")[study.column].mean()
         assert row["seeds"] == len(names) == (3 if study == SLURM else 1)
         assert (row["rltune_mean"], row["base_mean"]) == pytest.approx((mean["rltune"], mean["base"]))
         less = mean["rltune"] / mean["base"]
@@ -47,25 +47,24 @@ def test_means_and_improvements_are_those_of_the_metric(metrics: Made, study) ->
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_the_papers_figures_stand_where_it_prints_them(metrics: Made, name: str) -> None:
-    saved = metrics.there[name]
-    there = saved.frame[saved.frame["paper"].notna()]
-    found = set(there[["paper_trace", "policy", "paper"]].itertuples(index=False, name=None))
-    assert found == PRINTED[name]
-    for _, row in there.iterrows():
+def test_the_papers_figures_stand_where_it_prints_them(metrics: Project, name: str) -> None:
+    saved = metrics.saved[name]
+    printed = saved.frame[saved.frame["paper"].notna()]
+    assert set(printed[["paper_trace", "policy", "paper"]].itertuples(index=False, name=None)) == PRINTED[name]
+    for _, row in printed.iterrows():
         assert row["verdict"] == verdict(row["paper"], row["low"], row["high"], row["windows"])
 
 
-def test_several_seeds_are_one_row_that_says_so(metrics: Made) -> None:
-    saved = metrics.there["fig16-numbers"]
+def test_several_seeds_are_one_row_that_says_so(metrics: Project) -> None:
+    saved = metrics.saved["fig16-numbers"]
     assert set(saved.frame["seed"]) == {"1, 2, 3"} and {"seeds", "seed_low"} < set(saved.artefact.columns)
     assert any("resamples seeds" in note for note in saved.artefact.notes)
-    alone = metrics.there["fig14-numbers"].artefact
+    alone = metrics.saved["fig14-numbers"].artefact
     assert "seeds" not in alone.columns and any("One training seed per row" in note for note in alone.notes)
 
 
-def test_holm_corrects_over_the_whole_table(metrics: Made) -> None:
-    frame = metrics.there["fig14-numbers"].frame
+def test_holm_corrects_over_the_whole_table(metrics: Project) -> None:
+    frame = metrics.saved["fig14-numbers"].frame
     tested = {p: corrected for p, corrected in TESTED.items() if p in frame}
     assert {"p", "over_strong_p", "over_random_p"} <= set(tested)
     family = holm(np.concatenate([frame[p] for p in tested]))
@@ -73,32 +72,32 @@ def test_holm_corrects_over_the_whole_table(metrics: Made) -> None:
     assert (frame["holm"] >= frame["p"]).all()
 
 
-def test_utilisation_is_shown_over_makespan_and_over_the_span(metrics: Made) -> None:
-    saved = metrics.there["table6"]
+def test_utilisation_is_shown_over_makespan_and_over_the_span(metrics: Project) -> None:
+    saved = metrics.saved["table6"]
     frame = saved.frame
     assert (frame["span_rltune"] > 5 * frame["rltune_mean"]).all() and "over_span" in saved.artefact.columns
     assert frame["over_span"].to_numpy() == pytest.approx((frame["span_rltune"] / frame["span_mean"] - 1).to_numpy())
 
 
-def test_boxes_and_curves_hold_what_they_draw(metrics: Made) -> None:
+def test_boxes_and_curves_have_the_numbers_they_draw(metrics: Project) -> None:
     jobs, cells = metrics.jobs, metrics.cells
-    box, row = metrics.there["fig14"].frame.iloc[0], metrics.there["fig14-numbers"].frame.iloc[0]
-    same = where(cells, **row[["trace", "policy", "metric", "features"]].to_dict())
-    mine = jobs[jobs["cell"].isin(same["cell"]) & (jobs["role"] == "base") & (jobs["sequence_jobs"] == 1024)]["bsld"]
-    assert (box["mean"], box["p95"]) == pytest.approx((mine.mean(), mine.quantile(0.95)))
-    curves = metrics.there["fig13"].frame
+    box, row = metrics.saved["fig14"].frame.iloc[0], metrics.saved["fig14-numbers"].frame.iloc[0]
+    names = where(cells, **row[["trace", "policy", "metric", "features"]].to_dict())["cell"]
+    bsld = where(jobs[jobs["cell"].isin(names)], role="base", sequence_jobs=1024)["bsld"]
+    assert (box["mean"], box["p95"]) == pytest.approx((bsld.mean(), bsld.quantile(0.95)))
+    curves = metrics.saved["fig13"].frame
     assert set(curves["metric"]) == {"bsld", "jct"}
-    assert set(metrics.there["fig16-training"].frame["seed"]) == {1, 2, 3}
-    last = metrics.there["training-utilisation"].frame.groupby("policy")["training"].last()
+    assert set(metrics.saved["fig16-training"].frame["seed"]) == {1, 2, 3}
+    last = metrics.saved["training-utilisation"].frame.groupby("policy")["training"].last()
     assert last["fifo"] > 0.5 and abs(last["f1"]) < 0.2, "above zero is better, of utilisation too"
     with pytest.raises(ValueError, match="no training curves for fig11"):
         figures.training(cells, metrics.histories, PAPER, "fig11")
 
 
-def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Made) -> None:
-    own, other = metrics.there["fig10-numbers"], made.there["fig10-numbers"]
-    assert own.artefact.paper_ref == metrics.there["fig10"].artefact.paper_ref == "Figure 10"
-    assert other.artefact.paper_ref == made.there["fig10"].artefact.paper_ref == ""
+def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Project, made: Project) -> None:
+    own, other = metrics.saved["fig10-numbers"], made.saved["fig10-numbers"]
+    assert own.artefact.paper_ref == metrics.saved["fig10"].artefact.paper_ref == "Figure 10"
+    assert other.artefact.paper_ref == made.saved["fig10"].artefact.paper_ref == ""
     assert other.frame["paper"].isna().all()
     assert set(own.frame["measure"]) == {"bsld"}
     naive = own.frame[own.frame["variant"] == "naive, whole nodes"]
@@ -111,14 +110,14 @@ def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Made, made: Ma
         for name in (pro, row["cell"])
     )
     assert row["pro_over"] == pytest.approx(1 - ours.sum() / theirs.sum()), "of the seed that both have"
-    curves = metrics.there["fig10-training"]
+    curves = metrics.saved["fig10-training"]
     assert curves.artefact.paper_ref == "Figure 10" and set(curves.frame["metric"]) == {"bsld"}
     assert set(curves.frame["line"]) == set(own.frame["variant"]), "a line a variant"
     assert set(own.frame["cell"]) <= set(curves.frame["cell"])
 
 
-def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) -> None:
-    frame = metrics.there["claims"].frame
+def test_claims_have_every_printed_improvement_at_least_once(metrics: Project) -> None:
+    frame = metrics.saved["claims"].frame
     printed = {
         f"{name}: {key}"
         for name, a in PAPER.artefacts.items()
@@ -126,64 +125,61 @@ def test_verdicts_hold_every_printed_improvement_once_at_least(metrics: Made) ->
         if e.value is not None and e.unit == "fraction"
     }
     assert set(frame["key"]) == printed
-    there = frame[frame["verdict"] != ABSENT]
-    found = (
-        "abstract: jct|fig10: Philly.slurm-multifactor.bsld.pro_over_naive|fig14: Helios.f1.bsld|fig15: Alibaba.f1.jct"
-    )
-    found += "|abstract: utilisation|fig16: Helios.slurm-multifactor.bsld|table6: Philly.f1.utilisation"
-    assert set(found.split("|")) <= set(there["key"])
-    assert there["cluster_title"].notna().all()
-    for _, row in there.iterrows():
-        source = metrics.there[row["artefact"]].frame
-        column = "pro_over" if row["artefact"] == "fig10-numbers" else "improvement"
-        assert row["ours"] in source[column].tolist()
+    compared = frame[frame["verdict"] != ABSENT]
+    found = ["abstract: jct", "abstract: utilisation", "fig14: Helios.f1.bsld", "fig15: Alibaba.f1.jct"]
+    found += ["fig10: Philly.slurm-multifactor.bsld.pro_over_naive", "fig16: Helios.slurm-multifactor.bsld"]
+    assert {*found, "table6: Philly.f1.utilisation"} <= set(compared["key"])
+    assert compared["cluster_title"].notna().all()
+    for _, row in compared.iterrows():
+        source = metrics.saved[row["artefact"]].frame.loc[int(row["row"])]
+        assert row["ours"] == source["pro_over" if row["artefact"] == "fig10-numbers" else "improvement"]
         assert row["verdict"] == verdict(row["paper"], row["low"], row["high"], row["windows"])
     absent = frame[frame["verdict"] == ABSENT]
     assert absent[["ours", "low", "windows", "data"]].isna().all().all()
     assert "fig12: Philly.fifo.wait" in set(absent["key"]), "a mix is not what the paper trains for"
 
 
-def test_without_table_7_its_diagonal_is_the_comparison_with_ones_own_base_policy(made: Made) -> None:
-    numbers = {"fig12-numbers": made.there["fig12-numbers"].frame}
+def test_without_table_7_its_diagonal_is_the_comparison_with_the_agents_base_policy(made: Project) -> None:
+    numbers = {"fig12-numbers": made.saved["fig12-numbers"].frame}
     _, frame = tables.claims(numbers, pd.DataFrame(), PAPER)
-    mine = frame[(frame["verdict"] != ABSENT) & frame["key"].str.startswith("table7")]
-    assert set(mine["key"]) == {f"table7: Helios.{p}.{p}.wait" for p in ("fifo", "sjf", "f1", "wfp3")}
-    assert set(mine["artefact"]) == {"fig12-numbers"}
+    found = frame[(frame["verdict"] != ABSENT) & frame["key"].str.startswith("table7")]
+    assert set(found["key"]) == {f"table7: Helios.{p}.{p}.wait" for p in ("fifo", "sjf", "f1", "wfp3")}
+    assert set(found["artefact"]) == {"fig12-numbers"}
 
 
-def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_not(made: Made) -> None:
+def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_not(made: Project) -> None:
     rows = [("FIFO", "Wait, s", 0.9), ("RLScheduler (quick)", "Wait, s", 0.3), ("SchedInspector", "Wait, s", 0.5)]
     rows += [("RLScheduler (quick)", "JCT, s", -0.1)]
     numbers = pd.DataFrame(rows, columns=["against", "measure", "improvement"])
     ends = {"low": numbers["improvement"] - 0.1, "high": numbers["improvement"] + 0.1}
     numbers = numbers.assign(**ends, windows=40, trace_title="Philly", data="sample", verdict="", cell="a")
-    given = made.there["fig12-numbers"].frame.assign(cell="a", learned="no: kept its heuristic", choice="EASY")
+    given = made.saved["fig12-numbers"].frame.assign(cell="a", learned="no: kept its heuristic", choice="EASY")
     _, frame = tables.claims({"table9-numbers": numbers, "fig12-numbers": given}, pd.DataFrame(), PAPER)
-    mine = frame[frame["key"].str.startswith("section7")].set_index("key")
-    assert mine.loc["section7: wait", ["ours", "row", "verdict"]].tolist() == [0.5, 2, HOLDS]
-    assert mine.loc["section7: jct", ["ours", "verdict"]].tolist() == [-0.1, FAILS]
-    assert mine.loc["section7: utilisation", "verdict"] == ABSENT
-    assert set(mine["learned"]) == {"no: kept its heuristic", ""}, "which another table of the same agent says"
+    found = frame[frame["key"].str.startswith("section7")].set_index("key")
+    assert found.loc["section7: wait", ["ours", "row", "verdict"]].tolist() == [0.5, 2, HOLDS]
+    assert found.loc["section7: jct", ["ours", "verdict"]].tolist() == [-0.1, FAILS]
+    assert found.loc["section7: utilisation", "verdict"] == ABSENT
+    assert set(found["learned"]) == {"no: kept its heuristic", ""}, "from another table of the same agent"
 
 
-def test_traces_that_the_paper_does_not_have_are_no_claims(made: Made) -> None:
+def test_traces_that_the_paper_does_not_have_are_no_claims(made: Project) -> None:
     """A table without a name of the paper's has an empty column, which is read back as NaN."""
     names = ("table7", "fig12-numbers")
-    numbers = {name: made.there[name].frame.assign(paper_trace=np.nan, paper=np.nan) for name in names}
+    numbers = {name: made.saved[name].frame.assign(paper_trace=np.nan, paper=np.nan) for name in names}
     _, frame = tables.claims(numbers, pd.DataFrame(), PAPER)
     assert set(frame["verdict"]) == {ABSENT}
 
 
-def test_nothing_is_left_out_but_what_stands_beside_rltune_proper_and_that_is_said() -> None:
+def test_only_agents_next_to_rltune_proper_are_left_out_and_a_note_counts_them() -> None:
     cell = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
     lone = cell.but(policy="sjf", features="raw", placement="best_fit")
     cells = [cell, cell.but(features="raw", placement="best_fit"), cell.but(seed=2, features="raw"), lone]
     cells += [cell.but(preset="linear"), lone.but(preset="linear", policy="f1")]
     table = pd.DataFrame([vars(c) | {"cell": c.name} for c in cells])
     table["agent"] = table["preset"].where(table["preset"] == "linear", "rltune")
-    chosen, note = proper(table)
+    chosen, note = without_variants(table)
     assert list(chosen["cell"]) == [cells[0].name, cells[3].name, cells[5].name]
     assert "3 of 6 agents" in note
     for left in ("raw features with best_fit placement (1)", "raw features with lookahead placement (1)", "linear (1)"):
         assert left in note
-    assert proper(table.iloc[[0, 3]])[1] == ""
+    assert without_variants(table.iloc[[0, 3]])[1] == ""

@@ -1,4 +1,4 @@
-"""RLTune beside QSSF and other learners: known numbers out of generated results."""
+"""RLTune next to QSSF and other learners: known numbers out of generated results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_fakes_peers as fakes
-from report_fakes import Made
-from report_runs import JUDGE, PAPER
+from report_fakes import Project
+from report_runs import INTERVALS, PAPER
 
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.studies.learners import compare_long
@@ -16,19 +16,19 @@ from rltune.report.tables.peers import IN_PAPER
 
 
 @pytest.fixture(scope="module")
-def cells(made: Made) -> pd.DataFrame:
+def cells(made: Project) -> pd.DataFrame:
     return made.cells
 
 
 def philly(cells: pd.DataFrame, **axes: str) -> pd.DataFrame:
-    """One cell of Philly's and one of Venus', said to stand against QSSF."""
+    """One cell of Philly's and one of Venus', with the settings of a comparison with QSSF."""
     some = cells[cells["policy"] == "fifo"].drop_duplicates("trace").head(2)
     return some.assign(**{"backfill": "easy", "estimate": "history-rolling", **axes})
 
 
 def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_philly_alone(cells: pd.DataFrame) -> None:
     some = philly(cells)
-    artefact, frame = tables.table8(some, fakes.qssf_windows(list(some["cell"])), PAPER, JUDGE)
+    artefact, frame = tables.table8(some, fakes.qssf_windows(list(some["cell"])), PAPER, INTERVALS)
     assert len(frame) == 2 * 4 * 4 and artefact.paper_ref == "Table 8"
     first = frame[(frame["trace"] == "philly") & (frame["against"] == "QSSF")].set_index("measure")
     assert list(first.index) == ["Wait, s", "Bounded slowdown", "JCT, s", "Utilisation, share"]
@@ -48,7 +48,7 @@ def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_phi
 def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.DataFrame) -> None:
     pair = cells[(cells["trace"] == "philly") & (cells["features"] == "engineered")].head(2)
     pair = pair.assign(policy="saf", backfill="easy", estimate="published", metric=["wait", "bsld"])
-    _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, JUDGE)
+    _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, INTERVALS)
     shown = dict(zip(frame["measure"], frame["metric"]))
     assert shown == {"Wait, s": "wait", "Bounded slowdown": "bsld", "JCT, s": "wait", "Utilisation, share": "wait"}
     assert "QSSF, best-fit" not in set(frame["against"])
@@ -59,7 +59,7 @@ def test_table8_has_seeds_as_one_row_and_corrects_for_their_number(cells: pd.Dat
     two = pd.concat([one, one.assign(cell="other", seed=2)], ignore_index=True)
     met = fakes.qssf_windows(list(two["cell"]))
     met.loc[(met["cell"] == "other") & (met["who"] == "rltune"), "wait_s"] *= 1.1
-    artefact, frame = tables.table8(two, met, PAPER, JUDGE)
+    artefact, frame = tables.table8(two, met, PAPER, INTERVALS)
     assert len(frame) == 4 * 4 and set(frame["seeds"]) == {2} and "seed" not in artefact.columns
     row = frame[(frame["against"] == "QSSF") & (frame["measure"] == "Wait, s")].iloc[0]
     assert row["improvement"] == pytest.approx(1 - 0.7 * 1.05) and row["low"] < 0.23 < 0.3 < row["high"]
@@ -74,11 +74,11 @@ def long_runs(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         qssf = rng.lognormal(8, 2, 3000)
         ours = 0.5 * qssf
         frames += [pd.DataFrame({"cell": name, "who": w, "jct_s": x}) for w, x in (("rltune", ours), ("qssf", qssf))]
-        compared.append({"cell": name, **compare_long(ours, qssf, JUDGE)})
+        compared.append({"cell": name, **compare_long(ours, qssf, INTERVALS)})
     return pd.concat(frames, ignore_index=True), pd.DataFrame(compared)
 
 
-def test_fig17_draws_what_its_frame_has_and_its_numbers_stand_beside_the_papers(cells: pd.DataFrame) -> None:
+def test_fig17_draws_its_frame_and_its_numbers_are_next_to_the_papers(cells: pd.DataFrame) -> None:
     some = philly(cells)
     jobs, compared = long_runs(some)
     artefact, frame, drawn = figures.fig17(some, jobs, compared, PAPER)
@@ -88,14 +88,14 @@ def test_fig17_draws_what_its_frame_has_and_its_numbers_stand_beside_the_papers(
         assert (curve["jct_s"].iloc[0], curve["jct_s"].iloc[-1]) == (own.min(), own.max())
         assert curve["mean_s"].unique() == pytest.approx([own.mean()]) and set(curve["jobs"]) == {3000}
     assert len(drawn.axes) == 2 and "50.0\u00a0% less with RLTune" in artefact.alt
-    artefact, numbers = tables.fig17_numbers(some, compared, PAPER, JUDGE)
+    artefact, numbers = tables.fig17_numbers(some, compared, PAPER, INTERVALS)
     assert numbers["improvement"].to_list() == pytest.approx([0.5, 0.5])
     assert numbers["paper_improvement"][0] == pytest.approx(0.4843) and np.isnan(numbers["paper_improvement"][1])
     assert numbers["verdict"].to_list() == ["holds", ""]
 
 
-def test_table9_marks_who_is_missing_and_has_the_papers_rows(made: Made) -> None:
-    frame = made.there["table9"].frame
+def test_table9_marks_who_is_missing_and_has_the_papers_rows(made: Project) -> None:
+    frame = made.saved["table9"].frame
     assert list(frame["trace_title"].unique()) == ["Philly", "Helios Venus", "Alibaba PAI"]
     for trace, rows in frame.groupby("trace_title"):
         assert list(rows[rows["row"] == "missing"]["title"]) == ["SchedInspector", "Linear score"]
@@ -113,8 +113,8 @@ def test_table9_marks_who_is_missing_and_has_the_papers_rows(made: Made) -> None
         assert printed["time_s"].iloc[-1] == 102.38
 
 
-def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made: Made) -> None:
-    frame = made.there["table9-numbers"].frame
+def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made: Project) -> None:
+    frame = made.saved["table9-numbers"].frame
     assert len(frame) == 3 * 3 * 4
     first = frame[frame["trace_title"] == "Philly"].set_index(["against", "measure"])
     assert first.loc[("RLScheduler", "Wait, s"), "improvement"] == pytest.approx(1 - 0.7 / 1.2)
@@ -123,8 +123,8 @@ def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made:
     assert np.isnan(first.loc[("Best heuristic: SAF + EASY", "Wait, s"), "paper_improvement"])
 
 
-def test_growth_is_over_half_the_queue_beside_the_papers(made: Made) -> None:
-    frame = made.there["latency"].frame.set_index("queue")
+def test_growth_is_over_half_the_queue_and_next_to_the_papers(made: Project) -> None:
+    frame = made.saved["latency"].frame.set_index("queue")
     assert frame.loc[256, "growth"] == pytest.approx(1.5) and np.isnan(frame.loc[[128, 10_000], "growth"]).all()
     assert frame.loc[256, "paper_growth"] == pytest.approx(9.8 / 7.8)
     assert frame.loc[128, "paper_s"] == 7.8 and np.isnan(frame.loc[10_000, "paper_s"])
@@ -132,8 +132,8 @@ def test_growth_is_over_half_the_queue_beside_the_papers(made: Made) -> None:
     assert frame.loc[128, "inference_p95_ms"] == pytest.approx(0.2 * 1.09)
 
 
-def test_waiting_saved_a_day_and_when_training_is_paid_back(made: Made, cells: pd.DataFrame) -> None:
-    frame = made.there["break-even"].frame
+def test_waiting_saved_a_day_and_when_training_breaks_even(made: Project, cells: pd.DataFrame) -> None:
+    frame = made.saved["break-even"].frame
     windows = made.windows
     assert set(frame["sequence_jobs"]) == {256}
     for _, row in frame.iterrows():
@@ -149,11 +149,13 @@ def test_waiting_saved_a_day_and_when_training_is_paid_back(made: Made, cells: p
     assert (frame["saved_h"] < 0).any() and (frame["over_strong_h"] < 0).any()
 
 
-def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: Made, cells: pd.DataFrame) -> None:
+def test_feature_sets_are_in_the_order_of_their_width_and_compared_with_the_eight(
+    made: Project, cells: pd.DataFrame
+) -> None:
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
     names = [[*pair["cell"]]]
     windows, widths = made.windows, {"raw": 7, "engineered": 8}
-    artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, JUDGE)
+    artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, INTERVALS)
     assert list(frame["count"]) == [7, 8] and list(frame["features"]) == ["raw", "engineered"]
     for _, row in frame.iterrows():
         own = windows[(windows["cell"] == row["cell"]) & (windows["sequence_jobs"] == 256)]
@@ -164,4 +166,4 @@ def test_feature_sets_stand_in_the_order_of_their_width_against_the_eight(made: 
     assert np.isnan(frame["eight_over"][1]) and len(drawn.axes) == 1
     assert any("8 features consistently" in note for note in artefact.notes)
     with pytest.raises(ValueError, match="differ in their feature set only"):
-        figures.sensitivity(cells, windows, [], widths, PAPER, JUDGE)
+        figures.sensitivity(cells, windows, [], widths, PAPER, INTERVALS)

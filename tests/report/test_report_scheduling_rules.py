@@ -1,55 +1,52 @@
-"""The chapter on rules, room, fairness and balanced clusters: what its tables and figures say."""
+"""The chapter on rules, headroom, fairness and balanced clusters: what its tables and figures say."""
 
 from __future__ import annotations
 
 import pytest
-from report_fakes import Made
-from report_fakes_rules import ladders, loads, rooms
-from report_runs import JUDGE
+from report_fakes import Project
+from report_fakes_rules import headroom_results, load_results, rule_results
+from report_runs import INTERVALS
 
 from rltune.evaluation.intervals import FEWEST, holm
 from rltune.evaluation.studies import summaries
 from rltune.report import figures, tables
 
 
-def test_each_step_beside_the_one_before_and_its_share_of_the_gain(made: Made) -> None:
-    saved = made.there["scheduling-rules-numbers"]
+def test_each_step_next_to_the_one_before_and_its_share_of_the_gain(made: Project) -> None:
+    saved = made.saved["scheduling-rules-numbers"]
     frame = saved.frame[saved.frame["workload"] == "Philly"]
     fifo = frame[(frame["who"] == "order") & (frame["policy"] == "fifo")]
     assert fifo["less"].tolist()[1:] == pytest.approx([0.2] * 5) and fifo["rules"].iloc[0].startswith("a: ")
-    anew = fifo[fifo["step"] == "reranked"].iloc[0]
-    assert [anew["wait_s"], anew["share"], anew["share_low"]] == pytest.approx([6400, 0.45, 0.45])
+    reranked = fifo[fifo["step"] == "reranked"].iloc[0]
+    assert reranked[["wait_s", "share", "share_low"]].tolist() == pytest.approx([6400, 0.45, 0.45])
     assert frame[frame["best"]]["title"].tolist() == ["SAF ★"]
     tested = saved.frame[saved.frame["less_p"].notna() & (saved.frame["windows"] >= FEWEST)]
     assert len(tested) and tested["less_holm"].to_numpy() == pytest.approx(holm(tested["less_p"]))
-    assert frame[frame["who"] == "agent"]["title"].tolist() == [
-        "RLTune on FIFO",
-        "RLTune on SAF",
-        "RLTune on FIFO, tuned",
-    ]
+    agents = frame[frame["who"] == "agent"]["title"].tolist()
+    assert agents == ["RLTune on FIFO", "RLTune on SAF", "RLTune on FIFO, tuned"]
     note = saved.artefact.notes[0].replace("\u00a0", " ")
     assert "FIFO waits 10,000 s under (a), RLTune 2,000 s." in note and "has 45.0 %" in note
     assert "SAF in step f waits 1,638 s" in note
 
 
-def test_a_share_by_the_agents_own_rule_is_given_where_its_seeds_chose_one_rule(made: Made) -> None:
-    frame = summaries.rule_steps(ladders(), JUDGE)
-    mine = frame["who"] == "agent"
+def test_a_share_by_the_agents_own_rule_is_given_where_its_seeds_chose_one_rule(made: Project) -> None:
+    frame = summaries.rule_steps(rule_results(), INTERVALS)
+    of_agent = frame["who"] == "agent"
     had = "FIFO in step e, with RLTune’s own backfill rule, has 73.8 % (73.8 to 73.8 %) of that gain"
     for chosen, remark in (("easy", had), ("none or easy", "")):
-        artefact, _ = tables.scheduling_rules(frame.assign(backfill=frame["backfill"].mask(mine, chosen)), 0.95)
+        artefact, _ = tables.scheduling_rules(frame.assign(backfill=frame["backfill"].mask(of_agent, chosen)), 0.95)
         note = artefact.notes[0].replace("\u00a0", " ")
         assert remark in note and ("own backfill rule" in note) is bool(remark) and "Without any learning" in note
 
 
 def test_where_the_agent_gains_nothing_there_is_no_share() -> None:
-    rows = ladders()
+    rows = rule_results()
     rows.loc[rows["who"] == "agent", "wait_s"] *= 10
-    assert summaries.rule_steps(rows, JUDGE)["share"].isna().all()
+    assert summaries.rule_steps(rows, INTERVALS)["share"].isna().all()
 
 
-def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:
-    saved = made.there["headroom"]
+def test_headroom_says_what_perfect_prediction_gains(made: Project) -> None:
+    saved = made.saved["headroom"]
     frame = saved.frame[saved.frame["workload"] == "Philly"].set_index("what")
     assert frame["wait_s"].to_dict() == pytest.approx(
         {"basic": 1e4, "strong": 1e3, "agent": 1200, "same_exact": 900, "strong_exact": 800, "bound": 400}
@@ -60,36 +57,36 @@ def test_room_says_what_perfect_prediction_is_worth(made: Made) -> None:
 
 
 def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
-    results = rooms()
+    results = headroom_results()
     results.loc[results["kind"] == "bound", "wait_s"] = 0.0
-    artefact, frame, figure = figures.headroom(summaries.headroom(results, JUDGE), 0.95)
+    artefact, frame, figure = figures.headroom(summaries.headroom(results, INTERVALS), 0.95)
     assert frame.loc[frame["what"] == "bound", "wait_s"].eq(0).all() and frame["over_bound"].isna().all()
     assert "bound 0 s; 12 windows" in artefact.notes[0]
     marks = [line for line in figure.axes[0].lines if line.get_marker() == "|"]
     assert marks == []
 
 
-def test_traces_without_users_are_named(made: Made) -> None:
+def test_traces_without_users_are_named(made: Project) -> None:
     for name in ("fairness-numbers", "fairness-losers"):
-        assert any("user is unknown for the jobs of Helios Venus" in note for note in made.there[name].artefact.notes)
-    assert made.there["fairness"].frame["group"].drop_duplicates().tolist() == ["1", "2–4", "5–8", "over 8"]
-    frame = made.there["fairness-numbers"].frame
+        assert any("user is unknown for the jobs of Helios Venus" in note for note in made.saved[name].artefact.notes)
+    assert made.saved["fairness"].frame["group"].drop_duplicates().tolist() == ["1", "2–4", "5–8", "over 8"]
+    frame = made.saved["fairness-numbers"].frame
     assert set(frame[frame["workload"] == "Helios Venus"]["grouping"]) == {"virtual cluster", "job size"}
     assert frame["title"].drop_duplicates().tolist() == ["Base: FIFO", "Best heuristic: SAF", "RLTune"]
 
 
-def test_slice_and_balanced_cluster_side_by_side(made: Made) -> None:
-    frame = made.there["loads-compared-numbers"].frame.set_index("title")
+def test_slice_and_balanced_cluster_side_by_side(made: Project) -> None:
+    frame = made.saved["loads-compared-numbers"].frame.set_index("title")
     assert list(frame.index) == ["FIFO", "SAF + EASY ★ ☆", "RLTune, trained on the slice"]
     assert frame["slice_less"].tolist() == pytest.approx([0, 0.9, 8 / 9])
     assert frame["balanced_less"].tolist() == pytest.approx([0, 1, 0.5])
     assert frame["balanced_wait_s"].tolist() == pytest.approx([40, 0, 20])
 
 
-def test_where_nobody_waits_there_is_nothing_to_win() -> None:
-    results = loads()
+def test_where_nobody_waits_there_is_nothing_to_gain() -> None:
+    results = load_results()
     results.loc[results["load"] == "balanced", "wait_s"] = 0.0
-    artefact, frame = tables.loads_compared(summaries.loads(results, JUDGE), 0.95)
+    artefact, frame = tables.loads_compared(summaries.loads(results, INTERVALS), 0.95)
     assert frame["balanced_less"].isna().all() and not frame["balanced_best"].any()
     assert "Balanced cluster: no job waits" in artefact.notes[0]
     assert "balanced 0 s" in figures.loads_compared(frame)[0].alt

@@ -17,7 +17,7 @@ from rltune.environment.features import CRITIC, FEATURE_SETS, FEATURES
 from rltune.evaluation.studies import system
 from rltune.evaluation.studies.example_schedules import JOBS, Schedules, schedules, simulated
 from rltune.policies import CUSTOM, policy
-from rltune.report.figures.diagrams import fig7, fig9
+from rltune.report.figures.diagrams import diagram, fig9
 from rltune.report.figures.example_schedules import schedule
 from rltune.report.tables.design import table3, table5
 from rltune.report.tables.example_schedules import example_schedules as numbers, how_made
@@ -81,7 +81,7 @@ def test_weights_are_counted_as_keras_counts_them_and_a_committed_diagram_has_it
     counts = frame.groupby("network")["weights"].sum().to_dict()
     assert counts["Actor"] == build_actor(8, [32, 16, 8]).count_params() == 961
     assert counts["Critic"] == build_critic().count_params()
-    _, frame, svg = fig7(PAPER)
+    _, frame, svg = diagram("fig7", PAPER)
     assert {"Traces", "PPO"} <= set(frame["text"]) and svg.startswith("<svg")
 
 

@@ -8,22 +8,23 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_fakes_traces as seen
-from report_fakes import Made
-from report_runs import JUDGE, PAPER
+from report_fakes import Project
+from report_runs import INTERVALS, PAPER
 
 from rltune.errors import DataError
 from rltune.report import figures, read, tables
 from rltune.report.common import distinct_names, where
 from rltune.report.studies import WAIT
+from rltune.report.tables.comparison import learned_in
 
 
-def test_the_strongest_heuristic_is_the_best_of_all_that_ran(made: Made) -> None:
-    frame = made.there["fig12-numbers"].frame
+def test_the_strongest_heuristic_is_the_best_of_all_that_ran(made: Project) -> None:
+    frame = made.saved["fig12-numbers"].frame
     assert len(frame) == 12 * 2 and set(frame["heuristics"]) == {15}
     for _, row in frame.iterrows():
         windows = where(made.windows, cell=row["cell"], sequence_jobs=row["sequence_jobs"])
-        rivals = where(windows, role="baseline").groupby(["policy", "backfill", "placement"])["wait_s"].mean()
-        assert row["strong_mean"] == pytest.approx(rivals.min())
+        means = where(windows, role="baseline").groupby(["policy", "backfill", "placement"])["wait_s"].mean()
+        assert row["strong_mean"] == pytest.approx(means.min())
     says = where(frame, trace="pai", policy="sjf")["paper_says"]
     assert set(says) == {"only a small change"}
 
@@ -35,44 +36,41 @@ def test_the_strongest_heuristic_is_the_best_of_all_that_ran(made: Made) -> None
         (("quick",) * 3, ["SAF, best_fit, rich", "SAF, lookahead, rich", "SAF, lookahead, raw"]),
     ],
 )
-def test_names_say_only_what_tells_rows_apart(made: Made, presets: tuple[str, ...], expected: list[str]) -> None:
+def test_names_say_only_what_tells_rows_apart(made: Project, presets: tuple[str, ...], expected: list[str]) -> None:
     features, placement = ["rich", "rich", "raw"], ["best_fit", "lookahead", "lookahead"]
     rows = made.cells.iloc[[0, 0, 0]].assign(preset=presets, placement=placement, features=features)
     assert distinct_names(rows, [name.split(",")[0] for name in expected]) == expected
 
 
-def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made: Made) -> None:
-    cells, windows, curves = made.cells, made.windows, made.histories
-    _, frame = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
-    assert set(frame["learned"]) <= {"yes", "no"}
-    worse = curves.assign(validation_random=curves["validation_rl"] * 0.5)
-    _, frame = tables.comparison(cells, windows, worse, PAPER, WAIT, JUDGE)
-    assert set(frame["learned"]) == {"no"}
-    _, frame = tables.comparison(cells, windows, curves.assign(kept_epoch=0), PAPER, WAIT, JUDGE)
-    assert set(frame["learned"]) == {"no: kept the heuristic it started from"}
+def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made: Project) -> None:
+    learned = where(made.histories, cell=made.cells["cell"].iloc[0])
+    chance = learned.assign(validation_random=learned["validation_rl"] * 0.5)
+    assert [learned_in([curve]) for curve in (learned, chance)] == ["yes", "no"]
+    assert learned_in([learned.assign(kept_epoch=0)]) == "no: kept the heuristic it started from"
+    assert learned_in([learned, chance]) == "1 of 2 seeds"
 
 
-def test_what_an_agent_chose_itself_is_named(made: Made) -> None:
-    cells, windows, curves = made.cells, made.windows.copy(), made.histories
-    artefact, frame = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
-    assert not frame["choice"].any() and "choice" not in artefact.columns
+def test_what_an_agent_chose_itself_is_named(made: Project) -> None:
+    before = made.saved["fig12-numbers"]
+    assert before.frame["choice"].isna().all() and "choice" not in before.artefact.columns
+    windows = made.windows.copy()
     ours = windows["role"] == "rltune"
     windows.loc[ours, ["policy", "backfill", "locality"]] = ["saf", "conservative", "any"]
-    artefact, frame = tables.comparison(cells, windows, curves, PAPER, WAIT, JUDGE)
+    artefact, frame = tables.comparison(made.cells, windows, made.histories, PAPER, WAIT, INTERVALS)
     assert set(frame["choice"]) == {"from SAF + conservative, any"} and "choice" in artefact.columns
 
 
-def test_without_a_pair_there_is_no_ablation(made: Made) -> None:
+def test_without_a_pair_there_is_no_ablation(made: Project) -> None:
     cells = made.cells
     cells = cells[cells["features"] == "engineered"]
-    artefact, frame = tables.ablation(cells, made.windows, PAPER, JUDGE)
+    artefact, frame = tables.ablation(cells, made.windows, PAPER, INTERVALS)
     assert frame.empty and artefact.columns == {}
     with pytest.raises(ValueError, match="no ablation"):
         figures.ablation(frame, PAPER)
 
 
-def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
-    frame = made.there["placements"].frame
+def test_other_placements_are_compared_with_the_cells_own(made: Project) -> None:
+    frame = made.saved["placements"].frame
     assert (frame["rltune_holm"].dropna() >= frame.loc[frame["rltune_holm"].notna(), "rltune_p"]).all()
     cells = {c.name: c for c in made.run.config.cells()}
     assert set(frame["cell"]) == set(cells) and len(frame) == 2 * (3 * 12 + 2 * 2)
@@ -84,10 +82,10 @@ def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
         for _, row in rows.iterrows():
             also = "" if row["title"].endswith("★") else "_also"
             for side in ("rltune", "base"):
-                mine = where(windows, role=side + also, placement=row["placement"], locality=row["locality"])
-                assert len(mine) == row["windows"]
+                results = where(windows, role=side + also, placement=row["placement"], locality=row["locality"])
+                assert len(results) == row["windows"]
                 for column, of in (("mean", "wait_s"), ("bsld", "bsld"), ("utilisation", "utilisation_span")):
-                    assert row[f"{side}_{column}"] == pytest.approx(mine[of].mean())
+                    assert row[f"{side}_{column}"] == pytest.approx(results[of].mean())
             if also:
                 factor, shows = (1.1, "worse") if row["placement"] == "best_fit" else (0.8, "better")
                 ends = row[["rltune_less", "rltune_low", "base_less", "base_high"]].to_numpy(float)
@@ -97,16 +95,16 @@ def test_other_placements_are_compared_with_the_cells_own(made: Made) -> None:
     assert (solved > 0).all()
 
 
-def test_solver_outcomes_add_up(made: Made) -> None:
-    frame = made.there["costs"].frame
+def test_solver_outcomes_add_up(made: Project) -> None:
+    frame = made.saved["costs"].frame
     outcomes = ["milp_optimal", "milp_infeasible", "milp_limit", "milp_failure"]
     assert (frame[outcomes].sum(axis=1) == frame["milp_calls"]).all()
     assert (frame[["milp_presolved", "milp_cached", "milp_calls"]].sum(axis=1) == frame["milp_asked"]).all()
     assert (frame["training_s"] == 60).all()
 
 
-def test_audits_say_when_rows_are_unaccounted_for(made: Made) -> None:
-    counts = read.audits(made.run, *made.project.audits())
+def test_audits_say_when_rows_are_unaccounted_for(made: Project) -> None:
+    counts = read.audits(made.run, *made.audits())
     artefact, frame = tables.audits(counts)
     assert (frame["unaccounted"] == 0).all() and len(artefact.notes) == 1
     counts.loc[counts["kind"] == "kept", "rows"] -= 1
@@ -129,7 +127,7 @@ def twice(frame: pd.DataFrame, cell: str, name: str, **changed: object) -> pd.Da
     return pd.concat([frame, frame[frame["cell"] == cell].assign(cell=name, **changed)], ignore_index=True)
 
 
-def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> None:
+def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Project) -> None:
     cells, jobs = made.cells, made.jobs
     name = cells["cell"][0]
     jobs = twice(jobs, name, "other")
@@ -151,22 +149,22 @@ def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Made) -> 
         assert set(called) <= set(ticks) and all(f"Philly, {label}: " in artefact.alt for label in called)
 
 
-def test_inputs_are_left_as_they_were(made: Made) -> None:
+def test_inputs_are_left_as_they_were(made: Project) -> None:
     cells, windows = made.cells, made.windows
     before = cells.copy(), windows.copy()
-    tables.comparison(cells, windows, made.histories, PAPER, WAIT, JUDGE)
-    tables.ablation(cells, windows, PAPER, JUDGE)
-    tables.placements(cells, windows, JUDGE, 1.0, 1.0)
+    tables.comparison(cells, windows, made.histories, PAPER, WAIT, INTERVALS)
+    tables.ablation(cells, windows, PAPER, INTERVALS)
+    tables.placements(cells, windows, INTERVALS, made.run.config.simulation)
     pd.testing.assert_frame_equal(cells, before[0])
     pd.testing.assert_frame_equal(windows, before[1])
 
 
 def test_a_missing_result_names_its_file_and_cell(empty: object) -> None:
     with pytest.raises(DataError, match=r"windows\.csv: no such file; train and evaluate the cell philly__"):
-        read.windows(empty.run, empty.of_cells("windows.csv"))
+        read.results(empty.run, empty.of_cells("windows.csv"))
 
 
-def test_titles_tell_workloads_apart(made: Made) -> None:
+def test_titles_tell_workloads_apart(made: Project) -> None:
     config = made.run.config
     experiment = config.experiments[0].model_dump()
     experiment["workloads"].append({"trace": "philly", "cluster": "pai-140"})
@@ -179,8 +177,8 @@ def test_titles_tell_workloads_apart(made: Made) -> None:
     }
 
 
-def test_heuristics_stand_beside_a_bound_that_all_are_above(made: Made) -> None:
-    frame = made.there["heuristics"].frame
+def test_heuristics_are_above_their_lower_bound(made: Project) -> None:
+    frame = made.saved["heuristics"].frame
     for _, rows in frame.groupby(["trace_title", "sequence_jobs"]):
         assert rows["policy"].is_unique and {"fifo", "sjf"} < set(rows["policy"])
         assert rows["bound"].nunique() == 1 and (rows["best"] > rows["bound"]).all()

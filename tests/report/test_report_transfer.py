@@ -1,4 +1,4 @@
-"""Tables and figure of agents away from home: known numbers out of generated results."""
+"""Tables and figure of agents on other traces, base policies and estimates: known numbers out of generated results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_fakes_cells as ran
-from report_fakes import Made
-from report_runs import JUDGE, PAPER
+from report_fakes import Project
+from report_runs import INTERVALS, PAPER
 
 from rltune.report import tables
 from rltune.report.tables import policies_of
@@ -15,25 +15,25 @@ from rltune.report.transferred import less, transferred
 
 
 @pytest.fixture(scope="module")
-def matrix(made: Made) -> pd.DataFrame:
+def matrix(made: Project) -> pd.DataFrame:
     return transferred(made.cells)
 
 
 def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows() -> None:
     theirs = pd.DataFrame({"": [4.0, 8.0, 2.0]}, index=[0, 64, 128])
-    assert less(theirs / 4, theirs, JUDGE)[:3] == pytest.approx((0.75, 0.75, 0.75))
-    assert np.isnan(less(theirs, theirs * 0, JUDGE)).all()
-    assert np.isnan(less(theirs.head(0), theirs, JUDGE)).all()
+    assert less(theirs / 4, theirs, INTERVALS)[:3] == pytest.approx((0.75, 0.75, 0.75))
+    assert np.isnan(less(theirs, theirs * 0, INTERVALS)).all()
+    assert np.isnan(less(theirs.head(0), theirs, INTERVALS)).all()
     seeds = pd.DataFrame({"a": theirs[""] / 4, "b": theirs[""] / 2})
-    two = less(seeds, theirs, JUDGE)
+    two = less(seeds, theirs, INTERVALS)
     assert two.gain == pytest.approx(0.625) and two.low < 0.5 and two.high > 0.75, "what another seed would do is open"
-    assert less(seeds, seeds, JUDGE).gain == 0, "seeds are paired where both have them"
+    assert less(seeds, seeds, INTERVALS).gain == 0, "seeds are paired where both have them"
     with pytest.raises(ValueError, match="different windows"):
-        less(theirs, theirs.rename(index={0: 1}), JUDGE)
+        less(theirs, theirs.rename(index={0: 1}), INTERVALS)
 
 
-def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: pd.DataFrame) -> None:
-    frame = made.there["table7"].frame
+def test_table7_compares_every_agent_with_every_base_policy(made: Project, matrix: pd.DataFrame) -> None:
+    frame = made.saved["table7"].frame
     windows = made.windows
     windows = windows[windows["sequence_jobs"] == min(ran.WINDOWS)]
     mean = windows.groupby(["cell", "role"])["wait_s"].mean()
@@ -55,30 +55,30 @@ def test_table7_sets_every_agent_against_every_base_policy(made: Made, matrix: p
     assert printed["fifo_verdict"].notna().all()
 
 
-def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Made, matrix: pd.DataFrame) -> None:
+def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Project, matrix: pd.DataFrame) -> None:
     windows = made.windows
     bases = ran.bases(matrix, windows)
     one = matrix[(matrix["trace"] == "venus") & (matrix["policy"] == "fifo")]
     twin = windows[windows["cell"] == one["cell"].iloc[0]].assign(cell="twin")
     twin["wait_s"] *= 3
     both = pd.concat([one, one.assign(cell="twin", seed=2)])
-    alone = tables.table7(one, windows, bases, PAPER, JUDGE)[1]
-    artefact, frame = tables.table7(both, pd.concat([windows, twin]), bases[bases["policy"] != "f1"], PAPER, JUDGE)
+    alone = tables.table7(one, windows, bases, PAPER, INTERVALS)[1]
+    artefact, frame = tables.table7(both, pd.concat([windows, twin]), bases[bases["policy"] != "f1"], PAPER, INTERVALS)
     assert len(frame) == 1 and frame["seeds"].item() == 2
     assert frame["mean"].item() == pytest.approx(2 * alone["mean"].item())
     assert np.isnan(frame["f1"].item()) and frame["f1_verdict"].item() == ""
     assert any("2 seeds" in note for note in artefact.notes)
 
 
-def test_the_papers_figures_are_not_set_beside_another_setting(made: Made, matrix: pd.DataFrame) -> None:
+def test_the_papers_figures_are_not_compared_with_another_setting(made: Project, matrix: pd.DataFrame) -> None:
     windows = made.windows
     easy, bases = matrix.assign(backfill="easy"), ran.bases(matrix, windows).assign(backfill="easy")
-    artefact, frame = tables.table7(easy, windows, bases, PAPER, JUDGE)
+    artefact, frame = tables.table7(easy, windows, bases, PAPER, INTERVALS)
     assert frame["fifo_paper"].isna().all() and "fifo_verdict" not in artefact.columns
 
 
-def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
-    frame = made.there["transfer"].frame
+def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Project) -> None:
+    frame = made.saved["transfer"].frame
     assert len(frame) == 12 * 2 and (frame["trained"] != frame["tested"]).all()
     expected = {"less": 0.1, "there": 0.2, "over_there": 1 - 0.9 / 0.8}
     for column, value in expected.items():
@@ -86,12 +86,12 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Made) -> None:
     assert set(frame["shows"]) == {"better"} and set(frame["windows"]) == {24}
     fifo = frame[frame["policy"] == "fifo"]
     assert fifo["over_random"].to_numpy() == pytest.approx(1 - 0.9 / (4 / 3))
-    assert "This run has no such agent." in " ".join(made.there["transfer"].artefact.notes)
+    assert "This run has no such agent." in " ".join(made.saved["transfer"].artefact.notes)
 
 
-def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_reported(made: Made, matrix: pd.DataFrame) -> None:
+def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_reported(made: Project, matrix: pd.DataFrame) -> None:
     cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
-    artefact, _ = tables.transfer(cpu, ran.away(matrix), PAPER, JUDGE)
+    artefact, _ = tables.transfer(cpu, ran.away(matrix), PAPER, INTERVALS)
     notes = " ".join(artefact.notes)
     assert (
         "of 8 agents trained on CPU jobs and evaluated on GPU jobs, against the base policy there: better in 8."
@@ -101,8 +101,8 @@ def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_reported(made: Made, ma
     assert artefact.paper_ref == "Section 2"
 
 
-def test_robustness_knows_level_and_slope(made: Made) -> None:
-    frame = made.there["robustness"].frame
+def test_robustness_knows_level_and_slope(made: Project) -> None:
+    frame = made.saved["robustness"].frame
     assert len(frame) == 3 * (2 + 4) * 3
     for _, row in frame.iterrows():
         slope = {"FIFO": 0.0, "SAF": 0.1}.get(row["scheduler"], 0.2)

@@ -1,10 +1,9 @@
-"""The recommendation in words, one made-up case each, and the tables and figures beside it."""
+"""The recommendation in words, one made-up case each, and its tables and figures."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,10 +15,10 @@ from rltune.evaluation.studies.hours_waited import CURRENT, against_recorded, re
 from rltune.report import artefacts, figures, tables
 from rltune.report.artefact import load_artefacts, save
 from rltune.report.page import contents
-from rltune.report.page.summary import _whatif
+from rltune.report.page.summary import whatif_sentences
 from rltune.report.tables.whatif import sentences
 
-JUDGE = Intervals(bootstrap=300)
+INTERVALS = Intervals(bootstrap=300)
 KINDS = {"current": "current", "saf-easy": "rule", "qssf": "qssf", "rltune": "rltune", "configuration": "configuration"}
 RAN = parsed("""\
 scheduler      kind           seed  policy       backfill      placement  estimate                 utilisation
@@ -73,7 +72,7 @@ def filled(
     frame: pd.DataFrame, ran: pd.DataFrame, log: pd.DataFrame, facts: dict, worse: bool = False
 ) -> dict[str, str]:
     """Topic → what is said of these jobs."""
-    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
+    found, compared = totals(frame, INTERVALS), steps(frame, INTERVALS)
     advice, real = recommend(found, compared, 0.05, facts["used"]), against_recorded(frame, log)
     return dict(sentences(asdict(advice), found, compared, ran, groups(worse), real, facts, 0.05, 60.0))
 
@@ -138,12 +137,12 @@ def test_without_a_verdict_nothing_is_said_of_rltune(how: dict, said: str) -> No
     assert said in found["Recommendation"] and "RLTune" not in found and "Who would wait longer" not in found
 
 
-def test_undecided_says_why_and_holds_rltune_against_the_best_rule() -> None:
+def test_undecided_says_why_and_compares_rltune_with_the_best_rule() -> None:
     frame = jobs({"saf-easy": 0.75}, blocks=9)
     wild = np.random.default_rng(1).choice([0.1, 3.0], 9, p=[0.75, 0.25])
     for name, factor in (("saf-easy", 1.0), ("rltune", 0.74)):
-        mine = frame["scheduler"] == name
-        frame.loc[mine, "wait_s"] *= factor * wild[frame.loc[mine, "block"]]
+        rows = frame["scheduler"] == name
+        frame.loc[rows, "wait_s"] *= factor * wild[frame.loc[rows, "block"]]
     said = filled(frame, RAN, NOTHING, FACTS)
     assert said["Recommendation"].startswith("Undecided: ") and "the interval includes zero" in said["Recommendation"]
     assert "SAF + EASY" in said["RLTune"] and "assumed" not in said["RLTune"], said
@@ -176,7 +175,7 @@ def test_maximum_waits_are_shown_and_never_recommended() -> None:
     frame = jobs({"rltune": 0.7})
     more = frame[frame["scheduler"] == "rltune"].assign(scheduler="bounded", kind="bounded")
     frame = pd.concat([frame, more.assign(wait_s=more["wait_s"] * 0.5)], ignore_index=True)
-    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
+    found, compared = totals(frame, INTERVALS), steps(frame, INTERVALS)
     assert "bounded" not in {*compared["ours"], *compared["theirs"]}
     ran = pd.concat([RAN, bounded], ignore_index=True)
     said = filled(frame, ran, NOTHING, FACTS)
@@ -193,8 +192,8 @@ def test_it_says_who_would_wait_longer() -> None:
     assert "jobs of over 8 GPUs, 1.00 h instead of 0 h" in said
 
 
-def test_it_says_what_the_network_adds_to_the_way_it_chose() -> None:
-    """A network that only repeats the better way gets no credit for it, and the way is recommended without it."""
+def test_it_says_what_the_network_adds_to_the_configuration_it_chose() -> None:
+    """A network that adds nothing to the better configuration gets no credit; the configuration is recommended alone."""
     said = advised({"saf-easy": 0.9, "qssf": 0.9, "configuration": 0.5, "rltune": 0.5})
     assert said["Recommendation"].startswith(
         "Use RLTune’s configuration, no network: SAF + conservative, best_fit, requested, as calibrated"
@@ -219,9 +218,9 @@ def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
     assert "has no waits" in nothing and "has no waiting at all" in idle
 
 
-def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> None:
+def test_tables_and_figures_are_saved_and_shown_on_the_page(tmp_path: Path) -> None:
     frame = jobs({"saf-easy": 0.7})
-    found, compared = totals(frame, JUDGE), steps(frame, JUDGE)
+    found, compared = totals(frame, INTERVALS), steps(frame, INTERVALS)
     log = frame[frame["scheduler"] == CURRENT][["job_id", "block", "gpus", "wait_s", "bsld"]]
     days = frame.groupby(["scheduler", "block"], sort=False)["wait_s"].sum().div(3600).reset_index(name="wait_h")
     numbers = tables.whatif_numbers(found, RAN, log, 0.6, FACTS, 0.95)
@@ -244,14 +243,14 @@ def test_tables_and_figures_are_kept_and_stand_on_the_page(tmp_path: Path) -> No
     saved = there["whatif-numbers"].frame.set_index("scheduler").loc["saf-easy"]
     assert saved["hours_less"] == pytest.approx(found["wait_h"][0] - found["wait_h"][1])
     assert saved["hours_less_low"] < saved["hours_less"] < saved["hours_less_high"]
-    assert "Switch to SAF + EASY" in _whatif(there)["Recommendation"]
+    assert "Switch to SAF + EASY" in whatif_sentences(there)["Recommendation"]
 
 
 def test_a_page_about_a_users_cluster_has_the_replay_and_nothing_of_the_paper() -> None:
-    def listed(found: contents.Chapters) -> dict[str, list[str]]:
-        return {section.id: [saved.artefact.id for saved in shown] for section, shown in found}
-
     names = ["claims", "fig12-numbers", "fig11", "table4", "whatif", "table5", "costs", "latency"]
-    there = {name: SimpleNamespace(artefact=SimpleNamespace(id=name)) for name in names}
-    found = contents.for_an_operator(there)  # type: ignore[arg-type]
-    assert list(listed(found).items()) == [("whatif", ["whatif"]), ("agent", ["fig11", "costs"]), ("log", ["table4"])]
+    found = contents.for_an_operator({name: name for name in names})  # type: ignore[misc]
+    assert [(chapter.id, shown) for chapter, shown in found] == [
+        ("whatif", ["whatif"]),
+        ("agent", ["fig11", "costs"]),
+        ("log", ["table4"]),
+    ]

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import report_fakes as fakes
 import report_fakes_traces as seen
+from report_runs import PAPER
 
 from rltune.report import figures
 from rltune.report.figures.workloads import LEAST_WAIT_S
-from rltune.report.paper import load_paper
 from rltune.report.style import styled
 
-PAPER = load_paper(fakes.SOURCE)
 DRAWN = {
     "fig5": lambda: figures.fig5(seen.statistics(), PAPER),
     "fig6": lambda: figures.fig6(seen.batches(), PAPER),

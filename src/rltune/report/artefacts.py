@@ -20,7 +20,7 @@ import yaml
 from rltune.config.comparisons import against_qssf, agent_of, by_features
 from rltune.config.run import RunConfig
 from rltune.report.artefact import Artefact, Column
-from rltune.report.common import NAIVE, PRO, constant_settings, setting_columns
+from rltune.report.common import NAIVE, PRO, constant_settings, planned_cells, setting_columns, with_variants
 from rltune.report.paper import PaperResults
 from rltune.report.studies import STUDIES, curves_of, studies_of
 from rltune.report.templates import environment
@@ -220,7 +220,7 @@ def _fill(text: str, facts: Mapping[str, Any]) -> str:
 
 def _trained(config: RunConfig, name: str) -> str | None:
     """Whether some agent is trained for what a study, or a figure of training curves, shows."""
-    cells = pd.DataFrame([(c.metric, c.policy) for c in config.cells()], columns=["metric", "policy"])
+    cells = planned_cells(config)
     shown = {i for study in studies_of(cells) for i in (study.numbers, study.boxes)} | set(curves_of(cells))
     if name in shown:
         return None
@@ -228,13 +228,6 @@ def _trained(config: RunConfig, name: str) -> str | None:
         if name in (study.numbers, study.boxes):
             return f"no agent is trained for {study.noun}{' against Slurm’s multifactor priority' * study.slurm}"
     return ""
-
-
-def _has_ablation(config: RunConfig) -> bool:
-    cells = [c for c in config.cells() if c.features in (PRO["features"], NAIVE["features"])]
-    pro = {c.but(features="", placement="") for c in cells if (c.features, c.placement) == tuple(PRO.values())}
-    rest = {c.but(features="", placement="") for c in cells if (c.features, c.placement) != tuple(PRO.values())}
-    return bool(pro & rest)
 
 
 def _has_placements(config: RunConfig) -> bool:
@@ -248,7 +241,10 @@ def _has_balanced(config: RunConfig) -> bool:
 
 
 CONDITIONS: dict[str, tuple[Callable[[RunConfig], object], str]] = {
-    "ablation": (_has_ablation, f"no setting of the run has both {PRO['features']} and {NAIVE['features']} features"),
+    "ablation": (
+        lambda c: len(with_variants(planned_cells(c))),
+        f"no setting of the run has both {PRO['features']} and {NAIVE['features']} features",
+    ),
     "placements": (_has_placements, "`evaluation.also` names no other placement"),
     "looked_ahead": (
         lambda c: any(x.placement == "lookahead" for x in c.cells()),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from rltune.config.cells import AXES
+from rltune.config.run import RunConfig
 from rltune.evaluation.compare import where as where
 from rltune.evaluation.intervals import FEWEST, holm
 from rltune.report.artefact import Column
@@ -33,6 +35,8 @@ SETTING_TITLE = {
 }
 SETTINGS = tuple(SETTING_TITLE)
 
+ABLATION_SETTING = [a for a in AXES if a not in (*PRO, "seed")]
+"""Axes in which the variants of an ablation agree."""
 ABOUT = ("trace_title", "trace", "paper_trace", "data", "policy", *SETTING_TITLE, "cell")
 NAN = float("nan")
 
@@ -43,6 +47,11 @@ def about(cells: pd.DataFrame | pd.Series) -> dict[str, Any]:
     if isinstance(cells, pd.DataFrame):
         return about(cells.iloc[0]) | {"seed": ", ".join(map(str, cells["seed"]))}
     return {**{k: cells[k] for k in ABOUT if k in cells}, "base": policy_title(cells["policy"])}
+
+
+def planned_cells(config: RunConfig) -> pd.DataFrame:
+    """A row per cell of a configuration: its name as `cell`, every axis, and its `agent`."""
+    return pd.DataFrame([{"cell": c.name, **asdict(c), "agent": config.preset(c.preset).agent} for c in config.cells()])
 
 
 def scheduler_titles(rows: pd.DataFrame) -> pd.Series:
@@ -90,6 +99,18 @@ def holm_note(
     return fill("holm.j2", count=count, below=below, level=level, what=what, bootstrap=bootstrap)
 
 
+def with_variants(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells of the settings that have RLTune proper and at least one other variant of the ablation, naive first."""
+    features = (PRO["features"], NAIVE["features"])
+    chosen = cells[(cells["agent"] == "rltune") & cells["features"].isin(features)]
+    parts = [
+        group.sort_values([*PRO, "seed"], ascending=[False, True, True])
+        for _, group in chosen.groupby(ABLATION_SETTING, sort=False)
+        if len(where(group, **PRO)) and len(group[list(PRO)].drop_duplicates()) > 1
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else chosen[:0]
+
+
 def without_variants(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The cells of RLTune proper, and a sentence on those left out ("" where none is).
 
@@ -100,14 +121,13 @@ def without_variants(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
         return cells, ""
     ours = cells["agent"] == "rltune"
     pro = ours & (cells[list(PRO)] == list(PRO.values())).all(axis=1)
-    setting = [a for a in AXES if a not in (*PRO, "seed")]
 
     def in_setting(agents: pd.Series, axes: list[str]) -> pd.Series:
         """Whether any of these agents is in the cell's setting, which ``axes`` make up."""
         return agents.groupby([cells[a] for a in axes]).transform("any")
 
-    variants = ours & ~pro & in_setting(pro, setting)
-    peers = ~ours & in_setting(ours, [a for a in setting if a != "preset"])
+    variants = ours & ~pro & in_setting(pro, ABLATION_SETTING)
+    peers = ~ours & in_setting(ours, [a for a in ABLATION_SETTING if a != "preset"])
     if not (variants | peers).any():
         return cells, ""
     titles = cells["features"] + " features with " + cells["placement"] + " placement"

@@ -7,7 +7,6 @@ cell's name as its first column, `cell`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from rltune.config.context import Run
 from rltune.errors import DataError
 from rltune.files import read_json
 from rltune.report.artefact import load_artefact
+from rltune.report.common import planned_cells
 from rltune.report.paper import PaperResults
 
 Paths = Iterable[str | Path]
@@ -29,23 +29,15 @@ def cells(run: Run, paper: PaperResults) -> pd.DataFrame:
     `trace_title` tells every trace × cluster apart; `machine` is CPU or GPU; `paper_trace` is the paper's name of the
     trace, "" where it has none.
     """
-    rows = []
-    titles = _titles(run)
-    for cell in run.config.cells():
-        trace, cluster = run.traces[cell.trace], run.clusters[cell.cluster]
-        rows.append(
-            {
-                "cell": cell.name,
-                **asdict(cell),
-                "agent": run.config.preset(cell.preset).agent,
-                "trace_title": titles[cell.trace, cell.cluster],
-                "cluster_title": cluster.title,
-                "machine": cluster.slots.upper(),
-                "paper_trace": paper.trace(cell.trace) or paper.trace(trace.title),
-                "data": trace.data,
-            }
-        )
-    return pd.DataFrame(rows)
+    cells = planned_cells(run.config)
+    traces, clusters = [run.traces[n] for n in cells["trace"]], [run.clusters[n] for n in cells["cluster"]]
+    return cells.assign(
+        trace_title=list(map(_titles(run).get, zip(cells["trace"], cells["cluster"]))),
+        cluster_title=[cluster.title for cluster in clusters],
+        machine=[cluster.slots.upper() for cluster in clusters],
+        paper_trace=[paper.trace(name) or paper.trace(trace.title) for name, trace in zip(cells["trace"], traces)],
+        data=[trace.data for trace in traces],
+    )
 
 
 def results(run: Run, paths: Paths, cells: Sequence[Cell] | None = None) -> pd.DataFrame:

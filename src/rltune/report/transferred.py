@@ -8,18 +8,11 @@ import pandas as pd
 from rltune.config.cells import AXES, parse_estimate
 from rltune.config.run import RunConfig
 from rltune.evaluation.intervals import Improvement, Intervals, improved
-from rltune.report.common import without_variants
+from rltune.report.common import planned_cells, without_variants
 
 HOME = ["trace", "cluster"]
 SAME_AGENT = [a for a in AXES if a != "seed"]
 """Agents that agree in these differ in their seed alone."""
-
-
-def transferred_cells(config: RunConfig) -> pd.DataFrame:
-    """Axes of the agents that the study of transfer evaluates, as `transferred` selects them."""
-    cells = config.cells()
-    frame = pd.DataFrame([{a: getattr(c, a) for a in AXES} for c in cells])
-    return transferred(frame.assign(agent=[config.preset(c.preset).agent for c in cells]))
 
 
 def transferred(cells: pd.DataFrame) -> pd.DataFrame:
@@ -32,12 +25,13 @@ def transferred(cells: pd.DataFrame) -> pd.DataFrame:
 def has_transfer(config: RunConfig) -> bool:
     """Whether agents of the same rules were trained on more than one workload."""
     rules = ["backfill", "placement", "locality", "estimate"]
-    return any(len(group[HOME].drop_duplicates()) > 1 for _, group in transferred_cells(config).groupby(rules))
+    cells = transferred(planned_cells(config))
+    return any(len(group[HOME].drop_duplicates()) > 1 for _, group in cells.groupby(rules))
 
 
 def has_robustness(config: RunConfig) -> bool:
     """Whether some agent was trained on estimates that are the true run time, with noise or without."""
-    return any(parse_estimate(e)[0] in ("lognormal", "exact") for e in transferred_cells(config)["estimate"])
+    return any(parse_estimate(e)[0] in ("lognormal", "exact") for e in transferred(planned_cells(config))["estimate"])
 
 
 def waits(rows: pd.DataFrame) -> pd.DataFrame:

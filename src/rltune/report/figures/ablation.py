@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
-from rltune.report.common import distinct_names, scheduler_titles, where
+from rltune.report.common import distinct_names, scheduler_titles, where, with_variants
 from rltune.report.figures.training import curves, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
-from rltune.report.tables.ablation import PARTS, paper_ref, variant_title, with_variants
+from rltune.report.tables.ablation import PARTS, paper_ref, variant_title
 
 NONE = "no ablation: the run has no setting in which pro can be compared with another variant"
 COLOURS = {"naive": style.ORANGE, "naive, whole nodes": style.VERMILION, "pro": style.BLUE}

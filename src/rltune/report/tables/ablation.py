@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from rltune.config.cells import AXES
 from rltune.evaluation.compare import Comparison, compare
 from rltune.evaluation.intervals import Intervals
 from rltune.metrics import METRICS
@@ -18,9 +17,8 @@ from rltune.report.paper import PaperResults
 from rltune.report.studies import PAPER_POLICY, STUDIES, main_part
 from rltune.report.tables.comparison import against_paper, choices
 
-PARTS = ("features", "placement")
+PARTS = tuple(common.PRO)
 TESTED = {"pro_over_p": "holm"}
-SAME = [a for a in AXES if a not in (*PARTS, "seed")]
 TITLES = {"naive": common.NAIVE, "naive, whole nodes": common.NAIVE_PAPER, "pro": common.PRO}
 OURS, OTHER = {"side": "ours"}, {"side": "other"}
 
@@ -40,10 +38,10 @@ def ablation(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by
     those that both have. The paper's figure and a verdict stand where the setting is its own: Philly, Slurm's
     multifactor priority, BSLD, and a naive variant on whole nodes. Empty when no setting has two variants.
     """
-    used = with_variants(cells)
+    used = common.with_variants(cells)
     rows = [
         _row(variant, where(group, **common.PRO), windows, n, paper, by)
-        for _, group in used.groupby(SAME, sort=False)
+        for _, group in used.groupby(common.ABLATION_SETTING, sort=False)
         for _, variant in group.groupby(list(PARTS), sort=False)
         for n in common.lengths(where(windows, cell=variant["cell"].iloc[0]))
     ]
@@ -68,20 +66,6 @@ def ablation(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by
         settings=common.setting_columns(used, without=(*PARTS, "seed", "metric")),
         holm=common.holm_note(frame, TESTED, "of pro over another variant", by.confidence, by.bootstrap),
     ), frame
-
-
-def with_variants(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the settings that have pro and at least one other variant, naive first."""
-    chosen = cells[
-        (cells["agent"] == "rltune") & cells["features"].isin([common.PRO["features"], common.NAIVE["features"]])
-    ]
-    used = [
-        name
-        for _, group in chosen.groupby(SAME, sort=False)
-        if len(where(group, **common.PRO)) and len(group[list(PARTS)].drop_duplicates()) > 1
-        for name in group.sort_values([*PARTS, "seed"], ascending=[False, True, True])["cell"]
-    ]
-    return chosen.set_index("cell", drop=False).loc[used].reset_index(drop=True)
 
 
 def _row(
