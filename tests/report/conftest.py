@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from report_fakes import PAGES, Project, artefacts, project, results
-from report_runs import METRICS
 
 from rltune.files import write_text
 from rltune.report import artefact
@@ -31,7 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture(scope="session")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A run of agents trained for everything but wait, some with several seeds."""
-    return _made(project(tmp_path_factory.mktemp("metrics"), METRICS), False)
+    return _made(project(tmp_path_factory.mktemp("metrics"), "run_of_metrics.yaml"), False)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import report_fakes_cells as ran
 import report_fakes_peers as fakes_peers
 import report_fakes_rules
 import report_fakes_traces as seen
-from report_runs import CLUSTER, PAPER, RUN, SOURCE, TRACE
+from report_runs import CLUSTER, PAPER, SOURCE, TRACE
 
 from rltune import sources
 from rltune.config.context import Run
@@ -90,10 +90,10 @@ class Project:
         return build(self.run, self.artefacts, self.page, PAGES, self.results / "benchmarks", MADE, self.root)
 
 
-def project(root: Path, run: str = RUN) -> Project:
-    """A project folder with configuration and no results."""
+def project(root: Path, run: str = "run.yaml") -> Project:
+    """A project folder with a configuration, a file of this folder, and no results."""
     write_text(root / "workflow" / "Snakefile", "")
-    write_text(root / "config" / "default.yaml", run)
+    write_text(root / "config" / "default.yaml", Path(__file__).with_name(run).read_text(encoding="utf-8"))
     for name in ("paper_results.yaml", "deviations.yaml"):
         shutil.copy(SOURCE / "config" / name, root / "config")
     for name, format in (("philly", "philly"), ("venus", "philly"), ("pai", "alibaba2020")):

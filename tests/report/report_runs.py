@@ -1,4 +1,5 @@
-"""Configurations of the generated runs that the report is tested with, the paper's numbers, and how runs are evaluated."""
+"""The generated runs that the report is tested with (run.yaml, run_of_metrics.yaml): their traces and clusters, the paper's
+numbers, and how runs are evaluated."""
 
 from __future__ import annotations
 
@@ -16,45 +17,4 @@ TRACE = """title: {title}
 data: synthetic
 format: {format}
 synthetic: {{seed: 7, jobs: 100}}
-"""
-RUN = """title: RLTune, a test run
-description: Generated numbers, to look at the page with.
-workloads: [{trace: philly, cluster: philly-192-balanced}]
-experiments:
-  - workloads:
-      - {trace: philly, cluster: philly-192}
-      - {trace: venus, cluster: venus-160}
-      - {trace: pai, cluster: pai-140}
-    policy: [fifo, sjf, f1, wfp3]
-  - workloads: [{trace: philly, cluster: philly-192}]
-    policy: [fifo, sjf]
-    features: [raw]
-    placement: [best_fit]
-simulation: {multi_node_slowdown: 1.2}
-evaluation: {bootstrap: 200, also: [{placement: best_fit}, {placement: lookahead, locality: soonest_end}]}
-"""
-METRICS = """title: RLTune, a test run of every metric
-description: Generated numbers, to look at the page with.
-experiments:
-  - workloads: &all
-      - {trace: philly, cluster: philly-192}
-      - {trace: venus, cluster: venus-160}
-      - {trace: pai, cluster: pai-140}
-    policy: [fifo, f1]
-    metric: [bsld, jct, utilisation]
-  - workloads:
-      - {trace: philly, cluster: philly-192}
-      - {trace: venus, cluster: venus-160}
-    policy: [multifactor]
-    metric: [bsld]
-    seed: [1, 2, 3]
-  - workloads: [{trace: philly, cluster: philly-192}]
-    policy: [multifactor]
-    metric: [bsld]
-    features: [raw]
-    placement: [exclusive]
-  - workloads: [{trace: philly, cluster: philly-192}]
-    policy: [fifo]
-    metric: [0.7*wait+0.3*utilisation]
-evaluation: {bootstrap: 200}
 """

@@ -48,7 +48,7 @@ class Column:
     high: str = ""
     """Column with its upper end."""
     help: str = ""
-    """One sentence on what it is."""
+    """One sentence that explains it."""
 
 
 @dataclass(frozen=True, config={"extra": "forbid"})
@@ -62,7 +62,7 @@ class Artefact:
     title: str
     """Its heading."""
     caption: str
-    """What one sees."""
+    """Its caption."""
     paper_ref: str = ""
     """The paper's artefact it corresponds to ("Table 2"); empty when it is ours alone."""
     data: tuple[str, ...] = ()
@@ -72,9 +72,9 @@ class Artefact:
     columns: dict[str, Column] = Field(default_factory=dict)
     """Column of the frame → how it is shown; columns without an entry are in the CSV only."""
     notes: tuple[str, ...] = ()
-    """What one must know before relying on it."""
+    """Remarks that a reader needs before relying on it."""
     alt: str = ""
-    """A figure in words, for those who cannot see it."""
+    """A figure's alternative text."""
 
     @model_validator(mode="after")
     def _figures_have_words(self) -> Artefact:

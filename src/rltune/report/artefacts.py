@@ -1,4 +1,4 @@
-"""The one list of the report's tables and figures: what each is, which chapter shows it, which stage makes it and when.
+"""The one list of the report's tables and figures: the chapter that shows each, the stage that makes it, and when.
 
 It is in ``chapters/*.yaml``, a file per chapter in the order of the page; an artefact's caption, notes, alternative
 text and columns are there too, as Jinja templates that get their numbers from the module that makes the artefact.
@@ -106,7 +106,7 @@ def entry_of(name: str) -> Entry:
 
 
 def of(config: RunConfig, stage: str = "") -> list[str]:
-    """Ids of what a run makes for certain, of all stages or of one."""
+    """Ids of the artefacts that a run always makes, of all stages or of one."""
     return [e.id for e in entries().values() if stage in ("", e.stage) and why_not(config, e.id) is None]
 
 
@@ -219,7 +219,7 @@ def _fill(text: str, facts: Mapping[str, Any]) -> str:
 
 
 def _trained(config: RunConfig, name: str) -> str | None:
-    """Whether some agent is trained for what a study, or a figure of training curves, shows."""
+    """Why no agent is trained for a study, or for a figure of training curves; None where one is."""
     cells = planned_cells(config)
     shown = {i for study in studies_of(cells) for i in (study.numbers, study.boxes)} | set(curves_of(cells))
     if name in shown:

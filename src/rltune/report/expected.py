@@ -1,4 +1,4 @@
-"""What a finished run should show: headline numbers with tolerances, compared with a run's artefacts."""
+"""The headline numbers that a finished run should have, with tolerances, compared with a run's artefacts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rltune.report.format import MISSING, NBSP, show
 
 FILE = "config/expected.yaml"
 """Where the expectations of the default run lie, relative to the project's root."""
-Cell = str | bool | int | float
+Value = str | bool | int | float
 
 FORMAT = {"fraction": "percent", "rows": "int", "jobs": "int", "s": "seconds"}
 """Unit → how a number of it is printed; others get three digits."""
@@ -33,16 +33,16 @@ class Number(Block):
     """What it is, in words."""
     artefact: str
     """Id of the artefact, as in results/artefacts."""
-    where: dict[str, Cell] = {}
+    where: dict[str, Value] = {}
     """Column → value: which row of its CSV; each number is of exactly one row, or counts the rows."""
     column: str = ""
     """Which column; empty: the number of rows."""
-    value: Cell
-    """What the default run found."""
+    value: Value
+    """That of the default run."""
     unit: Literal["", "fraction", "rows", "jobs", "s", "ms", "ratio"] = ""
     """A fraction is printed in per cent."""
     absolute: float = Field(default=0.0, ge=0)
-    """How far another run may be from it, in its own unit."""
+    """How far another run may be from it, in its unit."""
     relative: float = Field(default=0.0, ge=0)
     """The same as a share of the value; the wider of both counts."""
     why: str = ""
@@ -56,12 +56,12 @@ class Number(Block):
 
     @property
     def tolerance(self) -> float:
-        """In the value's own unit; 0: exactly equal."""
+        """In the value's unit; 0: exactly equal."""
         return 0.0 if isinstance(self.value, str) else max(self.absolute, self.relative * abs(float(self.value)))
 
     @property
     def telling(self) -> bool:
-        """Whether a run that did the opposite would be outside: the tolerance is below nine tenths of the value."""
+        """Whether a run with no effect would be outside: the tolerance is at most nine tenths of the value."""
         return isinstance(self.value, str) or self.tolerance <= 0.9 * abs(float(self.value))
 
 
@@ -109,7 +109,7 @@ class Checked:
     """An expected number, and that of a run."""
 
     number: Number
-    found: Cell | None
+    found: Value | None
     """None where it has no such row, or an empty cell."""
     why: str = ""
     """Why it has none."""
@@ -181,7 +181,7 @@ def expected_text(number: Number) -> str:
     return both if number.telling else f"{both}: too small a run to say"
 
 
-def show_number(value: Cell | None, unit: str) -> str:
+def show_number(value: Value | None, unit: str) -> str:
     """A value with its unit."""
     if value is None:
         return MISSING

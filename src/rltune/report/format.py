@@ -1,4 +1,4 @@
-"""Numbers as text: one place decides digits, signs and what an unknown looks like."""
+"""Numbers as text: digits, signs and missing values, the same everywhere."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "p": lambda v: "< 0.001" if float(v) < 0.001 else f"{float(v):.3f}",
     "plain-int": lambda v: str(round(float(v))),
 }
-"""Format's name → how a value that is there becomes text, without its unit.
+"""Format's name → text of a value that is not missing, without its unit.
 
 `percent` takes a fraction; `printed` keeps the digits given; `p` is a p-value.
 """
 
 
 def show(value: Any, format: str = "text") -> str:
-    """A value as text; unknown values are a dash, minus signs are true ones, and what rounds to zero has none."""
+    """A value as text; missing values are a dash, minus signs are true ones, and zero after rounding has none."""
     if is_missing(value):
         return MISSING
     text = FORMATS[format](value)

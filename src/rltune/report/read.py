@@ -1,4 +1,4 @@
-"""Gather the tables that a run's stages have written: what tables and figures are made from.
+"""Read the results of a run's stages, from which tables and figures are made.
 
 Paths of a cell's files come in the order of ``run.config.cells()``, or of the ``cells`` given; each frame gets the
 cell's name as its first column, `cell`.

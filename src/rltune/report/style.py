@@ -147,6 +147,15 @@ COUNT = FuncFormatter(lambda value, _: f"{value:,.0f}")
 PLAIN = FuncFormatter(lambda value, _: f"{round(value, 9):,.10g}")
 """Formatters of axes: fractions as percentages, numbers with their thousands parted, numbers with the digits they need."""
 
+LINEAR_BELOW_S = 10.0
+"""Axes of waits are logarithmic above this and linear below, since many jobs do not wait at all."""
+
+
+def decades(most: float) -> list[float]:
+    """Ticks of such an axis."""
+    return [0, *(10.0**k for k in range(1, 9) if 10.0**k <= most)]
+
+
 LEFT_MOST = -1.0
 """Improvements below −100 % are arrows at this edge; the table has their size."""
 

@@ -8,9 +8,9 @@ from rltune.evaluation.intervals import FEWEST
 
 TOO_FEW = "too few to say"
 TOO_SLOW = "cycles too long"
-"""In the place of a verdict, where a controller took too much of its machine for its order to be what is measured."""
+"""Instead of a verdict, where the controller's load on the machine may have changed the result more than its order."""
 ABSENT = "not in this configuration"
-"""In the place of a verdict, where a run has nothing that a claim could be compared with."""
+"""Instead of a verdict, where a run has no counterpart of a claim."""
 MATCHES, HOLDS, UNDECIDED, FAILS = "matches", "holds", "undecided", "does not hold"
 
 RULE = (

@@ -1,4 +1,4 @@
-"""Like Figure 10: how the variants of RLTune learn, and what they win over their base policy, side by side."""
+"""Like Figure 10: how the variants of RLTune learn, and what they gain over their base policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures 12, 14, 15 and 16: what jobs got under each base policy and under RLTune."""
+"""Figures 12, 14, 15 and 16: distributions of a metric over jobs, under each base policy and under RLTune."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from rltune.report.studies import Study, cells_of
 from rltune.report.style import policy_title
 from rltune.report.transferred import SAME_AGENT
 
-LINEAR_BELOW_S = 10.0
-"""The wait axis is logarithmic above this and linear below, since many jobs do not wait at all."""
 QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 ABOUT = ("trace_title", "base", *(name for name in SETTINGS if name not in ("metric", "seed")), "seeds", "setting")
 COLUMNS = (*ABOUT, "role", "metric", "sequence_jobs", "jobs", "mean", *QUANTILES)
@@ -68,7 +66,7 @@ def boxes(
         study=study,
         names=NAMES[study.metric],
         n=n,
-        linear_below=LINEAR_BELOW_S if study.metric == "wait" else 0,
+        linear_below=style.LINEAR_BELOW_S if study.metric == "wait" else 0,
         left=left,
         pooled=several[several > 1].to_dict(),
         means=means.dropna().to_dict("index"),
@@ -111,9 +109,9 @@ def _draw(study: Study, frame: pd.DataFrame) -> Figure:
         style.rows_only(axis)
     top = float(frame[["p95", "mean"]].max().max())
     if study.metric == "wait":
-        axes[0].set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.6)
+        axes[0].set_yscale("symlog", linthresh=style.LINEAR_BELOW_S, linscale=0.6)
         axes[0].set_ylim(0.0, max(8 * top, 50.0))
-        style.fixed_ticks(axes[0].yaxis, [0, *(10.0**k for k in range(1, 9) if 10.0**k <= 3 * top)])
+        style.fixed_ticks(axes[0].yaxis, style.decades(3 * top))
     else:
         axes[0].set_yscale("log")
         bottom = float(frame["p05"].min()) or 1.0

@@ -22,13 +22,13 @@ from rltune.report.tables.deployment import HOUR_S, long_title, pair_sentences, 
 COLOURS = {"slurm": style.ORANGE, "rltune": style.BLUE, "saf": style.PURPLE, "sjf": style.GREEN, "fifo": style.SKY}
 COLOURS |= {"slurm_fastest": style.INK, "rltune_types": style.GREEN}
 PANELS = {"makespan_s": "Makespan", "wait_s": "Mean wait", "wait_max_s": "Longest wait"}
-"""Column of a run → what it is; drawn in hours."""
+"""Column of a run → its title; drawn in hours."""
 OVER_TIME = {"utilisation": "GPUs in use", "waiting": "Waiting"}
 Facts = Mapping[str, Any]
 
 
 def fig18(runs: pd.DataFrame, paired: pd.DataFrame, facts: Facts, paper: PaperResults) -> Drawing:
-    """A bar a scheduler, the mean of its repetitions, each of which is a point. ``runs`` and ``paired``: as
+    """A bar a scheduler, the mean of its repetitions, and a point a repetition. ``runs`` and ``paired``: as
     rltune.evaluation.studies.deployment.per_run and paired_runs give them."""
     frame = runs[["scheduler", "repetition", *PANELS]]
     frame = frame.assign(title=runs["scheduler"].map(long_title), data=facts["data"])

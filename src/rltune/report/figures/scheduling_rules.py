@@ -134,8 +134,6 @@ SCHEDULERS = {
     "rltune": ("RLTune", "D", style.SCHEDULER["rltune"]),
 }
 MEASURES = {"wait_s": "Mean wait (s)", "bsld": "Mean slowdown"}
-LINEAR_BELOW_S = 10.0
-"""Where some waits are short, their axis is logarithmic above this and linear below."""
 
 
 def fairness(sizes: pd.DataFrame) -> Drawing:
@@ -162,9 +160,9 @@ def _draw_fairness(frame: pd.DataFrame) -> Figure:
     for axis, (workload, measure) in zip(axes, panels):
         part = where(frame, workload=workload)
         points(axis, part, "group", measure, "scheduler", colours, 0.2, markers=markers, legend=False)
-        if measure == "wait_s" and part[measure].min() < 2 * LINEAR_BELOW_S:
-            axis.set_yscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.5)
-            axis.set_ylim(-1, max(3 * part[measure].max(), 2 * LINEAR_BELOW_S))
+        if measure == "wait_s" and part[measure].min() < 2 * style.LINEAR_BELOW_S:
+            axis.set_yscale("symlog", linthresh=style.LINEAR_BELOW_S, linscale=0.5)
+            axis.set_ylim(-1, max(3 * part[measure].max(), 2 * style.LINEAR_BELOW_S))
         else:
             axis.set_yscale("log")
         axis.set(xlabel="GPUs of a job", ylabel=MEASURES[measure])
@@ -187,7 +185,7 @@ def loads_compared(numbers: pd.DataFrame) -> Drawing:
     """
     best = numbers["slice_best"] | numbers["balanced_best"]
     frame = numbers[numbers["policy"].isin(SHOWN) | (numbers["role"] == RLTUNE) | best].reset_index(drop=True)
-    return describe("loads-compared", frame, linear_below=LINEAR_BELOW_S), frame, _draw_loads(frame)
+    return describe("loads-compared", frame, linear_below=style.LINEAR_BELOW_S), frame, _draw_loads(frame)
 
 
 @style.styled()
@@ -200,7 +198,7 @@ def _draw_loads(frame: pd.DataFrame) -> Figure:
         titles.append(f"{workload}: offered load, {', '.join(offered)}")
     figure, axes = style.panels(titles, 1, 0.23 * sum(tall) / len(tall), 0.9, sharex=True, height_ratios=tall)
     top = float(frame[[f"{load}_wait_s" for load in LOADS]].max().max())
-    axes[0].set_xscale("symlog", linthresh=LINEAR_BELOW_S, linscale=0.5)
+    axes[0].set_xscale("symlog", linthresh=style.LINEAR_BELOW_S, linscale=0.5)
     for axis, rows in zip(axes, parts.values()):
         axis.hlines(range(len(rows)), rows["slice_wait_s"], rows["balanced_wait_s"], color=style.MUTED, linewidth=0.9)
         for load, (marker, colour, offset, side) in LOAD_MARKS.items():
@@ -209,8 +207,8 @@ def _draw_loads(frame: pd.DataFrame) -> Figure:
             for y, wait in enumerate(waits):
                 style.label(axis, show(wait, "seconds"), (wait, y), (offset, 0), 7, ha=side, va="center")
         style.name_rows(axis, list(rows["title"]))
-    axes[-1].set_xlim(-0.35 * LINEAR_BELOW_S, max(4 * top, 5 * LINEAR_BELOW_S))
-    style.fixed_ticks(axes[-1].xaxis, [0, *(10.0**k for k in range(1, 9) if 10.0**k <= 4 * top)])
+    axes[-1].set_xlim(-0.35 * style.LINEAR_BELOW_S, max(4 * top, 5 * style.LINEAR_BELOW_S))
+    style.fixed_ticks(axes[-1].xaxis, style.decades(4 * top))
     axes[-1].set_xlabel("Mean wait (s)")
     style.legend_of(axes[0])
     return figure

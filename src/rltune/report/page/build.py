@@ -92,7 +92,7 @@ def build(
 
 @lru_cache
 def _page() -> Environment:
-    """The report's templates with what only the page needs."""
+    """The environment of the report's templates with the page's filters and functions."""
     made = environment(html=True)
     made.filters["coded"] = _coded
     made.globals |= {
@@ -108,6 +108,6 @@ def _page() -> Environment:
 
 
 def _coded(text: str) -> Markup:
-    """Text with what stands between backticks as code."""
+    """Text with the parts between backticks as code."""
     parts = enumerate(text.split("`"))
     return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in parts)

@@ -1,4 +1,4 @@
-"""Numbers and words of the summary as HTML: every number says which cell of which CSV it is, or what it counts."""
+"""Numbers and words of the summary as HTML: every number names the cell of the CSV that it is from, or what it counts."""
 
 from __future__ import annotations
 
