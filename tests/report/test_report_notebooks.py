@@ -66,12 +66,9 @@ def test_loading_defaults_and_messages_are_folded_and_the_rest_is_not(page: str)
 
 
 def test_it_leads_to_the_report_and_to_its_neighbours(page: str) -> None:
-    names = ["train-a__b__fifo", "evaluate-a__b__fifo", "clean-a", "compare-a"]
-    assert re.findall(r'<a [^>]*href="([^"]+)"', page) == [
-        "../index.html",
-        *(f"{name}.html" for name in names),
-        "../index.html#rows",
-    ]
+    related = [f"{name}.html" for name in ("train-a__b__fifo", "evaluate-a__b__fifo", "clean-a", "compare-a")]
+    links = re.findall(r'<a [^>]*href="([^"]+)"', page)
+    assert links == ["../index.html", *related, "../index.html#rows"]
 
 
 def test_it_escapes_what_it_shows_and_needs_no_network(page: str) -> None:

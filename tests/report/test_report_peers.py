@@ -12,6 +12,7 @@ from report_runs import INTERVALS, PAPER
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.studies.learners import compare_long
 from rltune.report import figures, tables
+from rltune.report.common import where
 from rltune.report.tables.peers import IN_PAPER
 
 
@@ -83,10 +84,10 @@ def test_fig17_draws_its_frame_and_its_numbers_are_next_to_the_papers(cells: pd.
     jobs, compared = long_runs(some)
     artefact, frame, drawn = figures.fig17(some, jobs, compared, PAPER)
     for (title, who), curve in frame.groupby(["trace_title", "who"]):
-        own = jobs[(jobs["cell"] == some.set_index("trace_title")["cell"][title]) & (jobs["who"] == who)]["jct_s"]
+        jct_s = where(jobs, cell=where(some, trace_title=title)["cell"].item(), who=who)["jct_s"]
         assert curve["jct_s"].is_monotonic_increasing
-        assert (curve["jct_s"].iloc[0], curve["jct_s"].iloc[-1]) == (own.min(), own.max())
-        assert curve["mean_s"].unique() == pytest.approx([own.mean()]) and set(curve["jobs"]) == {3000}
+        assert (curve["jct_s"].iloc[0], curve["jct_s"].iloc[-1]) == (jct_s.min(), jct_s.max())
+        assert curve["mean_s"].unique() == pytest.approx([jct_s.mean()]) and set(curve["jobs"]) == {3000}
     assert len(drawn.axes) == 2 and "50.0\u00a0% less with RLTune" in artefact.alt
     artefact, numbers = tables.fig17_numbers(some, compared, PAPER, INTERVALS)
     assert numbers["improvement"].to_list() == pytest.approx([0.5, 0.5])
@@ -137,8 +138,7 @@ def test_waiting_saved_a_day_and_when_training_breaks_even(made: Project, cells:
     windows = made.windows
     assert set(frame["sequence_jobs"]) == {256}
     for _, row in frame.iterrows():
-        own = windows[(windows["cell"] == row["cell"]) & (windows["sequence_jobs"] == 256)]
-        waits = own.groupby("role")["wait_s"].mean()
+        waits = where(windows, cell=row["cell"], sequence_jobs=256).groupby("role")["wait_s"].mean()
         saved = (waits["base"] - waits["rltune"]) * 1440 / 3600
         assert row["saved_h"] == pytest.approx(saved) and row["saved_low"] < saved < row["saved_high"]
         assert row["deciding_s"] == pytest.approx(0.05 / 256 * 1440) and row["training_s"] == 60
@@ -158,10 +158,9 @@ def test_feature_sets_are_in_the_order_of_their_width_and_compared_with_the_eigh
     artefact, frame, drawn = figures.sensitivity(cells, windows, names, widths, PAPER, INTERVALS)
     assert list(frame["count"]) == [7, 8] and list(frame["features"]) == ["raw", "engineered"]
     for _, row in frame.iterrows():
-        own = windows[(windows["cell"] == row["cell"]) & (windows["sequence_jobs"] == 256)]
-        sums = own.groupby("role")["wait_s"].sum()
+        sums = where(windows, cell=row["cell"], sequence_jobs=256).groupby("role")["wait_s"].sum()
         assert row["improvement"] == pytest.approx(1 - sums["rltune"] / sums["base"])
-    agents = windows[(windows["role"] == "rltune") & (windows["sequence_jobs"] == 256)].groupby("cell")["wait_s"].sum()
+    agents = where(windows, role="rltune", sequence_jobs=256).groupby("cell")["wait_s"].sum()
     assert frame["eight_over"][0] == pytest.approx(1 - agents[frame["cell"][1]] / agents[frame["cell"][0]])
     assert np.isnan(frame["eight_over"][1]) and len(drawn.axes) == 1
     assert any("8 features consistently" in note for note in artefact.notes)

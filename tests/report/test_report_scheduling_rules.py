@@ -10,19 +10,20 @@ from report_runs import INTERVALS
 from rltune.evaluation.intervals import FEWEST, holm
 from rltune.evaluation.studies import summaries
 from rltune.report import figures, tables
+from rltune.report.common import where
 
 
 def test_each_step_next_to_the_one_before_and_its_share_of_the_gain(made: Project) -> None:
     saved = made.saved["scheduling-rules-numbers"]
-    frame = saved.frame[saved.frame["workload"] == "Philly"]
-    fifo = frame[(frame["who"] == "order") & (frame["policy"] == "fifo")]
+    frame = where(saved.frame, workload="Philly")
+    fifo = where(frame, who="order", policy="fifo")
     assert fifo["less"].tolist()[1:] == pytest.approx([0.2] * 5) and fifo["rules"].iloc[0].startswith("a: ")
     reranked = fifo[fifo["step"] == "reranked"].iloc[0]
     assert reranked[["wait_s", "share", "share_low"]].tolist() == pytest.approx([6400, 0.45, 0.45])
     assert frame[frame["best"]]["title"].tolist() == ["SAF ★"]
     tested = saved.frame[saved.frame["less_p"].notna() & (saved.frame["windows"] >= FEWEST)]
     assert len(tested) and tested["less_holm"].to_numpy() == pytest.approx(holm(tested["less_p"]))
-    agents = frame[frame["who"] == "agent"]["title"].tolist()
+    agents = where(frame, who="agent")["title"].tolist()
     assert agents == ["RLTune on FIFO", "RLTune on SAF", "RLTune on FIFO, tuned"]
     note = saved.artefact.notes[0].replace("\u00a0", " ")
     assert "FIFO waits 10,000 s under (a), RLTune 2,000 s." in note and "has 45.0 %" in note
@@ -62,8 +63,7 @@ def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
     artefact, frame, figure = figures.headroom(summaries.headroom(results, INTERVALS), 0.95)
     assert frame.loc[frame["what"] == "bound", "wait_s"].eq(0).all() and frame["over_bound"].isna().all()
     assert "bound 0 s; 12 windows" in artefact.notes[0]
-    marks = [line for line in figure.axes[0].lines if line.get_marker() == "|"]
-    assert marks == []
+    assert "|" not in [line.get_marker() for line in figure.axes[0].lines]
 
 
 def test_traces_without_users_are_named(made: Project) -> None:

@@ -169,12 +169,8 @@ def test_titles_tell_workloads_apart(made: Project) -> None:
     experiment = config.experiments[0].model_dump()
     experiment["workloads"].append({"trace": "philly", "cluster": "pai-140"})
     both = config.model_copy(update={"experiments": [type(config.experiments[0]).model_validate(experiment)]})
-    assert set(read.cells(replace(made.run, config=both), PAPER)["trace_title"]) == {
-        "Philly",
-        "Philly · Cluster pai-140",
-        "Helios Venus",
-        "Alibaba PAI",
-    }
+    titles = set(read.cells(replace(made.run, config=both), PAPER)["trace_title"])
+    assert titles == {"Philly", "Philly · Cluster pai-140", "Helios Venus", "Alibaba PAI"}
 
 
 def test_heuristics_are_above_their_lower_bound(made: Project) -> None:
