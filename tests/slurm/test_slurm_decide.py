@@ -43,10 +43,10 @@ def test_the_cluster_is_seen_as_it_is() -> None:
     slurm.machines.append(node("other", "v100", 8, partitions=("elsewhere",)))
     view = observe(slurm.queue.values(), slurm.machines, make_config(), NOW_S)
     assert tuple(view.cluster.index) == ("p100-1", "p100-2", "k80-1", "m40-1")
-    assert view.found.free["gpus"].tolist() == [0, 1, 0, 0] and view.layout.types == ("p100", "k80", "m40")
+    assert view.snapshot.free["gpus"].tolist() == [0, 1, 0, 0] and view.layout.types == ("p100", "k80", "m40")
     assert [one.id for one in (*view.running, *view.ranked)] == [1, 2, *range(10, 16)]
-    assert view.found.chunks.tolist() == [(0, 4), (1, 3)] and view.found.free["cpu"][1] == 29_000
-    assert view.found.start_s.tolist() == [view.found.now_s - 500] * 2
+    assert view.snapshot.chunks.tolist() == [(0, 4), (1, 3)] and view.snapshot.free["cpu"][1] == 29_000
+    assert view.snapshot.start_s.tolist() == [view.snapshot.now_s - 500] * 2
     assert view.jobs.estimate_s.tolist() == [3600.0] * 8
 
 
@@ -60,11 +60,11 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
         job(12, time_limit_s=None),
     ]
     view = observe(jobs, five_nodes(1, 3), make_config(), NOW_S)
-    assert view.found.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
+    assert view.snapshot.free.tolist()[0] == (0, 0, 0), "others stay off a node that is one job's"
     assert view.left == {11: "no pool could hold it now"} and [one.id for one in view.ranked] == [10, 12]
     assert view.jobs.estimate_s[-1] == 86_400.0
     at = view.cluster.index["p100-2"]
-    assert view.found.free["gpus"][at] == 0
+    assert view.snapshot.free["gpus"][at] == 0
 
 
 def test_partitions_that_share_nodes_are_one_pool(policy: TrainedPolicy) -> None:

@@ -146,7 +146,7 @@ def test_a_job_that_was_given_its_type_is_expected_to_end_on_it(tmp_path: Path) 
     slurm.machines[0] = node("p100-1", used=1, features=("p100", "fast"))
     control.cycle()
     assert [one.id for one in control.view.running] == [10]
-    assert control.view.found.end_s[0] + control.view.t0_s == pytest.approx(NOW_S + LIMIT_S / 4)
+    assert control.view.snapshot.end_s[0] + control.view.t0_s == pytest.approx(NOW_S + LIMIT_S / 4)
 
 
 def test_a_limit_is_for_the_slowest_type_that_the_job_allows() -> None:
@@ -156,7 +156,7 @@ def test_a_limit_is_for_the_slowest_type_that_the_job_allows() -> None:
     machines = [node("p100-1", used=4), node("p100-2", used=1), node("k80-1", "k80", 2, used=1)]
     jobs = [until(SOON_S), slow, fast, job(10, time_limit_s=LIMIT_S)]
     view = observe(jobs, machines, make_config(speeds=SPEEDS), NOW_S)
-    ends = dict(zip((one.id for one in view.running), view.found.end_s + view.t0_s, strict=True))
+    ends = dict(zip((one.id for one in view.running), view.snapshot.end_s + view.t0_s, strict=True))
     assert ends == pytest.approx({1: NOW_S + SOON_S, 2: NOW_S - 500 + LIMIT_S, 3: NOW_S - 100 + LIMIT_S / 4})
     kinds = dict(zip(view.layout.types, view.jobs.cut[-1]["slow"] * view.jobs.estimate_s[-1], strict=True))
     assert kinds == pytest.approx({"p100": LIMIT_S / 4, "k80": LIMIT_S})

@@ -213,12 +213,12 @@ def _available(nodes, jobs, free, j, rule, m):
 def fewest_nodes(nodes, jobs, free, j, rule, d):
     """Nodes that job ``j`` takes on what is free in a domain if its chunks may be unequal; NEVER if it does not fit."""
     here = nodes.domain[d]
-    with_available = np.zeros(here.largest + 1, np.int64)
+    nodes_with = np.zeros(here.largest + 1, np.int64)
     for i in range(here.member_at, here.member_at + here.nodes):
-        with_available[_available(nodes, jobs, free, j, rule, nodes.member[i])] += 1
+        nodes_with[_available(nodes, jobs, free, j, rule, nodes.member[i])] += 1
     n, left = 0, jobs.row[j].gpus
     for r in range(here.largest, 0, -1):
-        used = min(with_available[r], (left + r - 1) // r)
+        used = min(nodes_with[r], (left + r - 1) // r)
         n += used
         left -= used * r
         if left <= 0:

@@ -65,9 +65,11 @@ def overdue(view: View, config: SlurmConfig) -> list[int]:
 
 def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
     """Rank the jobs of a view, and place those that could start now."""
-    jobs = _with_later_job(view.jobs, view.found.now_s)
+    jobs = _with_later_job(view.jobs, view.snapshot.now_s)
     scheduler = scheduler_of(policy, config)
-    run = resume(jobs, view.layout, view.found, scheduler, placer_of(scheduler.placement, LookaheadConfig()), asks=True)
+    run = resume(
+        jobs, view.layout, view.snapshot, scheduler, placer_of(scheduler.placement, LookaheadConfig()), asks=True
+    )
     ranker, state = ranker_of(policy, jobs, view.layout), run.state
     first, late = len(view.running), {*overdue(view, config)}
     ids = {first + k: job.id for k, job in enumerate(view.ranked)}
@@ -79,7 +81,7 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
     scores: dict[int, float] = {}
     seen: set[int] = set()
     # each pool is ranked once; the rest is where jobs start, one by one
-    while len(asking := run.advance()) and state.now[0] == view.found.now_s:
+    while len(asking := run.advance()) and state.now[0] == view.snapshot.now_s:
         ranker(state, asking)
         pool = int(state.status["queue"][0])
         if pool not in seen:
@@ -90,7 +92,7 @@ def decide(view: View, policy: TrainedPolicy, config: SlurmConfig) -> Decision:
             orders[view.layout.pools[pool]] = _order(run, ids, ranked, score)
     planned = state.run["planned"][0]
     types = {k: view.layout.types[planned[job]] for job, k in ids.items() if k in view.flexible and planned[job] >= 0}
-    starts = {ids[job]: _places(run, view, job) for job in ids if state.start[0, job] == view.found.now_s}
+    starts = {ids[job]: _places(run, view, job) for job in ids if state.start[0, job] == view.snapshot.now_s}
     exclusive = _exclusive(view, starts) if scheduler.placement == "lookahead" else frozenset()
     return Decision({pool: order for pool, order in orders.items() if order}, scores, starts, exclusive, types)
 
@@ -120,7 +122,7 @@ def _places(run: Simulation, view: View, job: int) -> dict[str, int]:
 
 def _exclusive(view: View, starts: dict[int, dict[str, int]]) -> frozenset[int]:
     """Jobs of several GPUs placed on idle nodes although a node in use has as many GPUs free as one of their parts."""
-    free, total = view.found.free["gpus"].astype(int).copy(), view.layout.nodes.gpus
+    free, total = view.snapshot.free["gpus"].astype(int).copy(), view.layout.nodes.gpus
     at, exclusive = view.cluster.index, set()
     for job, places in starts.items():
         nodes = [at[name] for name in places]

@@ -79,11 +79,11 @@ class View:
     now_s: float
     """Now, s since 1970."""
     t0_s: float
-    """s since 1970 at which the times of ``jobs`` and ``found`` are 0."""
+    """s since 1970 at which the times of ``jobs`` and ``snapshot`` are 0."""
     cluster: LiveCluster
     jobs: Jobs
     """The running jobs, then those to rank, by submission."""
-    found: Snapshot
+    snapshot: Snapshot
     running: tuple[SlurmJob, ...]
     """[R] The running jobs."""
     ranked: tuple[SlurmJob, ...]
@@ -157,15 +157,15 @@ def observe(
     left |= {job.id: NO_NODES for job in ranked if job.id not in kept}
     ranked = [job for job in ranked if job.id in kept]
     running = [job for job in running if job.id in kept]
-    found = _found(cluster, running, len(ranked), arrays, everyone, now_s - t0_s, t0_s, faults)
+    snapshot = _snapshot(cluster, running, len(ranked), arrays, everyone, now_s - t0_s, t0_s, faults)
     if ranked:
-        arrays, fits = _that_could_start(arrays, cluster.layout, found)
+        arrays, fits = _that_could_start(arrays, cluster.layout, snapshot)
         left |= {job.id: IN_USE for job, fit_ in zip(ranked, fits, strict=True) if not fit_}
         ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
         arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))
-        found = found._replace(queued=len(ranked))
+        snapshot = snapshot._replace(queued=len(ranked))
     view = View(
-        now_s, t0_s, cluster, arrays, found, tuple(running), tuple(ranked), tuple(everyone), left, tuple(faults)
+        now_s, t0_s, cluster, arrays, snapshot, tuple(running), tuple(ranked), tuple(everyone), left, tuple(faults)
     )
     if cluster.speeds is None:
         return view
@@ -175,17 +175,17 @@ def observe(
     return replace(view, flexible=flexible, exclusions=exclusions)
 
 
-def _that_could_start(arrays: Jobs, layout: Layout, found: Snapshot) -> tuple[Jobs, np.ndarray]:
+def _that_could_start(arrays: Jobs, layout: Layout, snapshot: Snapshot) -> tuple[Jobs, np.ndarray]:
     """(The jobs without the GPU types on which the queued ones do not fit even if all known running jobs ended; which of the
     queued jobs [Q] fit on some type)."""
-    first, cut = len(found.start_s), arrays.cut.copy()
+    first, cut = len(snapshot.start_s), arrays.cut.copy()
     fits = np.zeros(len(cut) - first, np.bool_)
     for kind in range(len(layout.types)):
         only = arrays.cut.copy()
         only["full"][:, np.arange(len(layout.types)) != kind] = -1
         only["full"][:first] = arrays.cut["full"][:first]
-        run = resume(arrays._replace(cut=only), layout, found, SchedulerConfig("fifo"))
-        there = could_start(run, layout, found)
+        run = resume(arrays._replace(cut=only), layout, snapshot, SchedulerConfig("fifo"))
+        there = could_start(run, layout, snapshot)
         cut["full"][first:, kind] = np.where(there, cut["full"][first:, kind], -1)
         fits |= there
     return arrays._replace(cut=cut), fits
@@ -267,7 +267,7 @@ def _types_for(gpus: int, layout: Layout) -> str | None:
     return "|".join(able) if 0 < len(able) < len(layout.types) else None
 
 
-def _found(
+def _snapshot(
     cluster: LiveCluster,
     running: Sequence[SlurmJob],
     queued: int,

@@ -123,11 +123,13 @@ class Shadow:
             if job in self._end_s:
                 run_s = (self._end_s[job] - self._start_s[job]) / self._slow(rows, first + k, job)
                 rows.row["run_s"][first + k] = max(run_s, 1.0)
-        ends = [self._end_s.get(job.id, end + begin.t0_s) for job, end in zip(begin.running, begin.found.end_s)]
-        ends = np.maximum(np.array(ends) - begin.t0_s, begin.found.now_s + 1.0)
-        found = begin.found._replace(end_s=ends, queued=int((rows.submit_s[first:] <= begin.found.now_s).sum()))
+        ends = [self._end_s.get(job.id, end + begin.t0_s) for job, end in zip(begin.running, begin.snapshot.end_s)]
+        ends = np.maximum(np.array(ends) - begin.t0_s, begin.snapshot.now_s + 1.0)
+        snapshot = begin.snapshot._replace(
+            end_s=ends, queued=int((rows.submit_s[first:] <= begin.snapshot.now_s).sum())
+        )
         backfill = "easy" if len(rows.row) > MOST_RESERVED else "conservative"
-        run = resume(rows, begin.layout, found, SchedulerConfig(self._rules.policy, backfill, types="any"))
+        run = resume(rows, begin.layout, snapshot, SchedulerConfig(self._rules.policy, backfill, types="any"))
         run.advance()
         until = now_s - begin.t0_s
         known, state = (self._end_s, run.state.end) if self.to_completion else (self._start_s, run.state.start)
@@ -161,9 +163,9 @@ class Shadow:
     def _could_start(self, rows: Jobs) -> np.ndarray:
         """Which of the jobs after the running ones [Q] bool could start on the initial nodes."""
         begin, first = self.begin, len(self._running)
-        everyone = begin.found._replace(queued=len(rows.row) - first)
+        everyone = begin.snapshot._replace(queued=len(rows.row) - first)
         at_once = Jobs(rows.row.copy(), rows.cut)
-        at_once.row["submit_s"][first:] = np.minimum(at_once.row["submit_s"][first:], begin.found.now_s)
+        at_once.row["submit_s"][first:] = np.minimum(at_once.row["submit_s"][first:], begin.snapshot.now_s)
         return could_start(resume(at_once, begin.layout, everyone, SchedulerConfig("fifo")), begin.layout, everyone)
 
 
