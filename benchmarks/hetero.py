@@ -182,9 +182,8 @@ def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
         ("speeds off by 50 %", with_wrong_speeds(with_ours.jobs, 0.5, np.random.default_rng(1))),
         ("no speeds", with_unknown_speeds(with_ours.jobs)),
     ):
-        rule = (
-            replace(our_scheduler, gpu_price=0.0) if name == "no speeds" else our_scheduler
-        )  # the price is one of faster types
+        # the price is one of faster types
+        rule = replace(our_scheduler, gpu_price=0.0) if name == "no speeds" else our_scheduler
         frames.append(table(name, replace(given, jobs=jobs), [rule], False))
     bounds = [lower_bound(given.jobs, given.layout, int(f), LENGTH).jct_s for f in windows_of(given, LENGTH)]
     facts = {"windows": len(bounds), "bound_jct_s": round(float(np.mean(bounds)))}

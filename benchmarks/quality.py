@@ -91,9 +91,9 @@ def main() -> None:
         parts = (frame[(frame["trace"] == trace) & (frame["length"] == length)] for frame in (ruled, agents))
         figures[trace][length] = show(trace, *parts, metrics)
     figures |= {"agents": logs, "seconds": round(time.perf_counter() - began)}
+    report(figures, args.write)
     if args.draw:
         draw(figures, args.traces, args.lengths[-1], args.draw)
-    report(figures, args.write)
 
 
 def draw(figures: dict, traces: list[str], length: int, file: str) -> None:

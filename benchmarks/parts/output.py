@@ -20,6 +20,6 @@ def parser_of(description: str | None, write: bool = True) -> argparse.ArgumentP
 
 def report(figures: dict[str, Any], file: str | None = None) -> None:
     """Print the figures as one JSON object, and write them to a file if one is given."""
+    print(json.dumps(figures), flush=True)
     if file:
         write_json(file, figures)
-    print(json.dumps(figures))

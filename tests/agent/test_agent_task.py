@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from agent_fakes import SMALLEST, task_of, trained, whole_workload, workload
 
+from rltune.agent.peers.linear_score import AREA, LinearRanker
 from rltune.agent.rollout import RandomRanker, ranker_of
 from rltune.agent.scheduler_choice import (
     CHOSEN,
@@ -28,6 +29,7 @@ from rltune.config import Cell, Preset
 from rltune.config.preset import BUILT_IN
 from rltune.environment.reward import rewards
 from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.metrics import sequence_table
 from rltune.traces.split import split_points
 
 CASE = JOBS, LAYOUT = workload(1500, seed=6, load=2)
@@ -253,6 +255,15 @@ def test_only_reservations_that_were_chosen_are_left_out_of_rollouts(
     training = task(CHOOSING.but(backfill=cell), TUNED.model_copy(update={"tunes": tunes}), RESERVED)
     scheduler = training.agent_scheduler.config
     assert scheduler.backfill == chosen and training.rollout_scheduler == replace(scheduler, backfill=rollout)
+    first, ranker = np.arange(0, 320, 32), LinearRanker(*RESERVED, AREA[None])
+
+    def jct_s(backfill: str) -> list[float]:
+        state = simulate(*RESERVED, first, np.full(10, 32), replace(scheduler, backfill=backfill), ranker)
+        return sequence_table(RESERVED[0], state, RESERVED[1].gpus)["jct_s"].tolist()
+
+    assert training.run(first, ranker, rollout=True)["jct_s"].tolist() == jct_s(rollout)
+    assert training.run(first, ranker)["jct_s"].tolist() == jct_s(chosen)
+    assert jct_s("easy") != jct_s("conservative")
 
 
 @pytest.mark.parametrize("agent", ["rltune", "linear"])

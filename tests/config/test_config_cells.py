@@ -104,7 +104,7 @@ def test_estimates_are_parsed() -> None:
     assert parse_estimate("lognormal-0.5") == ("lognormal", 0.5)
     for name in ("requested", "history-rolling", "history-lightgbm", "published"):
         assert parse_estimate(name) == (name, 0.0)
-    for name in ("history", "history-", "requested-1", "lognormal-", "exact "):
+    for name in ("history", "history-", "requested-1", "lognormal-", "lognormal-1.0", "exact "):
         with pytest.raises(ConfigError, match="exact, history-lightgbm, history-rolling, published, requested"):
             parse_estimate(name)
 

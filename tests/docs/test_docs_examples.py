@@ -20,8 +20,8 @@ import pytest
 from rltune.config import CACHE, LookaheadConfig, load_trace
 from rltune.config.load import load_run
 from rltune.environment.example import example_workload
-from rltune.placement.placers import CUSTOM as OWN_PLACEMENTS, placement, placer_of
-from rltune.policies import CUSTOM as OWN_POLICIES
+from rltune.placement.placers import CUSTOM as CUSTOM_PLACEMENTS, placement, placer_of
+from rltune.policies import CUSTOM as CUSTOM_POLICIES
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.config import ASKED
 from rltune.simulator.metrics import chunk_table, job_table
@@ -37,7 +37,7 @@ Cli = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
     """What an example registers is gone after it."""
-    kept = [(registry, dict(registry)) for registry in (OWN_POLICIES, OWN_PLACEMENTS, ASKED)]
+    kept = [(registry, dict(registry)) for registry in (CUSTOM_POLICIES, CUSTOM_PLACEMENTS, ASKED)]
     yield
     for registry, before in kept:
         registry.clear()
@@ -190,4 +190,4 @@ def test_a_placement_from_the_command_line(project: Any, cli: Cli) -> None:
 def test_a_placement_that_cannot_be_one(name: str, made: type, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         placement(name)(made)
-    assert name not in OWN_PLACEMENTS
+    assert name not in CUSTOM_PLACEMENTS

@@ -126,6 +126,7 @@ def test_an_observer_may_watch_run_after_run() -> None:
 def in_bounds(features: str, obs: np.ndarray) -> bool:
     """Whether all values are finite and within the bounds of their columns."""
     low, high = bounds_of(features)
+    assert low.dtype == high.dtype == np.float32
     return bool((np.isfinite(obs) & (obs >= low) & (obs <= high)).all())
 
 

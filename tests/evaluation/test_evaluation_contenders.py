@@ -75,8 +75,14 @@ def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work: Workloa
     assert waits(calibrated, agent) != waits(work, Contender(easy, SMALLEST, lookahead=LOOK))
     for other in (contender("saf", "easy"), Contender(easy, SMALLEST, lookahead=LOOK)):
         assert waits(calibrated, other) == waits(work, other)
-    with pytest.raises(DataError, match="found a workload without any"):
-        run(work, agent, FIRST[:1], np.array([LENGTH]))
+    with pytest.raises(DataError, match="cell x: uses calibrated estimates, found a workload without any"):
+        scheduler_used(work, agent, "cell x")
+
+
+def test_every_field_that_an_agent_chose_counts_and_the_rules_of_the_run_stay(work: Workload) -> None:
+    chosen = SchedulerConfig("saf", "easy", "isolating_best_fit", "worth_it", split_worth=0.3)
+    agent = replace(contender(agent=chose(chosen)), scheduler=SchedulerConfig("fifo", multi_node_slowdown=1.5))
+    assert scheduler_used(work, agent)[0] == replace(chosen, multi_node_slowdown=1.5)
 
 
 def test_a_chosen_rule_for_the_gpu_type_counts_only_where_types_differ_in_speed(work: Workload) -> None:

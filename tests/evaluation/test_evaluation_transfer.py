@@ -83,11 +83,13 @@ def simulated(run: Run, workloads: Workloads, policy: str, cluster: str = "small
     ].tolist()
 
 
-def test_windows_are_the_shortest_of_the_test_part_evenly_spread() -> None:
+def test_windows_are_the_shortest_of_the_test_part_evenly_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     split = split_points(1000)
     length, first = shortest_windows(split, [50, 10])
     assert length == 10 and list(first) == list(range(900, 1000, 10))
     assert len(shortest_windows(split_points(10_000), [10])[1]) == MOST_WINDOWS
+    monkeypatch.setattr("rltune.evaluation.studies.transfer.MOST_WINDOWS", 3)
+    assert list(shortest_windows(split, [10])[1]) == [900, 940, 990]
     with pytest.raises(ConfigError, match="does not fit"):
         shortest_windows(split, [101])
 

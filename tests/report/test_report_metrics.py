@@ -170,7 +170,7 @@ def test_traces_that_the_paper_does_not_have_are_no_claims(made: Project) -> Non
     assert set(frame["verdict"]) == {ABSENT}
 
 
-def test_only_agents_next_to_rltune_proper_are_left_out_and_a_note_counts_them() -> None:
+def test_only_variants_next_to_their_agent_are_left_out_and_a_note_counts_them() -> None:
     cell = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
     lone = cell.but(policy="sjf", features="raw", placement="best_fit")
     cells = [cell, cell.but(features="raw", placement="best_fit"), cell.but(seed=2, features="raw"), lone]

@@ -15,7 +15,7 @@ def placed(frame: pd.DataFrame) -> list[tuple[int, ...]]:
 
 
 def test_known_answers() -> None:
-    """Job 12 finds GPUs 0 and 3 free, job 13 takes over from 11 when it ends, job 14 is on both nodes."""
+    """Job 12 finds GPUs 0 and 3 free, job 13 takes over when 11 ends, job 14 is on both nodes."""
     run = tables(
         (0, 0, 4, {0: 1}), (0, 1, 9, {0: 2}), (0, 4, 20, {0: 2}), (3, 9, 12, {0: 2}), (0, 12, 15, {1: 2, 0: 1})
     )

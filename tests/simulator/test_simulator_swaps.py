@@ -28,14 +28,14 @@ from rltune.evaluation.studies.example_schedules import (
 # Worked out manually, in minutes. GPUs of jobs 0 to 6: 2, 4, 8, 3, 4, 1, 1; run times 25, 15, 50, 25, 45, 25, 50. Slurm ranks the
 # large first: 2, 1, 4, 3, 0, 5, 6. 0 and 1 have the two nodes at once, until 25 and 15.
 SHOWN = {
-    # 2 needs both nodes and is reserved 25; no other fits before. 4 and 3 follow at 75, 5 when 3 ends, 6 when 4 does
+    # 2 needs both nodes and has a reservation at 25; no other fits before. 4 and 3 follow at 75, 5 when 3 ends, 6 when 4 does
     "fig1": [0, 0, 25, 75, 75, 100, 120],
-    # before 2, job 4 has the node of 1 at 15; 2 is reserved its end, 60, and 3 has ended on the other by then, at 50.
+    # before 2, job 4 has the node of 1 at 15; 2 has a reservation at its end, 60, and 3 has ended on the other by then, at 50.
     # 5 would not have: it and 6 have a node each when 2 ends
     "fig2": [0, 0, 60, 25, 15, 110, 110],
     # packed: 4 and 3 with 5 follow 2 at 75; 6 takes a GPU of theirs when they end, at 100
     "fig3": [0, 0, 25, 75, 75, 75, 100],
-    # before 2 and 4, job 3 is reserved the node of 1 at 15; 2 then 40, when 3 ends; 4 then 90. 5 delays none of them from
+    # before 2 and 4, job 3 has a reservation of the node of 1 at 15; 2 then 40, when 3 ends; 4 then 90. 5 delays none of them from
     # 3 on, when 3 is raised: it ends at 28 next to 0. 6 would run until 53
     "fig4": [0, 0, 40, 15, 90, 3, 90],
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from workload_cases import at_speeds, compiled, random_cluster, random_rows
+from workload_cases import at_speeds, cluster, compiled, group
 
 from rltune.cluster.fit import Jobs, with_wrong_speeds
 from rltune.cluster.layout import Layout
@@ -142,19 +142,58 @@ def in_order(of_job: dict[int, Any]) -> list[Any]:
 
 @st.composite
 def workloads(draw: st.DrawFn) -> tuple[Jobs, Layout]:
-    """Random jobs that queue on a random cluster, on GPU types of one speed or several."""
-    rng, n = np.random.default_rng(draw(st.integers(0, 10**6))), draw(st.sampled_from([2, 5, 15, 25, 30, 40]))
-    config = random_cluster(rng).model_copy(update={"gpu_types": draw(st.sampled_from(["match", "match", "ignore"]))})
-    jobs, layout = compiled(config, [{"vc": "a"}, *random_rows(rng, config, n)])
+    """Some pools of some groups, and jobs that queue there."""
+    types = ["V100", "P100", "K80"][: draw(st.integers(1, 3))]
+    groups = st.builds(
+        lambda nodes, gpus, kind, cpu, mem: group(nodes, gpus, kind, gpus * cpu, gpus * mem),
+        st.integers(1, 3),
+        st.sampled_from([2, 1, 4, 4, 8]),
+        st.sampled_from(types),
+        st.sampled_from([2.5, 4.0, 8.0]),
+        st.sampled_from([16.0, 33.3]),
+    )
+    pools = draw(st.lists(st.lists(groups, min_size=1, max_size=3), min_size=1, max_size=3))
+    config = cluster(
+        *pools,
+        gpu_types=draw(st.sampled_from(["match", "match", "ignore"])),
+        priorities=[draw(st.sampled_from([1.0, 0.5, 0.0])) for _ in pools],
+    )
+    n = draw(st.sampled_from([2, 5, 15, 25, 30, 40]))
+    sizes = {p.name: sum(g.nodes * g.gpus for g in p.groups) for p in config.pools}
+    agreements, resources, exact = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    rare = st.sampled_from([False] * 7 + [True])
+    rows, now = [{"vc": "a"}], 0.0
+    for _ in range(n):
+        now += draw(st.sampled_from([0.0, 0.0, 1.0, 1.0, 7.0, 30.0]))
+        vc, run = draw(st.sampled_from(list(sizes))), draw(_SECONDS)
+        gpus = draw(st.sampled_from([n for n in (1, 1, 2, 2, 3, 4, 5, 8, 12, 16) if n <= sizes[vc]]))
+        row: dict[str, Any] = {"submit_s": now, "gpus": gpus, "run_s": run, "vc": vc}
+        row["requested_s"] = run if exact else draw(st.sampled_from([run, run * 2, max(1.0, run // 3), 100.0, 7.5]))
+        row["user"] = draw(st.sampled_from(["u", "v", "w", None]))
+        row["sla"] = agreements and draw(rare)
+        if resources:
+            row["cpus"] = _times(draw(st.sampled_from([None, None, 0.5, 3.0, 6.0])), gpus)
+            row["mem_gb"] = _times(draw(st.sampled_from([None, None, 1.0, 20.0, 30.0])), gpus)
+        row["gpu_type"] = draw(st.sampled_from([None, None, None, *types, "|".join(types[-2:])]))
+        rows.append({key: value for key, value in row.items() if value is not None})
+    jobs, layout = compiled(config, rows)
     if draw(st.booleans()):
-        jobs.row["qos"] = rng.choice([0.0, 0.5, 1.0, 2.0], len(jobs.row))
+        jobs.row["qos"] = np.random.default_rng(n).choice([0.0, 0.5, 1.0, 2.0], len(jobs.row))
     if not draw(st.booleans()):
         return jobs, layout
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
     slow = rng.choice([0.3, 0.5, 1.0, 1.7, np.inf], jobs.cut.shape)
     able = jobs.cut["full"] >= 0
     slow[~(np.isfinite(slow) & able).any(axis=1)] = 1.0  # what would run nowhere is left out before
     spread = slow * rng.choice([0.8, 1.0, 1.0, 2.5], jobs.cut.shape)
     return at_speeds(jobs, slow, spread, rng.uniform(0.2, 1.0, slow.shape[1])), layout
+
+
+_SECONDS = st.sampled_from([10.0, 1.0, 50.0, 100.0, 100.0, 100.0, 300.0, 300.0, 1000.0, 0.3, 33.3, 17.0])
+
+
+def _times(value: float | None, gpus: int) -> float | None:
+    return None if value is None else value * gpus
 
 
 def _setting(*values: Any) -> SchedulerConfig:

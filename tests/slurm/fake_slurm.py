@@ -186,7 +186,7 @@ class FakeSlurm:
 
 
 def no_answer() -> None:
-    """What an order does that Slurm does not answer."""
+    """Raise what an unanswered command raises."""
     raise SlurmUnavailable("scontrol: no answer within 30 s")
 
 

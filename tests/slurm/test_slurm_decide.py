@@ -150,9 +150,11 @@ def test_jobs_whose_resources_others_use_do_not_stop_it(tmp_path: Path) -> None:
     ],
 )
 def test_which_jobs_are_left_to_slurm_and_why(change: dict, eligible: dict, why: str) -> None:
+    """Somebody has set the priority 777."""
     rules = make_config(eligible={"partitions": ["gpu"], **eligible}).eligible
     owned = change.get("priority", 0) in BAND
-    assert reason_to_leave(job(7, **change), rules, NOW_S, owned, why == OVERRIDDEN, BAND.high) == why
+    waiting = job(7, **change)
+    assert reason_to_leave(waiting, rules, NOW_S, owned, waiting.priority == 777, BAND.high) == why
 
 
 @given(st.data())

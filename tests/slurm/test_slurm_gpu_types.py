@@ -202,6 +202,7 @@ def test_the_watchdog_compares_completions(
     machines = [node("p100-1", gpus=1, used=len(first), features=("p100",)), node("k80-1", "k80", 1, features=("k80",))]
     waiting = job(10, submit_s=NOW_S, time_limit_s=LIMIT_S, constraint=constraint)
     begin = observe([*first, waiting], machines, config, NOW_S)
+    assert begin.everyone[-1].gpu_type == (constraint or "p100|k80")
     shadow, start_s = Shadow(begin, config), NOW_S + 100 * len(first)
     shadow.watch(begin.everyone, begin.ranked, NOW_S)
     ran = replace(begin.everyone[-1], state="RUNNING", start_s=start_s, node_names=("p100-1",))

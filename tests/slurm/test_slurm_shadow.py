@@ -190,7 +190,7 @@ def test_jobs_that_could_not_start_on_the_initial_nodes_are_left_out(why: str) -
 
 
 def views_of_a_growing_cluster(p100: int, k80: int, after_s: float) -> tuple[View, View]:
-    """What a cycle sees of jobs for P100s, and a later one of these, of jobs for K80s and of the nodes that came for them."""
+    """A first view with jobs for P100s, and a later one that also has jobs for K80s and the nodes that came."""
     rules = config(min_jobs=5, patience=1)
     waiting = [job(k + 1, gpu_type="p100") for k in range(p100)] + [job(k + 11, gpu_type="k80") for k in range(k80)]
     first = observe(waiting[:p100], five_nodes()[:2], rules, NOW_S)

@@ -76,7 +76,7 @@ def test_every_type_is_released(tmp_path: Path, what: Any) -> None:
     assert slurm.queue[10].excluded == frozenset()
 
 
-def test_the_user_excludes_nodes_that_the_controller_once_did(tmp_path: Path) -> None:
+def test_the_user_excludes_nodes_that_the_controller_once_excluded(tmp_path: Path) -> None:
     """The plan has changed, and Slurm has shown the new nodes; then its user excludes the first ones."""
     slurm, control = restricted(tmp_path)
     slurm.queue[1] = until(LATE_S)

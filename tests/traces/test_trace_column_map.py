@@ -247,6 +247,9 @@ def test_wall_clock_is_read_as_by_the_standard_library(
 ) -> None:
     before = None if earlier is None else np.array(earlier[: len(text)], dtype=np.float64)
     found = wall_clock_to_unix(pd.Series(text, dtype="str"), zone, "t", Audit(), before)
+    with_fraction = pd.Series([*text, "2017-06-01 00:00:00.5"], dtype="str")
+    after = None if before is None else np.append(before, 0.0)
+    np.testing.assert_array_equal(found, wall_clock_to_unix(with_fraction, zone, "t", Audit(), after)[:-1])
     for i, value in enumerate(text):
         if value is None or not value.startswith("201"):
             assert np.isnan(found[i])

@@ -235,8 +235,10 @@ def test_fields() -> None:
     [
         ("cpu=8,gres/gpu=4,mem=64G", 4, None),
         ("gres/gpu:a100=2,gres/gpu:v100=2", 4, "mixed"),
+        ("gres/gpu:a100_1g.5gb=3", 3, "a100_1g.5gb"),
         ("gres/gpumem=80G,gres/gpuutil=50", 0, None),
         (None, np.nan, None),
+        ("gpu:tesla:2(S:0-1)", 2, "tesla"),
         ("gres:gpu:2", 2, None),
         ("mic:1,gpu:2080ti:4", 4, "2080ti"),
         ("gpu:p100:many", np.nan, "odd"),

@@ -92,7 +92,7 @@ def test_every_lock_entry_is_one_version_with_hashes() -> None:
         assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", h) for h in hashes), requirement
 
 
-def test_every_file_beside_the_code_is_in_the_package() -> None:
+def test_every_file_next_to_the_code_is_in_the_package() -> None:
     """An installed package is a copy: what the list leaves out, only a checkout has."""
     tools = PROJECT["tool"]["setuptools"]
     package = ROOT / "src" / "rltune"

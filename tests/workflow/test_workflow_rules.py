@@ -19,14 +19,19 @@ RULES = ROOT / "workflow" / "rules"
 BIN = Path(sys.executable).parent
 
 
-INHERITED = {"config", "artefacts"}
-"""Parameters that a rule has from the one that it is made of."""
+OTHERS = {"notebook", "settings", "code", "mem_mb", "runtime"}
+"""Names in a rule that are no parameters of its notebook."""
+RULE = re.compile(r"^(?:use rule (\w+) as|rule) (\w+)(?: with)?:\n((?:(?:    .*)?\n)+)", re.MULTILINE)
 
 
 def rules() -> dict[str, str]:
-    """Text of every rule that runs a notebook or script, by its name."""
+    """Text of every rule that runs a notebook or script, by its name; of one made of another its params come first."""
     text = "".join(path.read_text() for path in sorted(RULES.glob("*.smk")))
-    return dict(re.findall(r"^(?:use rule \w+ as|rule) (\w+)(?: with)?:\n((?:(?:    .*)?\n)+)", text, re.MULTILINE))
+    found = {name: (base, body) for base, name, body in RULE.findall(text)}
+    params = {
+        name: re.search(r"^    params:\n(?:        .*\n)+", body, re.MULTILINE) for name, (_, body) in found.items()
+    }
+    return {name: body if not base else body + params[base][0] for name, (base, body) in found.items()}
 
 
 BY_NOTEBOOK = {match[1]: body for body in rules().values() if (match := re.search(r'="notebooks/(\w+)\.ipynb"', body))}
@@ -45,10 +50,9 @@ def test_linter_and_formatter_find_nothing() -> None:
 @pytest.mark.parametrize("notebook", sorted(BY_NOTEBOOK))
 def test_a_notebooks_parameters_are_what_its_rule_passes(notebook: str) -> None:
     body = BY_NOTEBOOK[notebook]
-    others = {"notebook", "settings", "code", "mem_mb", "runtime"}
     cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))
-    passed = set(re.findall(r"^        (\w+)=", body, re.MULTILINE)) - others
-    assert parameters(cells).keys() == passed | (set() if "script:" in body else INHERITED)
+    passed = set(re.findall(r"^        (\w+)=", body, re.MULTILINE)) - OTHERS
+    assert parameters(cells).keys() == passed
 
 
 def test_every_rule_depends_on_the_sources_of_what_it_runs() -> None:

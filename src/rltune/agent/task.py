@@ -153,7 +153,9 @@ class TrainingTask:
         if ranker is None:
             return self._scored(first, self._table(first, self.jobs, self.scheduler))
         scheduler = self.rollout_scheduler if rollout else self.agent_scheduler.config
-        return self._scored(first, self._table(first, self.agent_jobs, scheduler, ranker))
+        table = self._table(first, self.agent_jobs, scheduler, ranker)
+        self.last = self._state
+        return self._scored(first, table)
 
     def reward(self, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:
         """Reward [S] of sequences, from their tables under the base policy and under the agent."""
@@ -244,6 +246,5 @@ class TrainingTask:
         placer = self._placer if scheduler.placement == "lookahead" else None
         n = np.full(len(first), self.length)
         state = simulate(jobs, self.layout, first, n, scheduler, ranker, placer)
-        if ranker is not None:
-            self.last = state
+        self._state = state
         return sequence_table(jobs, state, self.layout.gpus)

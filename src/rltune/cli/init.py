@@ -174,7 +174,7 @@ def write_configuration(
     }
     texts = (
         f"{MARK}: the job log. `rltune trace inspect` looks at it, docs/reference/traces.md has every column.\n{trace}\n",
-        f"{MARK} from {nodes_path.name}. Pools are partitions that share no nodes.\n"
+        f"{MARK} from {nodes_path.name}. Partitions that share nodes are one pool.\n"
         + yaml.safe_dump(nodes, sort_keys=False, allow_unicode=True, width=120),
         RUN.format(**values, policy=current.rule.policy, backfill=current.rule.backfill),
     )

@@ -46,7 +46,8 @@ NEVER = np.int64(1 << 50)
 AS_MANY = np.int64(1 << 40)
 """Nodes more than strict without a limit."""
 EXTRA = np.array([0, 1, AS_MANY, 0, 0])
-"""Nodes more than strict that each locality allows any job; worth_it and soonest_end allow a head more, see rltune.simulator.engine."""
+"""Nodes more than strict that each locality allows any job; worth_it and soonest_end allow a head more (see
+rltune.simulator.engine)."""
 
 
 @kernel

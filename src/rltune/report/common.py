@@ -134,7 +134,7 @@ def without_variants(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     names = pd.concat([titles[variants], cells.loc[peers, "agent"]])
     left = ", ".join(f"{name} ({count})" for name, count in names.groupby(names, sort=False).size().items())
     note = (
-        f"Not shown here, because RLTune proper stands next to them in the same setting: {len(names)} of "
+        f"Not shown here, because an agent of RLTune proper has the same setting: {len(names)} of "
         f"{len(cells)} agents, {left}."
     )
     return cells[~(variants | peers)], note

@@ -199,7 +199,8 @@ def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[
             if type_of(node):
                 found.append(node)
             else:
-                faults.append(f"node {node.name}: GPUs of several types ({', '.join(node.gpus)}); not used")
+                kinds = ", ".join(kind for kind, gpus in node.gpus.items() if gpus)
+                faults.append(f"node {node.name}: GPUs of several types ({kinds}); not used")
     return found
 
 

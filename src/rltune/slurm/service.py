@@ -75,7 +75,7 @@ class Service:
     def run(self) -> int:
         """Cycle until stopped; the exit status. A dry run writes nothing to Slurm, and releases nothing.
 
-        An unexpected error releases everything before it is raised; where that fails it is printed, with its own status.
+        An unexpected error releases everything before it is raised; where that fails it is printed, and the status is another.
         After a single cycle live jobs keep their priorities.
         """
         with self.controller.directory.lock(), self._signals():

@@ -179,7 +179,7 @@ def steps_of(
 ) -> pd.DataFrame:
     """A row per policy × step × window: policy, step, backfill, window, first_job, wait_s (the mean over its jobs).
 
-    All with best_fit, and with the other rules of the run's ``simulation``; policies that go by fair shares have no steps.
+    All with best_fit, and with the other rules of the run's ``simulation``. ``policies``: none that goes by fair shares.
     """
     frames = []
     for policy, (name, step) in product(policies, STEPS.items()):

@@ -74,8 +74,9 @@ def deployment_types(usage: pd.DataFrame, facts: Facts) -> Drawing:
 def _over_time(panels: Mapping[str, tuple[pd.DataFrame, str]], across: int, each_in: float, **share: Any) -> Figure:
     """A line a scheduler over the hours: title of a panel → its rows and the column drawn."""
     figure, axes = style.panels(list(panels), across, each_in, **share)
+    schedulers = pd.concat([rows["scheduler"] for rows, _ in panels.values()]).unique()
+    colours = {long_title(scheduler): COLOURS[scheduler] for scheduler in schedulers}
     for axis, (rows, column) in zip(axes, panels.values(), strict=True):
-        colours = {long_title(scheduler): COLOURS[scheduler] for scheduler in rows["scheduler"].unique()}
         lines(axis, rows, "hour", column, "title", colours, linewidth=1.1, legend=axis is axes[0])
         if column == "utilisation":
             axis.yaxis.set_major_formatter(style.PERCENT)

@@ -51,10 +51,8 @@ def missing(config: RunConfig, saved: dict[str, Saved]) -> list[dict[str, str]]:
         drawn = int(saved[study.boxes].frame["sequence_jobs"].max())
         if drawn < longest:
             wanted.pop(f"{study.boxes}-{drawn}", None)
-            title, why = (
-                f"{study.title} in windows of {longest:,} jobs",
-                "no test part is long enough for such a window",
-            )
+            title = f"{study.title} in windows of {longest:,} jobs"
+            why = "no test part is long enough for such a window"
             found.append((f"{study.boxes}-{longest}", title, why))
     for name, title in wanted.items():
         if name not in saved:

@@ -44,5 +44,5 @@ def manual_file(name: str, file: str) -> Path | None:
         return None
     folder = Path(text).expanduser().resolve()
     if not folder.is_dir():
-        raise ConfigError(f"{MANUAL_FILES}: found {text!r}, expected a folder of trace files.")
+        raise ConfigError(f"{MANUAL_FILES}: found {text!r}, expected a folder of trace files downloaded manually.")
     return next((path for path in (folder / name / file, folder / file) if path.is_file()), None)

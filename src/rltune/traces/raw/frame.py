@@ -88,7 +88,7 @@ def whole_gpus(gpus: np.ndarray, rule: GpuShare, audit: Audit) -> tuple[np.ndarr
     """Whole GPUs of each job (float64; null where unknown), and which jobs are to be left out for their share.
 
     The simulator allocates whole GPUs, so a job that asked for 0.46 of one, or for three instances of half of one each,
-    gets whole ones (``round_up``: 1 and 2, the total rounded up), or be left out (``leave_out``).
+    gets whole ones (``round_up``: 1 and 2, the total rounded up), or is left out (``leave_out``).
 
     Args:
         gpus: GPUs of the job, perhaps with a share (PAI: instances × plan_gpu / 100).
