@@ -11,6 +11,8 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+sys.modules["rfc3987_syntax"] = None  # optional for jsonschema, which checks notebooks; loading it takes a second
+
 import nbformat
 import papermill
 from jupyter_client.kernelspec import NoSuchKernel

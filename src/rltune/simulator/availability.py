@@ -38,7 +38,10 @@ class Availability(NamedTuple):
     begin_s: np.ndarray  # [X] float64, ascending
     row_of: np.ndarray  # [X] int64, the row of ``free`` of each slot
     free: np.ndarray  # [X, resources, M] int32
-    falls: np.ndarray  # [X] bool, whether less may be free on a node than in the slot before
+    falls: (
+        np.ndarray
+    )  # [X] int64, the GPU types (a bit each) on which less may be free on a node than in the slot before …
+    rises: np.ndarray  # [X] int64, … and those on which more may be
     total: np.ndarray  # [X, T + 1] int64, free GPUs of each slot by type and, last, of all
     low: np.ndarray  # [3, M] int32, work space: the least that is free on each node during a job
     spare: Free  # work space: the same, to search on
@@ -76,7 +79,8 @@ def work_space(nodes, jobs, st):
         np.empty(most, np.float64),
         np.empty(most, np.int64),
         np.empty((most, st.options.resources, width), np.int32),
-        np.empty(most, np.bool_),
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
         np.empty((most, types + 1), np.int64),
         np.full((3, width), UNBOUND, np.int32),
         Free(free.row.copy(), free.total.copy(), free.count.copy(), free.words.copy()),
@@ -96,7 +100,8 @@ def fill(nodes, jobs, seq, options, p, profile):
     first, types, total = nodes.pool[p].start, jobs.cut.shape[1], profile.total
     for kind in range(types + 1):
         total[0, kind] = 0
-    profile.begin_s[0], profile.row_of[0], profile.falls[0] = seq.status.now, 0, False
+    profile.begin_s[0], profile.row_of[0] = seq.status.now, 0
+    profile.falls[0] = profile.rises[0] = 0
     for k in range(profile.begin[p, types]):
         m = profile.node[first + k]
         row = seq.free.row[m]
@@ -119,11 +124,13 @@ def fill(nodes, jobs, seq, options, p, profile):
             due += 1
         if x == 0 or time > profile.begin_s[x]:  # what is expected to end now is not free yet
             x += 1
-            profile.begin_s[x], profile.row_of[x], profile.falls[x] = time, x, False
+            profile.begin_s[x], profile.row_of[x] = time, x
+            profile.falls[x] = profile.rises[x] = 0
             _copy(profile, x - 1, x)
         for c in range(run.at, run.at + run.len):
             chunk = seq.chunk[c]
             _add(nodes, jobs, profile, seq.status.first + job, whole, chunk.node, chunk.gpus, x, x + 1, ONE)
+            profile.rises[x] |= ONE << nodes.row[chunk.node].type
     profile.slots[0] = x + 1
 
 
@@ -157,26 +164,31 @@ def _copy(profile, y, x):
 def take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile):
     """Take the ``n`` chunks in ``place`` of job ``j`` from slot ``i`` on, for ``lasts`` seconds, to before slot ``x``; where
     none begins at its end, one does now."""
-    begin_s, row_of, falls, total = profile.begin_s, profile.row_of, profile.falls, profile.total
+    begin_s, row_of, falls, rises, total = profile.begin_s, profile.row_of, profile.falls, profile.rises, profile.total
     slots, end_s = profile.slots[0], begin_s[i] + lasts
     if x == slots or begin_s[x] > end_s:
         for y in range(slots, x, -1):
-            begin_s[y], row_of[y], falls[y] = begin_s[y - 1], row_of[y - 1], falls[y - 1]
+            begin_s[y], row_of[y], falls[y], rises[y] = begin_s[y - 1], row_of[y - 1], falls[y - 1], rises[y - 1]
             for kind in range(total.shape[1]):
                 total[y, kind] = total[y - 1, kind]
-        begin_s[x], row_of[x], falls[x] = end_s, slots, False
+        begin_s[x], row_of[x], falls[x], rises[x] = end_s, slots, 0, 0
         _copy(profile, x - 1, x)
         profile.slots[0] += 1
     whole = options.rule == EXCLUSIVE
     for c in range(n):
         _add(nodes, jobs, profile, j, whole, seq.place[c].node, seq.place[c].gpus, i, x, MINUS_ONE)
-    falls[i] = True
+        kind = ONE << nodes.row[seq.place[c].node].type
+        falls[i] |= kind
+        rises[x] |= kind
 
 
 @inner_kernel
 def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
     """(Slot, the first slot after it, chunks in ``place``) of the earliest allocation that lasts so long; on one GPU type, or
-    with a ``kind`` of −1 as the rule has it. No chunks where it would end well after ``most``."""
+    with a ``kind`` of −1 as the rule has it. No chunks where it would end well after ``most``.
+
+    What does not fit in a slot fits in a later one only from where more is free on the type.
+    """
     begin_s, spare = profile.begin_s, profile.spare
     row, slots, first = jobs.row[j], profile.slots[0], nodes.pool[jobs.row[j].pool].start
     begin = profile.begin[row.pool]
@@ -184,9 +196,10 @@ def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
     free, low = profile.free[:, :, here:stop], profile.low[:, here:stop]
     length = np.int64(np.log2(min(max(lasts, 1.0), LONGEST_S)))
     sought = profile.sought[kind, row.gpus % SIZES]
-    i = _not_before(begin_s[:slots], sought[: length + 1], row, kind, lasts, profile.plan[0]) - 1
+    mine = ONE << kind if kind >= 0 else MINUS_ONE
+    i = _not_before(begin_s[:slots], sought[: length + 1], row, kind, lasts, profile.plan[0])
     while True:
-        i = _enough(begin_s, profile.total[:, kind], slots, i + 1, lasts, row.gpus)
+        i = _enough(begin_s, profile.total[:, kind], slots, i, lasts, row.gpus)
         if i == slots:
             raise RuntimeError("a job in the queue can never fit its pool")
         if begin_s[i] + lasts > most + ROUNDING * abs(most):
@@ -196,20 +209,22 @@ def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
             _set(low[resource], free[profile.row_of[i], resource])
         x = i + 1
         while x < slots and begin_s[x] < begin_s[i] + lasts:
-            if profile.falls[x]:  # elsewhere at least as much is free as before
+            if profile.falls[x] & mine:  # elsewhere at least as much is free as before
                 for resource in range(options.resources):
                     _lower(low[resource], free[profile.row_of[x], resource])
             x += 1
-        if options.extra == 0 and not _could(nodes, jobs, j, kind, options.rule, first, profile):
-            continue
-        for k in range(here, stop):
-            m = profile.node[first + k]
-            have, least = spare.row[m], profile.low[:, k]
-            change(nodes, spare, m, least[0] - have.gpus, least[1] - have.cpu, least[2] - have.mem)
-        n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
-        if n > 0:
-            _keep(sought[length], row, lasts, begin_s[i], profile.plan[0])
-            return i, x, n
+        if options.extra > 0 or _could(nodes, jobs, j, kind, options.rule, first, profile):
+            for k in range(here, stop):
+                m = profile.node[first + k]
+                have, least = spare.row[m], profile.low[:, k]
+                change(nodes, spare, m, least[0] - have.gpus, least[1] - have.cpu, least[2] - have.mem)
+            n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
+            if n > 0:
+                _keep(sought[length], row, lasts, begin_s[i], profile.plan[0])
+                return i, x, n
+        i += 1
+        while i < slots and profile.rises[i] & mine == 0:
+            i += 1
 
 
 @inlined

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.types import PLANNED
-from rltune.kernels import MINUS_ONE, ZERO, allocating, inner_allocating, inner_kernel
+from rltune.kernels import MINUS_ONE, ZERO, allocating, inlined, inner_allocating, inner_kernel
 from rltune.simulator.allox import matched
 from rltune.simulator.availability import earliest, fill, take_slots, work_space
 from rltune.simulator.joint import Question, search
@@ -61,7 +61,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
     kind_of = np.full(ranked.shape[0], -1, np.int64)  # GPU types that were planned
     planned = options.together == 0
     for r in range(ranked.shape[0]):
-        if not options.whole and np.all(profile.total[0, :-1] < fewest[r]):
+        if not options.whole and _none_fits(profile, fewest[r]):
             break
         if not planned and urgency(jobs, seq, ranked[r]) == 0:
             planned = True
@@ -79,11 +79,13 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
         if options.least and kind_of[r] < 0:
             i, x, n, lasts = _least(nodes, jobs, seq, options, j, profile)
         else:
-            lasts = 0.0
+            lasts, kinds, only = 0.0, 0, kind_of[r]
             for kind in range(jobs.cut.shape[1]):
                 if jobs.cut[j, kind].full >= 0 and kind_of[r] in (MINUS_ONE, kind):
                     lasts = max(lasts, jobs.row[j].estimate_s * _slowest(jobs, options, j, kind))
-            i, x, n = earliest(nodes, jobs, seq, options, j, kind_of[r], lasts, np.inf, profile)
+                    kinds, only = kinds + 1, kind
+            only = only if kinds == 1 else MINUS_ONE
+            i, x, n = earliest(nodes, jobs, seq, options, j, only, lasts, np.inf, profile)
         take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile)
         seq.run[job].planned = nodes.row[seq.place[0].node].type
         if i == 0:
@@ -106,6 +108,15 @@ def _fewest(jobs, seq, p, ranked):
     return fewest
 
 
+@inlined
+def _none_fits(profile, fewest):
+    """Whether on no type so many GPUs, ``fewest`` by type, are free now."""
+    for kind in range(fewest.shape[0]):
+        if profile.total[0, kind] >= fewest[kind]:
+            return False
+    return True
+
+
 @allocating
 def question_of(nodes, jobs, st, s):
     """The Question that sequence ``s``, which is to RESERVE, asks of PLANNED jobs; of no jobs where it asks none."""
@@ -116,7 +127,7 @@ def question_of(nodes, jobs, st, s):
     r = ZERO
     while r < ranked.shape[0] and urgency(jobs, seq, ranked[r]) > 0:
         r += 1
-    if np.all(profile.total[0, :-1] < _fewest(jobs, seq, p, ranked)[r]):
+    if _none_fits(profile, _fewest(jobs, seq, p, ranked)[r]):
         r = ranked.shape[0]
     return question(jobs, seq, st.options, ranked[r : r + PLANNED], p, profile)
 
@@ -133,7 +144,7 @@ def question(jobs, seq, options, some, p, profile):
         gpus = profile.free[:, 0, begin[kind] : begin[kind + 1]]
         for x in range(slots):
             row, before = profile.row_of[x], profile.row_of[max(x - 1, 0)]
-            if x == 0 or np.any(gpus[row] != gpus[before]):
+            if x == 0 or _differ(gpus[row], gpus[before]):
                 at_s[kind, points[kind]] = begin_s[x] - begin_s[0]
                 free[kind, points[kind], : gpus.shape[1]] = gpus[row]
                 free[kind, points[kind], most] = profile.total[x, kind]
@@ -147,6 +158,14 @@ def question(jobs, seq, options, some, p, profile):
                 lasts_s[k, kind] = estimate_s * _slowest(jobs, options, rows[k], kind)
                 price_s[k, kind] = cut.price * estimate_s
     return Question(at_s, points, free, jobs.row[rows].gpus, jobs.cut[rows], lasts_s, price_s)
+
+
+@inlined
+def _differ(ours, others):
+    for k in range(ours.shape[0]):
+        if ours[k] != others[k]:
+            return True
+    return False
 
 
 @inner_kernel

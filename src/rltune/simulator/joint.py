@@ -81,13 +81,21 @@ def _opened(q):
     for kind in range(types):
         for y in range(q.points[kind]):
             at_s[kind, y], row_of[kind, y], free[kind, y] = q.at_s[kind, y], y, q.free[kind, y]
-            falls[kind, y] = y > 0 and np.any(q.free[kind, y] < q.free[kind, y - 1])
+            falls[kind, y] = y > 0 and _falls(q.free[kind, y], q.free[kind, y - 1])
     low, taken, span = (
         np.empty(width - 1, np.int64),
         np.empty((jobs, width - 1), np.int64),
         np.empty((jobs, 4), np.int64),
     )
     return at_s, row_of, falls, free, low, taken, span
+
+
+@inlined
+def _falls(free, before):
+    for m in range(free.shape[0]):
+        if free[m] < before[m]:
+            return True
+    return False
 
 
 @inner_kernel
@@ -189,7 +197,6 @@ def _reserve(q, work, points, number, k, kind):
         if _choose(q.cut[k, kind], gpus, low, taken):
             break
         i += 1
-        x = i
     end = at_s[i] + lasts
     span[0], span[1], span[2], span[3] = i, x, x == points or at_s[x] > end, falls[i]
     if span[2]:
