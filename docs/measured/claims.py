@@ -26,7 +26,7 @@ def claims() -> str:
             windows = f"{1 if whole else row['windows']} × {row['sequence_jobs']}"
             paper = f"{100 * float(row['paper']):.1f}".replace("-", "−")
             about = row["claim"], row["cluster_title"]
-            found.append((*about, paper, ours, row["preset"], row["seed"] or "1", windows, row["verdict"]))
+            found.append((*about, paper, ours, row["preset"], row["seed"], windows, row["verdict"]))
     return table(HEAD, found)
 
 

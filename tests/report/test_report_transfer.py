@@ -64,7 +64,7 @@ def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Pro
     both = pd.concat([one, one.assign(cell="twin", seed=2)])
     alone = tables.table7(one, windows, bases, PAPER, INTERVALS)[1]
     artefact, frame = tables.table7(both, pd.concat([windows, twin]), bases[bases["policy"] != "f1"], PAPER, INTERVALS)
-    assert len(frame) == 1 and frame["seeds"].item() == 2
+    assert len(frame) == 1 and frame["seeds"].item() == 2 and frame["seed"].item() == "1, 2"
     assert frame["mean"].item() == pytest.approx(2 * alone["mean"].item())
     assert np.isnan(frame["f1"].item()) and frame["f1_verdict"].item() == ""
     assert any("2 seeds" in note for note in artefact.notes)

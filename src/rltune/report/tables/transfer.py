@@ -44,7 +44,7 @@ def table7(
         ours = waits(agents[agents["cell"].isin(group["cell"])])
         opponents = where(bases, **{k: cell[k] for k in (*HOME, *RULES)})
         row = {
-            **{k: v for k, v in common.about(cell).items() if k not in ("seed", "cell")},
+            **{k: v for k, v in common.about(group).items() if k != "cell"},
             "trained": policy_title(cell["policy"]),
             "sequence_jobs": n,
             "windows": len(ours),
