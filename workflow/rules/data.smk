@@ -16,7 +16,6 @@ rule clean:
         RESULTS / "logs/clean-{trace}.ipynb",
     benchmark:
         RESULTS / "benchmarks/clean/{trace}.tsv"
-    priority: 2  # one process compiles the simulator while others do these, then it is there for all
     conda:
         ENVIRONMENT
     resources:
@@ -43,7 +42,6 @@ rule fit:
         RESULTS / "logs/fit-{trace}__{cluster}.log",
     benchmark:
         RESULTS / "benchmarks/fit/{trace}__{cluster}.tsv"
-    priority: 2
     conda:
         ENVIRONMENT
     resources:
@@ -70,7 +68,6 @@ rule estimate:
         RESULTS / "logs/estimate-{trace}__{cluster}__{estimate}.log",
     benchmark:
         RESULTS / "benchmarks/estimate/{trace}__{cluster}__{estimate}.tsv"
-    priority: 2
     conda:
         ENVIRONMENT
     resources:

@@ -15,7 +15,7 @@ rule train:
         RESULTS / "logs/train-{cell}.ipynb",
     benchmark:
         RESULTS / "benchmarks/train/{cell}.tsv"
-    priority: lambda w: 3 if CELLS[w.cell] in agents_on(MIXED) else 1  # most of the rest waits for agents; the longest first
+    priority: 1  # most of the rest waits for agents
     conda:
         ENVIRONMENT
     # small networks gain little from a second thread; cells next to one another use the cores better

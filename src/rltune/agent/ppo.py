@@ -185,7 +185,7 @@ def waiting_saved(metric: str, state: State, jobs: Jobs, batch: Batch, rollouts:
 def _waiting_saved(first, n, start, submit_s, weight, now_s, sequence, rollouts, horizon_s, out):
     for d in range(now_s.shape[0]):
         s, now = sequence[d], now_s[d]
-        if d > 0 and s == sequence[d - 1] and now == now_s[d - 1]:
+        if d > 0 and s == sequence[d - 1] and now == now_s[d - 1]:  # several decisions at one time
             out[d] = out[d - 1]
             continue
         group = s - s % rollouts
@@ -200,8 +200,8 @@ def _waiting_saved(first, n, start, submit_s, weight, now_s, sequence, rollouts,
                 since = max(submit_s[j] - now, 0.0)
                 if since > 8.0 * horizon_s:
                     break  # jobs are in the order of submission
-                first_s = np.exp(-since / horizon_s) if since > 0.0 else 1.0
-                later += weight[j] * (first_s - np.exp(-(begun - now) / horizon_s))
+                discount = np.exp(-since / horizon_s) if since > 0.0 else 1.0
+                later += weight[j] * (discount - np.exp(-(begun - now) / horizon_s))
             total += later
             if other == s:
                 here = later

@@ -38,9 +38,7 @@ class Availability(NamedTuple):
     begin_s: np.ndarray  # [X] float64, ascending
     row_of: np.ndarray  # [X] int64, the row of ``free`` of each slot
     free: np.ndarray  # [X, resources, M] int32
-    falls: (
-        np.ndarray
-    )  # [X] int64, the GPU types (a bit each) on which less may be free on a node than in the slot before …
+    falls: np.ndarray  # [X] int64, GPU types (a bit each) on which less may be free on a node than in the slot before …
     rises: np.ndarray  # [X] int64, … and those on which more may be
     total: np.ndarray  # [X, T + 1] int64, free GPUs of each slot by type and, last, of all
     low: np.ndarray  # [3, M] int32, work space: the least that is free on each node during a job

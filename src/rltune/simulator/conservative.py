@@ -79,13 +79,12 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
         if options.least and kind_of[r] < 0:
             i, x, n, lasts = _least(nodes, jobs, seq, options, j, profile)
         else:
-            lasts, kinds, only = 0.0, 0, kind_of[r]
+            lasts, kinds, only = 0.0, ZERO, MINUS_ONE
             for kind in range(jobs.cut.shape[1]):
                 if jobs.cut[j, kind].full >= 0 and kind_of[r] in (MINUS_ONE, kind):
                     lasts = max(lasts, jobs.row[j].estimate_s * _slowest(jobs, options, j, kind))
                     kinds, only = kinds + 1, kind
-            only = only if kinds == 1 else MINUS_ONE
-            i, x, n = earliest(nodes, jobs, seq, options, j, only, lasts, np.inf, profile)
+            i, x, n = earliest(nodes, jobs, seq, options, j, only if kinds == 1 else MINUS_ONE, lasts, np.inf, profile)
         take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile)
         seq.run[job].planned = nodes.row[seq.place[0].node].type
         if i == 0:
