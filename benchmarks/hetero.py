@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from parts.heldout import (
-    SHIPPED,
     TRACES,
     Task,
     add_options,
@@ -86,13 +85,7 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
     parser.add_argument("--settings", nargs="*", choices=list(SETTINGS), default=[], help=f"besides {FIRST}")
-    parser.add_argument(
-        "--seeds",
-        nargs="*",
-        type=int,
-        default=[],
-        help=f"of agents trained in the setting {FIRST}, on the traces that ship",
-    )
+    parser.add_argument("--seeds", nargs="*", type=int, default=[], help=f"of agents trained in the setting {FIRST}")
     add_options(parser)
     args = parser.parse_args()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
@@ -108,7 +101,7 @@ def main() -> None:
             for t in args.traces
             for name in dict.fromkeys([FIRST, *args.settings])
         }
-        seeds = [replace(first[t], seed=seed) for t in args.traces if t in SHIPPED for seed in args.seeds]
+        seeds = [replace(first[t], seed=seed) for t in args.traces for seed in args.seeds]
         with pooled(args.processes) as pool:
             for task in first.values():
                 pool.apply(prepare, (task,))

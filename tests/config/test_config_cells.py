@@ -92,6 +92,16 @@ def test_a_preset_is_like_a_built_in_one_but_for_what_it_gives() -> None:
     assert made["plain"] == Preset(epochs=8)
 
 
+def test_hours_of_training_follow_its_budget() -> None:
+    paper = BUILT_IN["paper"]
+    hours = [paper.model_copy(update={"epochs": n}).core_hours() for n in (1, 2, 3)]
+    assert hours[2] - hours[1] == pytest.approx(hours[1] - hours[0]) and hours[1] > hours[0] > 0
+    smaller, no_critic = ({"batch_decisions": 2048}, {"rollouts": 2, "credit_horizon_s": 60.0, "trajectories": 50})
+    assert paper.model_copy(update=smaller).core_hours() < paper.core_hours()
+    assert paper.model_copy(update=no_critic).core_hours() < paper.core_hours()
+    assert 0.1 < paper.core_hours() < 1  # 12 to 28 minutes where it was measured
+
+
 def test_other_traces_follow_those_of_the_matrix_once() -> None:
     extra = [{"trace": t, "cluster": "philly-192"} for t in ("helios", "philly", "helios")]
     config = run({"policy": ["fifo"]}, workloads=extra, characterise=["cpu", "philly"])

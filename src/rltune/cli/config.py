@@ -13,7 +13,7 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration."
 
 @config_app.command()
 def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] = "config/default.yaml") -> None:
-    """Check a run's configuration and whether its files are there, and list its cells, each with a short id."""
+    """Check a run's configuration and whether its files are there; list its cells, each with a short id, and the hours of training."""
     from rltune.config.context import Run
     from rltune.evaluation.plugins import load_plugins
     from rltune.traces.fetch import local_file
@@ -34,6 +34,8 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
         print(f"  evaluated also with: {'; '.join(map(str, also))}")
     for name, path in policies.items():
         print(f"  policy {name} from {path}")
+    hours = sum(run.config.preset(cell.preset).core_hours() for cell in cells)
+    print(f"  training: about {hours:.2g} hours of one core, to a factor of two; longer where GPU types differ in speed")
     for cell in cells:
         print(f"  {cell.hash}  {cell.name}")
 

@@ -9,6 +9,9 @@ from pydantic import Field, model_validator
 from rltune.config.base import Block
 
 BuiltIn = Literal["paper", "tuned", "quick", "linear", "rlscheduler", "schedinspector"]
+START_S, DECISION_S, STEP_S, SAMPLE_S = 60.0, 2e-5, 0.012, 2.5e-6
+"""Seconds of one core to start and validate an agent, for a simulated decision, a gradient step, and each decision in a step:
+rounded from what cells of config/real-rows.yaml took."""
 
 
 class Preset(Block):
@@ -72,6 +75,13 @@ class Preset(Block):
     def has_critic(self) -> bool:
         """Whether a critic is trained; else rollouts of a sequence are compared with one another."""
         return self.credit_horizon_s is None
+
+    def core_hours(self) -> float:
+        """About how long training takes one core, to a factor of two; much longer where GPU types differ in speed."""
+        decisions = self.trajectories * self.rollouts * self.sequence_jobs
+        steps = self.iterations * (1 + self.has_critic)
+        step_s = STEP_S + SAMPLE_S * min(self.batch_decisions or decisions, decisions)
+        return (START_S + self.epochs * (decisions * DECISION_S + steps * step_s)) / 3600
 
     @model_validator(mode="before")
     @classmethod
