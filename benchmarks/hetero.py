@@ -23,19 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from parts.heldout import (
-    TRACES,
-    Task,
-    add_options,
-    against,
-    loaded,
-    logged,
-    pooled,
-    prepare,
-    trained,
-    windows_of,
-    work,
-)
+from parts.heldout import TRACES, Task, add_options, against, loaded, logged, pooled, prepare, trained, windows_of, work
 from parts.output import parser_of, report
 from parts.search import search_quality
 

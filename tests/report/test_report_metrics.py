@@ -150,16 +150,28 @@ def test_without_table_7_its_diagonal_is_the_comparison_with_the_agents_base_pol
 def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_not(made: Project) -> None:
     rows = [("FIFO", "Wait, s", 0.9), ("RLScheduler (quick)", "Wait, s", 0.3), ("SchedInspector", "Wait, s", 0.5)]
     rows += [("RLScheduler (quick)", "JCT, s", -0.1)]
-    numbers = pd.DataFrame(rows, columns=["against", "measure", "improvement"])
+    rows = [(*row, "none") for row in rows] + [("RLScheduler (quick)", "Wait, s", 0.7, "easy")]
+    numbers = pd.DataFrame(rows, columns=["against", "measure", "improvement", "backfill"])
     ends = {"low": numbers["improvement"] - 0.1, "high": numbers["improvement"] + 0.1}
     numbers = numbers.assign(**ends, windows=40, trace_title="Philly", data="sample", verdict="", cell="a")
-    given = made.saved["fig12-numbers"].frame.assign(cell="a", learned="no: kept its heuristic", choice="EASY")
+    given = made.saved["fig12-numbers"].frame.assign(cell="a", seed=1, learned="no: kept its heuristic", choice="EASY")
     _, frame = tables.claims({"table9-numbers": numbers, "fig12-numbers": given}, pd.DataFrame(), PAPER)
     found = frame[frame["key"].str.startswith("section7")].set_index("key")
     assert found.loc["section7: wait", ["ours", "row", "verdict"]].tolist() == [0.5, 2, HOLDS]
     assert found.loc["section7: jct", ["ours", "verdict"]].tolist() == [-0.1, FAILS]
     assert found.loc["section7: utilisation", "verdict"] == ABSENT
     assert set(found["learned"]) == {"no: kept its heuristic", ""}, "from another table of the same agent"
+    of_three = {"table9-numbers": numbers, "fig12-numbers": given.assign(seed="1, 2, 3")}
+    _, frame = tables.claims(of_three, pd.DataFrame(), PAPER)
+    assert set(frame.loc[frame["key"].str.startswith("section7"), "learned"]) == {""}, "that says it of three agents"
+
+
+def test_headlines_are_of_the_papers_gpu_traces(made: Project) -> None:
+    numbers = made.saved["fig12-numbers"].frame
+    cpu = numbers.assign(paper_trace="SDSC-SP2", improvement=0.99, low=0.98, high=0.995)
+    _, frame = tables.claims({"fig12-numbers": pd.concat([cpu, numbers], ignore_index=True)}, pd.DataFrame(), PAPER)
+    best = frame[frame["key"] == "abstract: wait"]
+    assert len(best) and set(best["ours"]) <= set(numbers["improvement"])
 
 
 def test_traces_that_the_paper_does_not_have_are_no_claims(made: Project) -> None:

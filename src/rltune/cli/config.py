@@ -35,7 +35,9 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
     for name, path in policies.items():
         print(f"  policy {name} from {path}")
     hours = sum(run.config.preset(cell.preset).core_hours() for cell in cells)
-    print(f"  training: about {hours:.2g} hours of one core, to a factor of two; longer where GPU types differ in speed")
+    print(
+        f"  training: about {hours:.2g} hours of one core, to a factor of two; longer where GPU types differ in speed"
+    )
     for cell in cells:
         print(f"  {cell.hash}  {cell.name}")
 

@@ -59,6 +59,8 @@ class PaperPicture(Block):
     """What it shows."""
     where: str
     """What the paper calls it."""
+    base_policies: dict[str, list[str]] = {}
+    """Trace → base policies of the agents that it shows; with the metric before, where it has several: `bsld.fifo`."""
     says: str = ""
     """What the paper's text says of it, in our words."""
 

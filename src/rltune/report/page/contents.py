@@ -11,7 +11,7 @@ from rltune.report import artefacts
 from rltune.report.artefact import Artefact, Saved
 from rltune.report.artefacts import Chapter
 from rltune.report.paper import PaperArtefact, PaperPicture, PaperResults
-from rltune.report.studies import STUDIES
+from rltune.report.studies import CURVES, STUDIES
 from rltune.report.style import policy_title
 from rltune.report.verdict import ABSENT
 
@@ -109,19 +109,26 @@ def coverage(paper: PaperResults, saved: dict[str, Saved]) -> list[Covered]:
 
 def _compared(name: str, item: PaperArtefact | PaperPicture, saved: dict[str, Saved]) -> dict[str, bool]:
     """What an artefact of the paper compares → whether the page has a counterpart."""
-    if isinstance(item, PaperArtefact) and item.base_policies:
-        numbers = next(study.numbers for study in STUDIES if study.paper == name)
+    if item.base_policies:
         ours = set()
-        if numbers in saved:
-            plain = where(saved[numbers].frame, backfill="none")
-            ours = set(zip(plain["paper_trace"], plain["policy"], strict=True))
-        pairs = [(trace, policy) for trace, policies in item.base_policies.items() for policy in policies]
-        return {f"{trace} {policy_title(policy)}": (trace, policy) in ours for trace, policy in pairs}
+        for study in CURVES.get(name) or [study for study in STUDIES if study.paper == name]:
+            if study.numbers in saved:
+                plain = where(saved[study.numbers].frame, backfill="none")
+                pairs = zip(plain["paper_trace"], plain["policy"], strict=True)
+                ours |= {(trace, key) for trace, policy in pairs for key in (policy, f"{study.metric}.{policy}")}
+        wanted = [(trace, policy) for trace, policies in item.base_policies.items() for policy in policies]
+        return {f"{trace} {_agent_title(policy)}": (trace, policy) in ours for trace, policy in wanted}
     if "claims" not in saved:
         return {}
     claims = saved["claims"].frame
     rows = claims[claims["key"].str.startswith(f"{name}: ")]
     return (rows["verdict"] != ABSENT).groupby(rows["claim"]).any().to_dict()
+
+
+def _agent_title(policy: str) -> str:
+    """`bsld.fifo`: `FIFO (bsld)`."""
+    metric, _, name = policy.rpartition(".")
+    return policy_title(name) + f" ({metric})" * bool(metric)
 
 
 def _order(where: str) -> tuple[int, int, str]:

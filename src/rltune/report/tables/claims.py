@@ -50,7 +50,7 @@ def claims(tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: Pa
         for key, entry in artefact.entries.items()
         if entry.value is not None and entry.unit == "fraction"
     ]
-    ours = _ours({name: frame for name, frame in {**tables, "fig10-numbers": variants}.items() if len(frame)})
+    ours = _ours({name: frame for name, frame in {**tables, "fig10-numbers": variants}.items() if len(frame)}, paper)
     frame = pd.DataFrame(printed).merge(ours, on="key", how="left")
     frame["verdict"] = [_verdict(row) for _, row in frame.iterrows()]
     frame = frame.sort_values("verdict", key=lambda v: v == ABSENT, kind="stable", ignore_index=True)
@@ -76,12 +76,16 @@ def _verdict(row: pd.Series) -> str:
     return TOO_SLOW if row["verdict"] == TOO_SLOW else verdict(row["paper"], row["low"], row["high"], row["windows"])
 
 
-def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def _ours(tables: Mapping[str, pd.DataFrame], paper: PaperResults) -> pd.DataFrame:
     """Our counterparts of the paper's entries, by the key of these."""
-    columns = ["cell", "learned", "choice"]  # of an agent, where a table does not say it
-    agents = [frame[columns] for frame in tables.values() if set(columns) <= set(frame)]
+    columns = ["cell", "learned", "choice"]  # of one agent, where a table does not say it
+    agents = [
+        frame[columns][~frame["seed"].astype("str").str.contains(",")]
+        for frame in tables.values()
+        if set(columns) <= set(frame)
+    ]
     agent = pd.concat([pd.DataFrame(columns=columns), *agents]).drop_duplicates("cell").set_index("cell")
-    found = [rows for name, frame in tables.items() for rows in _counterparts(name, frame, agent) if len(rows)]
+    found = [rows for name, frame in tables.items() for rows in _counterparts(name, frame, agent, paper) if len(rows)]
     if WAIT.numbers in tables:
         # without a table 7 its diagonal: agents against the base policy that they were trained with
         waits = where(tables[WAIT.numbers], metric="wait", backfill="none")
@@ -91,7 +95,7 @@ def _ours(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)
 
 
-def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame) -> Iterator[pd.DataFrame]:
+def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame, paper: PaperResults) -> Iterator[pd.DataFrame]:
     """Counterparts in one of our tables. ``agent``: by cell, whether its agent learned, and its choice."""
     if name in OF_STUDY:
         study = OF_STUDY[name]
@@ -99,7 +103,9 @@ def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame) -> Iterat
         yield _rows(name, frame[frame["paper"].notna()], key)
         if study.metric in HEADLINES:  # the best of all comparable settings, as in the abstract’s “up to”
             rows = where(best_measured(frame), backfill="none", metric=study.metric)
-            rows = rows[rows["paper_trace"].fillna("") != ""].dropna(subset=["improvement"])
+            rows = rows[rows["paper_trace"].isin(paper.artefacts[study.paper].base_policies)].dropna(
+                subset=["improvement"]
+            )
             yield _rows(name, rows.nlargest(1, "improvement"), f"abstract: {study.metric}")
     elif name == "fig10-numbers":
         key = "fig10: " + pd.Series([".".join(figure_key(row)) for _, row in frame.iterrows()], frame.index)
@@ -108,7 +114,7 @@ def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame) -> Iterat
         known = frame[frame["paper_improvement"].notna()].join(agent, on="cell")
         yield _rows(name, known, _key("fig17", known["paper_trace"], "qssf", "jct"))
     elif name == "table9-numbers":
-        others = frame[frame["against"].str.startswith(RL_SCHEDULERS)].join(agent, on="cell")
+        others = where(frame[frame["against"].str.startswith(RL_SCHEDULERS)], backfill="none").join(agent, on="cell")
         for headline in HEADLINES:
             best = where(others, measure=METRIC_TITLE[headline]).nlargest(1, "improvement")
             yield _rows(name, best, f"section7: {headline}")
