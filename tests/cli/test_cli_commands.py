@@ -55,7 +55,7 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
     assert "multi_node_slowdown 1.5, interference_slowdown 1.0" in outcome.out
     assert "evaluated also with: placement spread, locality strict" in outcome.out
     hours = sum(Run.open("config/tiny.yaml").config.preset(cell.preset).core_hours() for cell in cells)
-    assert f"training: about {hours:.2g} hours" in outcome.out
+    assert f"training: about {hours:.1g} core hours" in outcome.out
     assert sorted(project.root.rglob("*")) == before
     monkeypatch.chdir(project.root / "config" / "traces")
     assert cli("config", "check", "config/tiny.yaml").status == cli("config", "check", project.run).status == 0

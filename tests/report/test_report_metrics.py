@@ -153,17 +153,29 @@ def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_no
     rows = [(*row, "none") for row in rows] + [("RLScheduler (quick)", "Wait, s", 0.7, "easy")]
     numbers = pd.DataFrame(rows, columns=["against", "measure", "improvement", "backfill"])
     ends = {"low": numbers["improvement"] - 0.1, "high": numbers["improvement"] + 0.1}
-    numbers = numbers.assign(**ends, windows=40, trace_title="Philly", data="sample", verdict="", cell="a")
-    given = made.saved["fig12-numbers"].frame.assign(cell="a", seed=1, learned="no: kept its heuristic", choice="EASY")
+    same = {
+        "windows": 40,
+        "trace_title": "Philly",
+        "paper_trace": "Philly",
+        "data": "sample",
+        "verdict": "",
+        "cell": "a",
+    }
+    numbers = numbers.assign(**ends, **same)
+    given = made.saved["fig12-numbers"].frame.assign(cell="a", learned="no: kept its heuristic", choice="EASY")
     _, frame = tables.claims({"table9-numbers": numbers, "fig12-numbers": given}, pd.DataFrame(), PAPER)
     found = frame[frame["key"].str.startswith("section7")].set_index("key")
     assert found.loc["section7: wait", ["ours", "row", "verdict"]].tolist() == [0.5, 2, HOLDS]
     assert found.loc["section7: jct", ["ours", "verdict"]].tolist() == [-0.1, FAILS]
     assert found.loc["section7: utilisation", "verdict"] == ABSENT
     assert set(found["learned"]) == {"no: kept its heuristic", ""}, "from another table of the same agent"
-    of_three = {"table9-numbers": numbers, "fig12-numbers": given.assign(seed="1, 2, 3")}
-    _, frame = tables.claims(of_three, pd.DataFrame(), PAPER)
-    assert set(frame.loc[frame["key"].str.startswith("section7"), "learned"]) == {""}, "that says it of three agents"
+    for changed in ({"learned": "1 of 3 seeds"}, {"choice": "; EASY"}):
+        seeds = {"table9-numbers": numbers, "fig12-numbers": given.assign(**changed)}
+        _, frame = tables.claims(seeds, pd.DataFrame(), PAPER)
+        assert set(frame.loc[frame["key"].str.startswith("section7"), "learned"]) == {""}, "not the same for all seeds"
+    own = {"table9-numbers": numbers.assign(paper_trace=""), "fig12-numbers": given}
+    _, frame = tables.claims(own, pd.DataFrame(), PAPER)
+    assert set(frame.loc[frame["key"].str.startswith("section7"), "verdict"]) == {ABSENT}, "another trace"
 
 
 def test_headlines_are_of_the_papers_gpu_traces(made: Project) -> None:

@@ -294,6 +294,10 @@ def test_of_each_item_of_the_paper_the_page_says_how_much_it_has(made: Project) 
     assert found["Figure 12"].wanted == 12
     missing = [what for what in found["Figure 12"].missing if what.startswith("Philly")]
     assert len(missing) == 4 - waits["policy"].isin(["fifo", "sjf", "f1", "wfp3"]).groupby(waits["policy"]).any().sum()
+    assert found["Figure 13"].wanted == 12 and found["Table 6"].wanted == 9
+    jct = {"fig15-numbers": replace(made.saved["fig12-numbers"], frame=waits.assign(policy="fifo"))}
+    curves = next(one for one in contents.coverage(PAPER, jct) if one.item.where == "Figure 13")
+    assert "Philly FIFO, BSLD" in curves.missing and "Philly FIFO, JCT" not in curves.missing
     assert [a.id for a in found["Section 7"].ours] == [a.id for a in found["Abstract"].ours] == ["claims"]
     assert not found["Algorithm 1"].ours
     placements = made.saved["placements"]

@@ -13,7 +13,7 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration."
 
 @config_app.command()
 def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] = "config/default.yaml") -> None:
-    """Check a run's configuration and whether its files are there; list its cells, each with a short id, and the hours of training."""
+    """Check a run's configuration and files; estimate how long training takes; list its cells, each with a short id."""
     from rltune.config.context import Run
     from rltune.evaluation.plugins import load_plugins
     from rltune.traces.fetch import local_file
@@ -35,9 +35,8 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
     for name, path in policies.items():
         print(f"  policy {name} from {path}")
     hours = sum(run.config.preset(cell.preset).core_hours() for cell in cells)
-    print(
-        f"  training: about {hours:.2g} hours of one core, to a factor of two; longer where GPU types differ in speed"
-    )
+    about = f"{hours:.0f}" if hours >= 10 else f"{hours:.1g}"
+    print(f"  training: about {about} core hours, within a factor of two; longer where GPU types differ in speed")
     for cell in cells:
         print(f"  {cell.hash}  {cell.name}")
 

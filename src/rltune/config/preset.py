@@ -77,9 +77,9 @@ class Preset(Block):
         return self.credit_horizon_s is None
 
     def core_hours(self) -> float:
-        """About how long training takes one core, to a factor of two; much longer where GPU types differ in speed."""
+        """About how long training takes one core, within a factor of two; much longer where GPU types differ in speed."""
         decisions = self.trajectories * self.rollouts * self.sequence_jobs
-        steps = self.iterations * (1 + self.has_critic)
+        steps = 0 if self.agent == "linear" else self.iterations * (1 + self.has_critic)
         step_s = STEP_S + SAMPLE_S * min(self.batch_decisions or decisions, decisions)
         return (START_S + self.epochs * (decisions * DECISION_S + steps * step_s)) / 3600
 

@@ -47,7 +47,7 @@ class PaperArtefact(Block):
     where: str
     """What the paper calls it."""
     base_policies: dict[str, list[str]] = {}
-    """Trace → base policies of the agents that a figure shows, whether or not their numbers are printed."""
+    """Trace → base policies of the agents that it shows, whether or not their numbers are printed."""
     entries: dict[str, PaperEntry] = Field(min_length=1)
     """Dotted key → printed figure."""
 
@@ -110,6 +110,11 @@ class PaperResults(Block):
     """Artefact id → the artefact, where it prints no number."""
     contradictions: list[Contradiction]
     """The paper against itself."""
+
+    @property
+    def gpu_traces(self) -> list[str]:
+        """The traces on whose jobs the paper trains its agents."""
+        return list(self.artefacts["fig12"].base_policies)
 
     def find(self, artefact: str, *key: object) -> PaperEntry | None:
         """The printed figure, or None where the paper has none.

@@ -85,7 +85,7 @@ class Covered(NamedTuple):
     item: PaperArtefact | PaperPicture
     ours: list[Artefact]
     wanted: int
-    """Its agents (trace and base policy), or else the improvements that it prints; 0: neither."""
+    """Its agents (trace, base policy and, where it has several, metric), or else the improvements that it prints; 0: neither."""
     missing: list[str]
     """Those of them without a counterpart here."""
 
@@ -126,9 +126,9 @@ def _compared(name: str, item: PaperArtefact | PaperPicture, saved: dict[str, Sa
 
 
 def _agent_title(policy: str) -> str:
-    """`bsld.fifo`: `FIFO (bsld)`."""
+    """`bsld.fifo`: `FIFO, BSLD`."""
     metric, _, name = policy.rpartition(".")
-    return policy_title(name) + f" ({metric})" * bool(metric)
+    return policy_title(name) + f", {metric.upper()}" * bool(metric)
 
 
 def _order(where: str) -> tuple[int, int, str]:

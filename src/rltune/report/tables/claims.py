@@ -78,13 +78,11 @@ def _verdict(row: pd.Series) -> str:
 
 def _ours(tables: Mapping[str, pd.DataFrame], paper: PaperResults) -> pd.DataFrame:
     """Our counterparts of the paper's entries, by the key of these."""
-    columns = ["cell", "learned", "choice"]  # of one agent, where a table does not say it
-    agents = [
-        frame[columns][~frame["seed"].astype("str").str.contains(",")]
-        for frame in tables.values()
-        if set(columns) <= set(frame)
-    ]
-    agent = pd.concat([pd.DataFrame(columns=columns), *agents]).drop_duplicates("cell").set_index("cell")
+    columns = ["cell", "learned", "choice"]  # of an agent, where a table does not say it
+    agents = [frame[columns] for frame in tables.values() if set(columns) <= set(frame)]
+    agent = pd.concat([pd.DataFrame(columns=columns, dtype=str), *agents]).drop_duplicates("cell").set_index("cell")
+    differ = agent["learned"].str.endswith(" seeds") | agent["choice"].str.contains(";")  # which seed did is not said
+    agent = agent[~differ.astype("bool")]
     found = [rows for name, frame in tables.items() for rows in _counterparts(name, frame, agent, paper) if len(rows)]
     if WAIT.numbers in tables:
         # without a table 7 its diagonal: agents against the base policy that they were trained with
@@ -103,9 +101,7 @@ def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame, paper: Pa
         yield _rows(name, frame[frame["paper"].notna()], key)
         if study.metric in HEADLINES:  # the best of all comparable settings, as in the abstract’s “up to”
             rows = where(best_measured(frame), backfill="none", metric=study.metric)
-            rows = rows[rows["paper_trace"].isin(paper.artefacts[study.paper].base_policies)].dropna(
-                subset=["improvement"]
-            )
+            rows = rows[rows["paper_trace"].isin(paper.gpu_traces)].dropna(subset=["improvement"])
             yield _rows(name, rows.nlargest(1, "improvement"), f"abstract: {study.metric}")
     elif name == "fig10-numbers":
         key = "fig10: " + pd.Series([".".join(figure_key(row)) for _, row in frame.iterrows()], frame.index)
@@ -114,7 +110,8 @@ def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame, paper: Pa
         known = frame[frame["paper_improvement"].notna()].join(agent, on="cell")
         yield _rows(name, known, _key("fig17", known["paper_trace"], "qssf", "jct"))
     elif name == "table9-numbers":
-        others = where(frame[frame["against"].str.startswith(RL_SCHEDULERS)], backfill="none").join(agent, on="cell")
+        known = frame["against"].str.startswith(RL_SCHEDULERS) & frame["paper_trace"].isin(paper.gpu_traces)
+        others = where(frame[known], backfill="none").join(agent, on="cell")
         for headline in HEADLINES:
             best = where(others, measure=METRIC_TITLE[headline]).nlargest(1, "improvement")
             yield _rows(name, best, f"section7: {headline}")
