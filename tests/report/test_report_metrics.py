@@ -169,7 +169,7 @@ def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_no
     assert found.loc["section7: jct", ["ours", "verdict"]].tolist() == [-0.1, FAILS]
     assert found.loc["section7: utilisation", "verdict"] == ABSENT
     assert set(found["learned"]) == {"no: kept its heuristic", ""}, "from another table of the same agent"
-    for changed in ({"learned": "1 of 3 seeds"}, {"choice": "; EASY"}):
+    for changed in ({"learned": "1 of 3 seeds"}, {"choice": "; EASY"}, {"learned": np.nan, "choice": np.nan}):
         seeds = {"table9-numbers": numbers, "fig12-numbers": given.assign(**changed)}
         _, frame = tables.claims(seeds, pd.DataFrame(), PAPER)
         assert set(frame.loc[frame["key"].str.startswith("section7"), "learned"]) == {""}, "not the same for all seeds"

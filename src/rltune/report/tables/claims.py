@@ -80,9 +80,9 @@ def _ours(tables: Mapping[str, pd.DataFrame], paper: PaperResults) -> pd.DataFra
     """Our counterparts of the paper's entries, by the key of these."""
     columns = ["cell", "learned", "choice"]  # of an agent, where a table does not say it
     agents = [frame[columns] for frame in tables.values() if set(columns) <= set(frame)]
-    agent = pd.concat([pd.DataFrame(columns=columns, dtype=str), *agents]).drop_duplicates("cell").set_index("cell")
-    differ = agent["learned"].str.endswith(" seeds") | agent["choice"].str.contains(";")  # which seed did is not said
-    agent = agent[~differ.astype("bool")]
+    agent = pd.concat([pd.DataFrame(columns=columns), *agents]).drop_duplicates("cell").set_index("cell")
+    learned, choice = (agent[column].astype("str").str for column in columns[1:])
+    agent = agent[~(learned.endswith(" seeds") | choice.contains(";"))]  # which of them is not said
     found = [rows for name, frame in tables.items() for rows in _counterparts(name, frame, agent, paper) if len(rows)]
     if WAIT.numbers in tables:
         # without a table 7 its diagonal: agents against the base policy that they were trained with
