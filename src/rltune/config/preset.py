@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 from rltune.config.base import Block
 
 BuiltIn = Literal["paper", "tuned", "quick", "linear", "rlscheduler", "schedinspector"]
-START_S, DECISION_S, STEP_S, SAMPLE_S = 60.0, 2e-5, 0.012, 2.5e-6
+START_S, DECISION_S, STEP_S, SAMPLE_S = 30.0, 2e-5, 0.009, 2e-6
 """Seconds of one core to start and validate an agent, for a simulated decision, a gradient step, and each decision in a step:
-rounded from what cells of config/real-rows.yaml took."""
+rounded from what agents of config/real-rows.yaml and benchmarks/quality.py took on two cores."""
 
 
 class Preset(Block):

@@ -39,7 +39,7 @@ class PaperEntry(Block):
         return self
 
 
-class PaperArtefact(Block):
+class PaperItem(Block):
     """A table, figure or section of the paper."""
 
     title: str
@@ -47,20 +47,19 @@ class PaperArtefact(Block):
     where: str
     """What the paper calls it."""
     base_policies: dict[str, list[str]] = {}
-    """Trace → base policies of the agents that it shows, whether or not their numbers are printed."""
+    """Trace → base policies of the agents that it shows; with the metric before, where it has several: `bsld.fifo`."""
+
+
+class PaperArtefact(PaperItem):
+    """One that prints numbers."""
+
     entries: dict[str, PaperEntry] = Field(min_length=1)
     """Dotted key → printed figure."""
 
 
-class PaperPicture(Block):
-    """A table or figure of the paper that prints no number."""
+class PaperPicture(PaperItem):
+    """One that prints none."""
 
-    title: str
-    """What it shows."""
-    where: str
-    """What the paper calls it."""
-    base_policies: dict[str, list[str]] = {}
-    """Trace → base policies of the agents that it shows; with the metric before, where it has several: `bsld.fifo`."""
     says: str = ""
     """What the paper's text says of it, in our words."""
 

@@ -10,7 +10,7 @@ from rltune.evaluation.compare import where
 from rltune.report import artefacts
 from rltune.report.artefact import Artefact, Saved
 from rltune.report.artefacts import Chapter
-from rltune.report.paper import PaperArtefact, PaperPicture, PaperResults
+from rltune.report.paper import PaperItem, PaperResults
 from rltune.report.studies import CURVES, STUDIES
 from rltune.report.style import policy_title
 from rltune.report.verdict import ABSENT
@@ -82,7 +82,7 @@ KINDS = ("Abstract", "Table", "Figure", "Algorithm", "Section")
 class Covered(NamedTuple):
     """An artefact of the paper, and its counterparts on the page."""
 
-    item: PaperArtefact | PaperPicture
+    item: PaperItem
     ours: list[Artefact]
     wanted: int
     """Its agents (trace, base policy and, where it has several, metric), or else the improvements that it prints; 0: neither."""
@@ -107,7 +107,7 @@ def coverage(paper: PaperResults, saved: dict[str, Saved]) -> list[Covered]:
     return sorted(found, key=lambda one: _order(one.item.where))
 
 
-def _compared(name: str, item: PaperArtefact | PaperPicture, saved: dict[str, Saved]) -> dict[str, bool]:
+def _compared(name: str, item: PaperItem, saved: dict[str, Saved]) -> dict[str, bool]:
     """What an artefact of the paper compares → whether the page has a counterpart."""
     if item.base_policies:
         ours = set()
