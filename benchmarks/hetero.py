@@ -66,6 +66,8 @@ COMPARED = {
 }
 """Name of a comparison → which rival, and by what: the mean completion beyond the run time on the fastest type, the wait, the
 completion."""
+BY = {"jct": "excess_s", "wait": "wait_s", "bsld": "bsld"}
+"""Metric that agents are trained for → what they are compared by."""
 
 
 def main() -> None:
@@ -74,6 +76,7 @@ def main() -> None:
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
     parser.add_argument("--settings", nargs="*", choices=list(SETTINGS), default=[], help=f"besides {FIRST}")
     parser.add_argument("--seeds", nargs="*", type=int, default=[], help=f"of agents trained in the setting {FIRST}")
+    parser.add_argument("--metrics", nargs="+", choices=list(BY), default=["jct"], help="that these are trained for")
     add_options(parser)
     args = parser.parse_args()
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
@@ -89,7 +92,7 @@ def main() -> None:
             for t in args.traces
             for name in dict.fromkeys([FIRST, *args.settings])
         }
-        seeds = [replace(first[t], seed=seed) for t in args.traces for seed in args.seeds]
+        seeds = [replace(first[t], seed=s, metric=m) for t in args.traces for m in args.metrics for s in args.seeds]
         with pooled(args.processes) as pool:
             for task in first.values():
                 pool.apply(prepare, (task,))
@@ -103,7 +106,8 @@ def main() -> None:
             for task, (frame, log) in zip(seeds, agents):
                 print("  " + ", ".join(f"{k} {v}" for k, v in log.items()), flush=True)
                 figures.setdefault("agents", []).append(log)
-                found[task.trace, "agents"] = pd.concat([found.get((task.trace, "agents")), frame])
+                trained_for = (task.trace, f"agents, {task.metric}")
+                found[trained_for] = pd.concat([found.get(trained_for), frame])
             for trace in args.traces:
                 sides = [sides_of(found[trace, name]) for name in ORIGINS if (trace, name) in found]
                 if len(sides) == len(ORIGINS):
@@ -112,8 +116,9 @@ def main() -> None:
                         "windows": len(every["ours"]),
                         "against": against_rivals(every["ours"], every),
                     }
-                if (trace, "agents") in found:
-                    figures[trace]["agents"] = compare_agents(found[trace, "agents"], sides_of(found[trace, FIRST]))
+                for metric, by in BY.items():
+                    if (trace, name := f"agents, {metric}") in found:
+                        figures[trace][name] = compare_agents(found[trace, name], sides_of(found[trace, FIRST], by), by)
     for trace in args.traces:
         for name, (middle, low, high) in figures[trace][FIRST]["against"].items():
             figures |= {f"{trace}_vs_{name}": middle, f"{trace}_vs_{name}_lo": low, f"{trace}_vs_{name}_hi": high}
@@ -171,11 +176,9 @@ def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     return pd.concat(frames).assign(trace=task.trace, origin=task.origin), facts
 
 
-def chosen(frame: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
-    """Ours and its rivals: their KEYS."""
-    before, means = (
-        part.groupby(KEYS)["excess_s"].mean() for part in (frame[frame["before"]], frame[~frame["before"]])
-    )
+def chosen(frame: pd.DataFrame, by: str) -> dict[str, tuple[Any, ...]]:
+    """Ours and its rivals, chosen by a column: their KEYS."""
+    before, means = (part.groupby(KEYS)[by].mean() for part in (frame[frame["before"]], frame[~frame["before"]]))
     joint = before.index.get_level_values("types") == "joint"
     level = means.index.get_level_values
     plain = means[(level("types") != "joint") & level("information").isin(ESTIMATES) & (level("gpu_price") == 0)]
@@ -191,20 +194,23 @@ def chosen(frame: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def sides_of(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Rows of ours and of its rivals, on the windows shown."""
+def sides_of(frame: pd.DataFrame, by: str = BY["jct"]) -> dict[str, pd.DataFrame]:
+    """Rows of ours and of its rivals, chosen by a column, on the windows shown."""
     by_rule = dict(list(frame[~frame["before"]].groupby(KEYS, sort=False)))
-    return {name: by_rule[rule] for name, rule in chosen(frame).items()}
+    return {name: by_rule[rule] for name, rule in chosen(frame, by).items()}
 
 
-def against_rivals(ours: pd.DataFrame, sides: dict[str, pd.DataFrame]) -> dict[str, list[float | None]]:
-    """Rows of one scheduler in each of COMPARED."""
-    return {name: differs(ours, sides[rival], by) for name, (rival, by) in COMPARED.items()}
+def against_rivals(
+    ours: pd.DataFrame, sides: dict[str, pd.DataFrame], by: str = BY["jct"]
+) -> dict[str, list[float | None]]:
+    """Rows of one scheduler in each of COMPARED; those of an agent for another metric by that alone."""
+    pairs = COMPARED if by == BY["jct"] else {rival: (rival, by) for rival in sides if rival != "ours"}
+    return {name: differs(ours, sides[rival], column) for name, (rival, column) in pairs.items()}
 
 
 def compared(title: str, frame: pd.DataFrame) -> dict[str, Any]:
     """Print a setting's table; means of ours and its rivals, and ours against each of them and without each of its parts."""
-    rules, sides = chosen(frame), sides_of(frame)
+    rules, sides = chosen(frame, BY["jct"]), sides_of(frame)
     tested = frame[~frame["before"]]
     columns = ["jct_s", "excess_s", "wait_s", "bsld"]
     print(f"\n{title}, {len(sides['ours'])} windows of {LENGTH} jobs; {rules}")
@@ -259,20 +265,19 @@ def agents_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     return frame, logged(task, policy.facts, seconds)
 
 
-def compare_agents(agents: pd.DataFrame, sides: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    """Agents over their seeds, with and without their parts, against the rules, and RLTune against its parts."""
+def compare_agents(agents: pd.DataFrame, sides: dict[str, pd.DataFrame], by: str) -> dict[str, Any]:
+    """Agents over their seeds, with and without their parts, against the rules, and RLTune against its parts, by a column."""
     by_agent = dict(list(agents.groupby("agent", sort=False)))
     found: dict[str, Any] = {}
     for name, of_agent in by_agent.items():
-        pairs = against_rivals(of_agent, sides) | {"ours": differs(of_agent, sides["ours"], "excess_s")}
+        pairs = against_rivals(of_agent, sides, by) | {"ours": differs(of_agent, sides["ours"], by)}
         pairs |= {
-            f"its {other}": differs(of_agent, part, "excess_s")
-            for other, part in by_agent.items()
-            if name == "RLTune" != other
+            f"its {other}": differs(of_agent, part, by) for other, part in by_agent.items() if name == "RLTune" != other
         }
-        seeds = of_agent.groupby("seed")["excess_s"].mean().round(1).to_dict()
-        found[name] = {"mean": of_agent[["jct_s", "excess_s", "wait_s"]].mean().round(2).to_dict(), "against": pairs}
-        print(f"{name}: excess by seed {seeds}, {pairs}")
+        seeds = of_agent.groupby("seed")[by].mean().round(2).to_dict()
+        means = of_agent[["jct_s", "excess_s", "wait_s", "bsld"]].mean().round(2).to_dict()
+        found[name] = {"mean": means, "against": pairs}
+        print(f"{name}: {by} by seed {seeds}, {pairs}")
     return found
 
 

@@ -25,7 +25,8 @@ def claims() -> str:
             whole = row["key"].startswith("fig17: ")  # one sequence, resampled in blocks
             windows = f"{1 if whole else row['windows']} × {row['sequence_jobs']}"
             paper = f"{100 * float(row['paper']):.1f}".replace("-", "−")
-            about = row["claim"], row["cluster_title"]
+            against = f" ({row['against']})" if row.get("against") else ""
+            about = row["claim"] + against, row["cluster_title"]
             found.append((*about, paper, ours, row["preset"], row["seed"], windows, row["verdict"]))
     return table(HEAD, found)
 

@@ -56,7 +56,7 @@ def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(
 
 
 @pytest.mark.parametrize("most", [100, LONGEST])
-def test_a_long_run_is_the_first_of_the_test_part_as_one_sequence(
+def test_a_long_run_is_the_last_of_the_test_part_as_one_sequence(
     most: int, work: Workload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learners, "LONGEST", most)
@@ -66,9 +66,9 @@ def test_a_long_run_is_the_first_of_the_test_part_as_one_sequence(
     frame = long_run(work, {name: Contender(of, lookahead=LOOK) for name, of in schedulers.items()})
     for name, scheduler in schedulers.items():
         rows = frame[frame["who"] == name]
-        state = simulate(work.jobs, work.layout, np.array([begin]), np.array([n]), scheduler)
+        state = simulate(work.jobs, work.layout, np.array([end - n]), np.array([n]), scheduler)
         assert rows["jct_s"].tolist() == job_table(work.jobs, state)["jct_s"].tolist()
-        assert rows["job"].tolist() == list(range(begin, begin + n))
+        assert rows["job"].tolist() == list(range(end - n, end))
 
 
 def test_long_sequences_are_compared_by_all_of_their_jobs() -> None:

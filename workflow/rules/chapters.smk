@@ -80,6 +80,7 @@ use rule characterise as ablation with:
 # tables of other chapters with claims of the paper
 OTHERS = [
     ("transfer", "table7"),
+    ("peers", "table8"),
     ("peers", "fig17-numbers"),
     ("peers", "table9-numbers"),
     ("deployment", "deployment-numbers"),

@@ -89,13 +89,13 @@ def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) 
 
 
 def long_run(workload: Workload, contenders: Mapping[str, Contender]) -> pd.DataFrame:
-    """A row per contender × job of the first LONGEST of the test part, in the order of submission and as one sequence
+    """A row per contender × job of the last LONGEST of the test part, in the order of submission and as one sequence
     from an idle cluster: ``who``, and the columns of rltune.simulator.metrics.job_table."""
     begin, end = workload.split.test
-    first, n = np.array([begin]), np.array([min(LONGEST, end - begin)])
+    first = np.array([max(begin, end - LONGEST)])
     frames = []
     for name, contender in contenders.items():
-        state, _ = run(workload, contender, first, n)
+        state, _ = run(workload, contender, first, end - first)
         frames.append(job_table(workload.jobs, state).drop(columns="sequence").assign(who=name))
     return pd.concat(frames, ignore_index=True)
 

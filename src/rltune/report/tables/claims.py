@@ -14,29 +14,30 @@ from rltune.report.paper import PaperResults
 from rltune.report.studies import PAPER_POLICY, STUDIES, WAIT
 from rltune.report.style import policy_title
 from rltune.report.tables.ablation import figure_key
-from rltune.report.tables.peers import METRIC_TITLE
+from rltune.report.tables.peers import AGAINST, METRIC_TITLE
 from rltune.report.templates import fill
 from rltune.report.verdict import ABSENT, HOLDS, MATCHES, TOO_SLOW, verdict
 
 HEADLINES = ("wait", "jct", "utilisation")
 """Metrics of the improvements in the abstract and in Section 7."""
 RL_SCHEDULERS = ("RLScheduler", "SchedInspector")
+METRIC_OF = {title: metric for metric, title in METRIC_TITLE.items()}
 STUDY_OF = {study.paper: study for study in STUDIES if study.paper}
 OF_STUDY = {study.numbers: study for study in STUDY_OF.values()}
 POLICY_OF = {theirs: ours for ours, theirs in PAPER_POLICY.items()}
 SHOWN = {"cluster_title": "Cluster", "preset": "Training preset", "estimate": "Run-time estimates", "seed": "Seeds"}
 COPIED = ("trace_title", *SHOWN, "sequence_jobs", "windows", "data")
 """Columns of a comparison that its claim has too."""
-COLUMNS = ("key", "ours", "low", "high", *COPIED, "verdict", "choice", "learned", "artefact", "row")
+COLUMNS = ("key", "ours", "low", "high", *COPIED, "verdict", "choice", "learned", "against", "artefact", "row")
 
 
 def claims(tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: PaperResults) -> Table:
     """One row per relative improvement of the paper × setting of ours × window length; one without ours if none fits.
 
-    ``tables``: id → frame, of the studies' tables and of `table7`, `fig17-numbers`, `table9-numbers` and
-    `deployment-numbers`, as far as the run has them; ``variants``: frame of `tables.ablation`, which may be empty.
+    ``tables``: id → frame, of the studies' tables and of `table7`, `table8`, `fig17-numbers`, `table9-numbers`
+    and `deployment-numbers`, as far as the run has them; ``variants``: frame of `tables.ablation`, which may be empty.
     Columns: `claim` in plain words, `where` in the paper, `paper` its figure, `ours` with `low` and `high` (all
-    fractions), COPIED, `verdict`, and `artefact` and `row`: the id of the table it is from, and which row of its CSV,
+    fractions), COPIED, `verdict`, `against` (which of several schedulers, where the claim does not say it), and `artefact` and `row`: the id of the table it is from, and which row of its CSV,
     from 0.
     """
     printed = [
@@ -55,7 +56,7 @@ def claims(tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: Pa
     frame["verdict"] = [_verdict(row) for _, row in frame.iterrows()]
     frame = frame.sort_values("verdict", key=lambda v: v == ABSENT, kind="stable", ignore_index=True)
     frame = frame.astype({"sequence_jobs": "Int64", "windows": "Int64", "row": "Int64"})
-    frame = frame.fillna({"choice": "", "learned": "", "artefact": ""})
+    frame = frame.fillna({"choice": "", "learned": "", "against": "", "artefact": ""})
     compared = frame[frame["verdict"] != ABSENT]
     single = compared[~compared["key"].str.startswith("abstract: ")]  # “up to” repeats one of the others
     confirmed = single[single["verdict"].isin([MATCHES, HOLDS])]
@@ -109,12 +110,17 @@ def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame, paper: Pa
     elif name == "fig17-numbers":
         known = frame[frame["paper_improvement"].notna()].join(agent, on="cell")
         yield _rows(name, known, _key("fig17", known["paper_trace"], "qssf", "jct"))
+    elif name == "table8":
+        known = where(frame[frame["paper_improvement"].notna()], against=AGAINST["qssf"])
+        yield _rows(name, known, _key(name, known["paper_trace"], "qssf", known["measure"].map(METRIC_OF)))
     elif name == "table9-numbers":
         known = frame["against"].str.startswith(RL_SCHEDULERS) & frame["paper_trace"].isin(paper.gpu_traces)
         others = where(frame[known], backfill="none").join(agent, on="cell")
         for headline in HEADLINES:
             best = where(others, measure=METRIC_TITLE[headline]).nlargest(1, "improvement")
-            yield _rows(name, best, f"section7: {headline}")
+            yield _rows(name, best, f"section7: {headline}").assign(against=best["against"])
+        one = others[others["against"].str.startswith(RL_SCHEDULERS[0])]
+        yield _rows(name, one, _key("table9", one["paper_trace"], "rlscheduler", one["measure"].map(METRIC_OF)))
     elif name == "deployment-numbers":
         both = where(frame, ours="rltune", theirs="slurm")
         yield _rows(name, both, "fig18: " + both["measure"], "gain")
