@@ -168,6 +168,12 @@ def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_no
     assert found.loc["section7: wait", ["ours", "row", "verdict"]].tolist() == [0.5, 2, HOLDS]
     assert found.loc["section7: jct", ["ours", "verdict"]].tolist() == [-0.1, FAILS]
     assert found.loc["section7: utilisation", "verdict"] == ABSENT
+    assert found["against"].tolist() == ["RLScheduler (quick)", "SchedInspector", ""]
+    helios = pd.DataFrame(rows, columns=["against", "measure", "improvement", "backfill"])
+    helios = helios.assign(**ends, **same | {"trace_title": "Helios", "paper_trace": "Helios"})
+    _, claimed = tables.claims({"table9-numbers": helios, "fig12-numbers": given}, pd.DataFrame(), PAPER)
+    one = where(claimed, key="table9: Helios.rlscheduler.wait").iloc[0]
+    assert one["claim"] == "Less wait than RLScheduler on Helios" and one[["ours", "row"]].tolist() == [0.3, 1]
     assert set(found["learned"]) == {"no: kept its heuristic", ""}, "from another table of the same agent"
     for changed in ({"learned": "1 of 3 seeds"}, {"choice": "; EASY"}, {"learned": np.nan, "choice": np.nan}):
         seeds = {"table9-numbers": numbers, "fig12-numbers": given.assign(**changed)}

@@ -44,6 +44,12 @@ def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_phi
     assert rest["paper_improvement"].isna().all() and (rest["verdict"] == "").all()
     assert set(frame["reserves"]) == {"conservative"}, "what the agent chose"
     assert frame.groupby("against")["improvement"].first()["SAF + EASY, lognormal-1"] < 0
+    _, claimed = tables.claims({"table8": frame}, pd.DataFrame(), PAPER)
+    ours = where(claimed, artefact="table8").set_index("key")["ours"]
+    assert ours["table8: Philly.qssf.wait"] == pytest.approx(0.3) and set(ours.index) == {
+        "table8: Philly.qssf.wait",
+        "table8: Philly.qssf.bsld",
+    }
 
 
 def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.DataFrame) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from rltune.policies import TITLES
 from rltune.report.format import show
@@ -154,21 +154,6 @@ LINEAR_BELOW_S = 10.0
 def decades(most: float) -> list[float]:
     """Ticks of such an axis."""
     return [0, *(10.0**k for k in range(1, 9) if 10.0**k <= most)]
-
-
-LEFT_MOST = -1.0
-"""Improvements below −100 % are arrows at this edge; the table has their size."""
-
-
-def dots(axis: Axes, rows: pd.DataFrame, columns: Sequence[str], colours: Sequence[str]) -> None:
-    """Improvements with their intervals (``columns``: value, low, high), a dot a row, the first on top."""
-    value, low, high = (rows[column].clip(lower=LEFT_MOST).to_numpy(float) for column in columns)
-    axis.hlines(range(len(rows)), low, high, colours, linewidth=2.2)
-    for y, colour in enumerate(colours):
-        marks(axis, value[y], y, "o" if value[y] > LEFT_MOST else "<", colour)
-    axis.axvline(0, color=INK, linewidth=0.9)
-    axis.xaxis.set_major_locator(MaxNLocator(4))
-    axis.xaxis.set_major_formatter(PERCENT)
 
 
 def marks(axis: Axes, x: Any, y: Any, marker: str, colour: str, size: float = 5.5, **more: Any) -> None:

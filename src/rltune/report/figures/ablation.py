@@ -11,6 +11,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import distinct_names, scheduler_titles, where, with_variants
+from rltune.report.figures.series import LEFT_MOST, dots
 from rltune.report.figures.training import curves, draw
 from rltune.report.format import show
 from rltune.report.paper import PaperResults
@@ -30,7 +31,7 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
     if variants.empty:
         raise ValueError(NONE)
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
-    cut = (frame["improvement"] < style.LEFT_MOST).any()
+    cut = (frame["improvement"] < LEFT_MOST).any()
     return describe("fig10", frame, paper_ref=paper_ref(frame, paper), cut=cut), frame, _draw(frame)
 
 
@@ -77,7 +78,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
     figure, axes = style.panels(titles, len(sizes), tall, 1.1, sharex=True, sharey=True)
     for axis, n in zip(axes, sizes):
         rows = where(frame, sequence_jobs=n)
-        style.dots(axis, rows, ("improvement", "low", "high"), list(rows["variant"].map(colours)))
+        dots(axis, rows, ("improvement", "low", "high"), list(rows["variant"].map(colours)))
         style.name_rows(axis, list(rows["setting"].where(~rows["setting"].duplicated(), "")))
     only = set(frame["measure"]) == {"wait"}
     figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base")

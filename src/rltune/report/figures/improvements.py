@@ -12,6 +12,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import best_measured, distinct_names, scheduler_titles
+from rltune.report.figures.series import LEFT_MOST, dots
 from rltune.report.paper import PaperResults
 
 SIDES = {
@@ -31,7 +32,7 @@ def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> Dr
         frame[column] = float("nan")
     frame["label"] = _labels(frame)
     only = set(frame["measure"]) == {"wait"}
-    cut = (frame[[value for value, *_ in SIDES.values()]] < style.LEFT_MOST).any().any()
+    cut = (frame[[value for value, *_ in SIDES.values()]] < LEFT_MOST).any().any()
     artefact = describe("improvements", frame, paper if only else None, only=only, cut=cut)
     return artefact, frame, _draw(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]}))
 
@@ -53,7 +54,7 @@ def _labels(frame: pd.DataFrame) -> list[str]:
 def _draw(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     figure, axes = style.panels(list(SIDES), 2, 0.24 * len(frame), 0.9, sharex=True, sharey=True)
     for axis, columns in zip(axes, SIDES.values()):
-        style.dots(axis, frame, columns, list(frame["trace_title"].map(colours)))
+        dots(axis, frame, columns, list(frame["trace_title"].map(colours)))
         style.name_rows(axis, list(frame["label"]))
     style.marks(axes[0], frame["paper"], range(len(frame)), "x", style.PURPLE, 6.5, markeredgewidth=1.8, zorder=6)
     only = set(frame["measure"]) == {"wait"}

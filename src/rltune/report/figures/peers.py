@@ -16,7 +16,7 @@ from rltune.report import common, style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import distinct_names, where
-from rltune.report.figures.series import lines
+from rltune.report.figures.series import dots, lines
 from rltune.report.paper import PaperResults
 from rltune.report.tables.ablation import over_variant
 from rltune.report.tables.peers import METRIC_TITLE
@@ -127,7 +127,7 @@ def _draw_sensitivity(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure
     titles = list(frame.drop_duplicates("group")["panel"])
     figure, axes = style.panels(titles, 2, 0.75 + 0.26 * most, 0.3, sharex=True)
     for axis, (_, rows) in zip(axes, frame.groupby("group", sort=False)):
-        style.dots(axis, rows, ("improvement", "low", "high"), list(rows["trace_title"].map(colours)))
+        dots(axis, rows, ("improvement", "low", "high"), list(rows["trace_title"].map(colours)))
         style.name_rows(axis, list(rows["count"].astype(str) + " · " + rows["features"]))
     figure.supxlabel("Better than its base policy (negative: worse)")
     figure.supylabel("Features")

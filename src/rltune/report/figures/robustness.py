@@ -14,7 +14,7 @@ from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.common import varying, where
-from rltune.report.figures.series import lines
+from rltune.report.figures.series import INTERVAL, lines, with_interval
 from rltune.report.style import policy_title, scheduler_title
 from rltune.report.transferred import HOME, SAME_AGENT, less, waits
 
@@ -96,11 +96,9 @@ def _draw(frame: pd.DataFrame) -> Figure:
     titles, above_in = [*traces, *[""] * len(traces)], 0.3 + 0.17 * len(colours) / 3
     figure, axes = style.panels(titles, len(traces), 2.0, above_in, sharex=True, sharey="row")
     for axis, (value, trace) in zip(axes, product(SIDES, traces), strict=True):
-        of_trace = where(frame, trace_title=trace)
-        for name, rows in of_trace.groupby("scheduler", sort=False):
-            band = rows[f"{value}_low"], rows[f"{value}_high"]
-            axis.fill_between(rows["sigma"], *band, color=colours[name], alpha=0.1, linewidth=0)
+        of_trace = with_interval(where(frame, trace_title=trace), value, f"{value}_low", f"{value}_high")
         look = {"marked": True, "markersize": 5.5, "linewidth": 1.5, "legend": axis is axes[0]}
+        look |= {"err_kws": {"alpha": 0.1, "linewidth": 0}, "sort": False, **INTERVAL}
         lines(axis, of_trace, "sigma", value, "scheduler", colours, dashed=dashed, **look)
     for axis, (value, name) in zip(axes[:: len(traces)], SIDES.items(), strict=True):
         values = frame[value].dropna()  # the lines, and a little of the bands

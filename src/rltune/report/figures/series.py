@@ -1,16 +1,47 @@
-"""Lines and points of several series: each value of a column has its colour, and a marker or dashes of its own."""
+"""Lines, points and intervals of several series: each value of a column has its colour, and a marker or dashes of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from rltune.report import style
+
+LEFT_MOST = -1.0
+"""Improvements below −100 % are arrows at this edge; the table has their size."""
+
+
+def with_interval(rows: pd.DataFrame, value: str, low: str, high: str) -> pd.DataFrame:
+    """Each row thrice, with the value, then the ends of its interval in the column ``value``: what INTERVAL draws."""
+    return pd.concat([rows.assign(**{value: rows[column]}) for column in (value, low, high)], ignore_index=True)
+
+
+INTERVAL: dict[str, Any] = {
+    "estimator": lambda three: three.iloc[0],
+    "errorbar": lambda three: (three.min(), three.max()) if len(three) > 1 else (float("nan"),) * 2,
+}
+"""How seaborn draws such rows, a line of them with ``sort=False``. A value without an interval has none."""
+
+
+def dots(axis: Axes, rows: pd.DataFrame, columns: Sequence[str], colours: Sequence[str]) -> None:
+    """Improvements with their intervals (``columns``: value, low, high), a dot a row, the first on top."""
+    clipped = rows[list(columns)].clip(lower=LEFT_MOST).set_axis(["x", "low", "high"], axis=1)
+    clipped = clipped.assign(y=range(len(rows)), colour=colours, marker=np.where(clipped["x"] > LEFT_MOST, "o", "<"))
+    look = {"linestyle": "none", "markersize": 5.5, "err_kws": {"linewidth": 2.2}, "native_scale": True, "orient": "h"}
+    for (colour, marker), some in clipped.groupby(["colour", "marker"], sort=False):
+        each = {"color": colour, "marker": marker, **look, **INTERVAL}
+        sns.pointplot(with_interval(some, "x", "low", "high"), x="x", y="y", ax=axis, **each)
+    axis.axvline(0, color=style.INK, linewidth=0.9)
+    axis.set(xlabel="", ylabel="")
+    axis.xaxis.set_major_locator(MaxNLocator(4))
+    axis.xaxis.set_major_formatter(style.PERCENT)
 
 
 def lines(
@@ -30,7 +61,7 @@ def lines(
     dashes = {name: (4, 2) if name in dashed else "" for name in names}
     look = {"hue": by, "hue_order": names, "palette": dict(colours), "style": by, "style_order": names}
     look |= {"markers": markers, "markeredgewidth": 0, "dashes": dashes, "estimator": None}
-    sns.lineplot(rows, x=x, y=y, ax=axis, **look, **more)
+    sns.lineplot(rows, x=x, y=y, ax=axis, **{**look, **more})
     axis.set(xlabel="", ylabel="")
 
 

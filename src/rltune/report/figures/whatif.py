@@ -12,7 +12,7 @@ import seaborn as sns
 from rltune.report import style
 from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
-from rltune.report.figures.series import lines, points
+from rltune.report.figures.series import INTERVAL, lines, points, with_interval
 from rltune.report.format import show
 from rltune.report.tables.whatif import GROUP_TITLE, names
 
@@ -38,14 +38,15 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> Drawing:
     """
     frame = numbers[["scheduler", "kind", "title", "wait_h", "hours_less", "hours_less_low", "hours_less_high", "data"]]
     today = float(frame.loc[frame["kind"] == "current", "wait_h"].iloc[0])
-    low, high = today - frame["hours_less_high"], today - frame["hours_less_low"]
+    ends = {"low": today - frame["hours_less_high"], "high": today - frame["hours_less_low"]}
     with style.styled():
         figure, (axis,) = style.panels([""], 1, 0.38 * len(frame), 0.9)
-        look = {"hue": "kind", "palette": COLOURS, "saturation": 1, "width": 0.62, "errorbar": None, "legend": False}
-        sns.barplot(frame, x="wait_h", y="scheduler", ax=axis, **look)
+        look = {"hue": "kind", "palette": COLOURS, "saturation": 1, "width": 0.62, "legend": False}
+        look |= {"capsize": 0.2, "err_kws": {"color": style.INK, "linewidth": 1.6}, **INTERVAL}
+        bars = with_interval(frame.assign(**ends), "wait_h", "low", "high")
+        sns.barplot(bars, x="wait_h", y="scheduler", ax=axis, **look)
         axis.axvline(today, color=style.ORANGE, linewidth=1, linestyle="--")
-        axis.errorbar((low + high) / 2, frame.index, xerr=(high - low) / 2, fmt="none", ecolor=style.INK, capsize=3.5)
-        for y, (wait_h, right) in enumerate(zip(frame["wait_h"], high.fillna(0).clip(lower=frame["wait_h"]))):
+        for y, (wait_h, right) in enumerate(zip(frame["wait_h"], ends["high"].fillna(0).clip(lower=frame["wait_h"]))):
             style.label(axis, f"{show(wait_h, 'int')} h", (right, y), (6, 0), va="center")
         style.name_rows(axis, list(frame["title"]))
         axis.margins(x=0.14)

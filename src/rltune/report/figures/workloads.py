@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
@@ -111,7 +112,8 @@ def _draw_fig6(batches: pd.DataFrame, colours: dict[str, str]) -> Figure:
     figure, axes = style.panels(titles, 2, 1.7, 0.3)
     names = {"above": "Jobs above\nthe median wait", "wait_h": "Total wait (h)"}
     for axis, ((trace, rows), (column, name)) in zip(axes, product(parts.items(), names.items())):
-        axis.bar(rows["batch"], rows[column], width=1.0, color=colours[str(trace)], linewidth=0)
+        look = {"discrete": True, "color": colours[str(trace)], "alpha": 1, "linewidth": 0}
+        sns.histplot(rows, x="batch", weights=column, ax=axis, **look)
         axis.set_xlim(rows["batch"].min() - 0.5, rows["batch"].max() + 0.5)
         axis.set(xlabel="Batch", ylabel=name)
         axis.yaxis.set_major_formatter(style.PLAIN)

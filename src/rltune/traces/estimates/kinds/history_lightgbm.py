@@ -1,7 +1,7 @@
 """Run times predicted from earlier jobs by gradient-boosted trees (LightGBM), trained again and again along the trace.
 
-The predictor of QSSF (Hu et al., SC '21), which has a rolling estimate and trees as well: user, VC, size, GPU type,
-time of day and what jobs like this one ran lately. With these estimates, the policy `qssf` orders as QSSF does.
+After QSSF (Hu et al., SC '21), which adds a rolling estimate and the trees', each with a weight; here the trees correct
+the rolling one. They see user, VC, size, GPU type, time of day and what jobs like this one ran lately.
 
 The trees correct the rolling median of rltune.traces.estimates.history: their target is the logarithm of run time over
 rolling median, their loss the absolute error, so a prediction is a median. A model is trained on every job whose run

@@ -1,7 +1,7 @@
 """Estimates that others have published: a CSV file with a row a job, its predicted run time or GPU time.
 
-QSSF's predictions for a month of Helios' Venus are the example (Hu et al., SC '21): GPU time in GPU-seconds, by which
-their scheduler orders the queue. Over the GPUs the job asks for it is a run time, and ``qssf`` orders by the product.
+QSSF's predictions for a month of Helios' Venus are the example (Hu et al., SC '21): run times, by which, times the GPUs
+that a job asks for, their scheduler and the policy ``qssf`` order the queue.
 """
 
 from __future__ import annotations
