@@ -87,7 +87,7 @@ def type_parts() -> str:
 
 def type_agents() -> str:
     """Trained agents against rules and against what they are without their parts."""
-    found = {name: trace["agents"]["RLTune"]["against"] for name, trace in type_columns().items() if "agents" in trace}
+    found = {name: trace["agents, jct"]["RLTune"]["against"] for name, trace in type_columns().items()}
     return table(" | ".join(["RLTune, %", *found]), type_gains(list(found.values())))
 
 
