@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,6 +131,19 @@ def test_run_times_are_on_the_fastest_type_that_could_hold_the_job() -> None:
     assert audit.noted["run time on the fastest GPU type, by the cluster's speeds"] == 2
     anywhere, _ = fit(rows, cluster(*TWO, speeds=speeds, gpu_types="any"))
     assert anywhere["run_s"].tolist() == [50.0, 25.0], "a quarter of what it took on the K80"
+
+
+def test_a_model_that_the_trace_names_has_its_own_speeds(tmp_path: Path) -> None:
+    rows = table([{"model": "a"}, {"model": "b"}, {}])
+    profile = tmp_path / "speeds.csv"
+    head = "model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s"
+    speeds = ("a,1,P100,1,", "a,1,V100,4,", "a,1,K80,1,", "b,1,P100,1,", "b,1,V100,1,", "b,1,K80,2,")
+    profile.write_text("\n".join([head, *speeds]) + "\n")
+    fitted, _ = fit(rows, cluster(*TWO, speeds=str(profile)))
+    assert fitted["run_s"].tolist()[:2] == [25.0, 50.0], "each on its fastest type"
+    assert fitted["model"].tolist()[:2] == ["a", "b"] and fitted["model"].notna().all(), "the third is drawn"
+    with pytest.raises(DataError, match="no model 'c', which the trace names; found a, b"):
+        fit(table([{"model": "c"}]), cluster(*TWO, speeds=str(profile)))
 
 
 def test_a_type_without_a_speed_is_named() -> None:

@@ -88,6 +88,13 @@ def test_every_frame_names_the_trace_and_the_kind_of_its_data(project: Any) -> N
     assert len(found.batches[found.batches["trace"] == "Tiny"]) == 1200 // 256
 
 
+def test_a_run_of_cpu_traces_alone_has_every_frame(project: Any) -> None:
+    opened, tables, fitted = read(project)
+    jobs, meta = tables["tiny"]
+    found = characterise(opened, {"tiny": (jobs.assign(cpus=jobs["gpus"], gpus=0, resource="cpu"), meta)}, fitted)
+    assert set(found.workloads["type"]) == {"CPU"} and len(found.batches) == 1200 // 256
+
+
 def test_a_scaled_clock_has_no_hours(project: Any) -> None:
     add_recorded(project, factor=", factor: 2")
     found = characterised(project)

@@ -58,6 +58,14 @@ def test_figure_6_draws_every_batch() -> None:
     assert "the 100 consecutive batches" in artefact.caption and len(artefact.notes) == 3
 
 
+def test_figure_6_has_cpu_traces_where_there_are_no_others() -> None:
+    cpu = seen.batches().assign(type="CPU")
+    _, frame, _ = figures.fig6(cpu, PAPER)
+    pd.testing.assert_frame_equal(frame, cpu)
+    one = cpu.assign(type=np.where(cpu["trace"] == "Philly", "GPU", "CPU"))
+    assert set(figures.fig6(one, PAPER)[1]["trace"]) == {"Philly"}
+
+
 def test_distributions_add_up() -> None:
     _, frame, figure = DRAWN["distributions"]()
     last = frame.groupby(["trace", "of"])[["jobs", "work"]].last()

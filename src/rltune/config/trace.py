@@ -152,6 +152,8 @@ class Columns(Block):
     """Memory."""
     gpu_type: Column | None = None
     """Requested GPU type."""
+    model: Column | None = None
+    """Model that it trains, by the name that a cluster's profile of speeds has for it."""
     status: Column | None = None
     """How it ended: passed, failed, killed, running or unknown."""
     sla: Column | None = None

@@ -15,6 +15,7 @@ gpus          int64    no    GPUs in all; ≥ 1 for gpu jobs, 0 for cpu jobs
 cpus          float64  yes   CPU cores in all, > 0
 mem_gb        float64  yes   main memory in all, GB (10⁹ bytes), > 0
 gpu_type      str      yes   GPU type asked for; ``A|B`` means either
+model         str      yes   model that it trains, by which a profile knows its speeds
 wait_s        float64  yes   wait as recorded, seconds, ≥ 0
 status        str      no    passed, failed, killed, running or unknown
 sla           bool     no    left to the cluster's own scheduler
@@ -48,12 +49,13 @@ DTYPES: dict[str, str] = {
     "cpus": "float64",
     "mem_gb": "float64",
     "gpu_type": "str",
+    "model": "str",
     "wait_s": "float64",
     "status": "str",
     "sla": "bool",
 }
 COLUMNS = tuple(DTYPES)
-NULLABLE = ("user", "vc", "requested_s", "cpus", "mem_gb", "gpu_type", "wait_s")
+NULLABLE = ("user", "vc", "requested_s", "cpus", "mem_gb", "gpu_type", "model", "wait_s")
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Characterisation:
     loads: pd.DataFrame
     """A row per trace × cluster: gpus, load_all, load_test."""
     batches: pd.DataFrame
-    """Figure 6, a row per batch of a GPU trace, with ``wait_is``."""
+    """Figure 6, a row per batch of a trace, with ``wait_is``."""
     arrivals: pd.DataFrame
     """By hour and weekday, with ``busiest`` (share of the jobs in the busiest tenth of the hours)."""
     run_times: pd.DataFrame
@@ -82,7 +82,7 @@ def characterise(run: Run, tables: Tables, fitted: Fitted) -> Characterisation:
         }
         if _has_hours(run.traces[name]):
             found["arrivals"] = arrivals(jobs, meta).assign(busiest=busiest_share(jobs))
-        if wait_is and about["type"] == "GPU":
+        if wait_is:
             found["batches"] = batches(wait_s).assign(wait_is=wait_is)
         for key, frame in found.items():
             if not frame.empty:

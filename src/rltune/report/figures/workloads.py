@@ -86,13 +86,13 @@ def _draw_fig5(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
 
 
 def fig6(batches: pd.DataFrame, paper: PaperResults) -> Drawing:
-    """Jobs above the median wait, and all waits together, in consecutive batches: a pair of panels a trace.
+    """Jobs above the median wait, and all waits together, in consecutive batches: a pair of panels a GPU trace; where there
+    is none, a CPU trace.
 
-    ``batches``: trace, data, wait_is and the columns of rltune.traces.statistics.batches. Raises ValueError when
-    there are none.
+    ``batches``: trace, data, type, wait_is and the columns of rltune.traces.statistics.batches.
     """
-    if batches.empty:
-        raise ValueError("no GPU trace has a wait, recorded or simulated")
+    gpu = where(batches, type="GPU")
+    batches = gpu if len(gpu) else batches
     figure = _draw_fig6(batches, style.trace_colours({t: paper.trace(t) for t in batches["trace"]}))
     ranges = batches.groupby("trace", sort=False)[["above", "wait_h"]].agg(["min", "max"])
     facts = {
