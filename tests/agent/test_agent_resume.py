@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ from agent_fakes import task_of, trained, workload
 from rltune.agent.checkpoint import NAME, load_checkpoint
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.progress import TAGS
-from rltune.agent.trainer import fit, make_trainer
+from rltune.agent.trainer import make_trainer
 from rltune.cluster.fit import Jobs
 from rltune.config import Cell, LookaheadConfig, Preset, SimulationConfig
 
@@ -187,15 +184,3 @@ def test_a_broken_state_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixtur
     trainer = make_trainer(task_of(CELL, PRESET, (JOBS, LAYOUT), folder=tmp_path), tmp_path, 1)
     printed = capsys.readouterr().out
     assert trainer.epoch == 0 and f"{NAME}: cannot be read (" in printed and "training from the beginning" in printed
-
-
-def test_the_loop_of_the_notebook_is_the_loop_of_fit() -> None:
-    """Statement by statement: what is tested here is what the notebook runs."""
-    cells = json.loads((ROOT / "notebooks" / "train.ipynb").read_text(encoding="utf-8"))["cells"]
-    (loop,) = (text for cell in cells if "while not trainer.finished" in (text := "".join(cell["source"])))
-
-    def statements(code: str) -> list[str]:
-        tree = next(node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.While))
-        return [ast.unparse(node) for node in tree.body]
-
-    assert statements(loop) == statements(inspect.getsource(fit))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 import runpy
 import subprocess
 import sys
@@ -76,11 +75,11 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
         (["--jobs", "0"], ["--jobs: found 0, expected 1 or more"]),
         (["--from", "3", "--part", "test"], ["--from: does not go with --part"]),
         (["--csv", "/nowhere/x.csv"], ["--csv: found /nowhere/x.csv", "mkdir -p /nowhere"]),
-        (["--timeline", "config"], ["--timeline: found config, but it is a folder"]),
+        (["--csv", "config"], ["--csv: found config, but it is a folder"]),
         (["--gantt", "a.pdf"], ["--gantt: found a.pdf, expected a name that ends in .svg or .png"]),
         (["--trace", "tinny"], ["--trace: found 'tinny'", "did you mean 'tiny'", "config/traces/tinny.yaml"]),
         (["--cluster", "smal"], ["--cluster: found 'smal'", "did you mean 'small'"]),
-        (["--policy", "sfj", "--by", "usr"], ["--policy: found 'sfj'", "--by: found 'usr'"]),
+        (["--policy", "sfj", "--part", "tests"], ["--policy: found 'sfj'", "--part: found 'tests'"]),
     ],
 )
 def test_an_option_of_simulate_is_refused_with_what_it_takes(
@@ -114,7 +113,9 @@ def test_output_that_nobody_reads_to_its_end_is_no_error(project: Any) -> None:
     assert done.stdout.startswith("name ") and not done.stderr
 
 
-def test_steps_are_silent_unless_asked_for(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_shown_on_a_terminal_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with steps.step("thinking"):
         pass
     assert capsys.readouterr() == ("", "")
@@ -122,18 +123,6 @@ def test_steps_are_silent_unless_asked_for(capsys: pytest.CaptureFixture[str], m
     with steps.step("thinking"):
         assert capsys.readouterr().err == "\r\x1b[2Kthinking …"
     assert capsys.readouterr().err == "\r\x1b[2K", "the line is gone again"
-
-
-def test_simulate_verbose_tells_its_steps_and_their_times(project: Any, cli: Cli) -> None:
-    outcome = cli(*SIMULATE, "--verbose")
-    steps.make_verbose(False)
-    assert outcome.status == 0 and outcome.out.startswith("tiny (own data) on small"), outcome
-    for part in (
-        r"reading tiny, fitted to small …\n",
-        r"reading tiny, fitted to small: \d+\.\d s\n",
-        "compiling the simulator",
-    ):
-        assert re.search(part, outcome.err), outcome.err
 
 
 def test_set_up_is_quiet_and_shows_what_failed(capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,10 @@ import pytest
 
 from rltune.cluster.workload import build_workload
 from rltune.config.context import Run
-from rltune.errors import ConfigError
 from rltune.evaluation import simulation
 from rltune.evaluation.simulation import Request, Result, make_scheduler, run
 from rltune.report.simulation import until_s
 from rltune.simulator.metrics import sequence_table
-from rltune.simulator.timeline import time_average
 
 RUN = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
 Cli = Callable[..., Any]
@@ -93,13 +90,12 @@ def test_a_bound_is_a_bound(tiny: Run) -> None:
 def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) -> None:
     (project.root / "out").mkdir()
     options = "--policy sjf --backfill easy --windows 64 --part test --bound"
-    files = "--csv out/jobs.csv --gantt out/chart.svg --timeline out/time.csv"
+    files = "--csv out/jobs.csv --gantt out/chart.svg"
     outcome = cli(*RUN, *options.split(), *files.split())
     assert outcome.status == 0, outcome
     shown = (
         "tiny (own data) on small|jobs 1,080 to 1,143: 1 window of 64|sjf, backfill easy|median|wait (s)|JCT (s)|"
-        "bounded slowdown|utilisation over the span|mean queue length|per second|lower bound on the mean wait|mean wait over the lower bound|"
-        "mean fragmentation over the span: 0."
+        "bounded slowdown|utilisation over the span|mean queue length|per second|lower bound on the mean wait|mean wait over the lower bound"
     )
     assert [part for part in shown.split("|") if part not in outcome.out] == []
     jobs = pd.read_csv(project.root / "out" / "jobs.csv")
@@ -139,46 +135,17 @@ def test_what_is_wrong_is_explained(arguments: tuple[str, ...], parts: list[str]
     cli(*RUN, *arguments).explains(*parts)
 
 
-@pytest.mark.parametrize("arguments", [("--by", "pool"), ("--by", "user"), ("--replay", "--gantt", "x.png")])
-def test_what_cannot_be_had_is_refused_before_the_simulation(
-    arguments: tuple[str, ...], project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
+def test_a_chart_of_too_many_jobs_is_refused_before_the_simulation(
+    project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(simulation, "MOST_DRAWN", 100)
     monkeypatch.setattr(simulation, "simulate", None)
-    wanted = ("--gantt", "1200 jobs", "at most 100", "--jobs") if "--gantt" in arguments else ("--by",)
-    cli(*RUN, *arguments).explains(*wanted)
+    cli(*RUN, "--replay", "--gantt", "x.png").explains("--gantt", "1200 jobs", "at most 100", "--jobs")
 
 
 def test_jobs_of_no_whole_window_are_named(tiny: Run) -> None:
     said = simulated(tiny, Request(jobs=500)).about()
     assert said.endswith("an idle cluster; the last 244 make no whole window and are left out")
-
-
-def test_groups_share_all_jobs_and_all_waiting(tiny: Run) -> None:
-    result = simulated(tiny, Request(replay=True, warm_up=0.25))
-    with pytest.raises(ConfigError, match="the trace names no user of these jobs"):
-        result.groups("user")
-    table = result.workload.table
-    users = np.random.default_rng(1).choice(["ann", "bob", "eve"], len(table))
-    result = replace(result, workload=replace(result.workload, table=table.assign(user=users)))
-    groups, facts = result.groups("user")
-    measured = result.jobs().iloc[int(np.ceil(0.25 * result.state.n[0])) :]
-    assert groups["jobs"].sum() == len(measured) and groups["wait_share"].sum() == pytest.approx(1)
-    assert (groups["wait_s"] * groups["jobs"]).sum() == pytest.approx(measured["wait_s"].sum())
-    assert len(groups) == facts["groups"] > 1 and 0 < facts["jain_bsld"] <= 1
-    with pytest.raises(ConfigError, match="--by: found 'nobody'; allowed: user, vc"):
-        result.groups("nobody")
-
-
-@pytest.mark.parametrize("rest", [{"window": 100}, {"replay": True, "warm_up": 0.25}])
-def test_the_mean_fragmentation_is_that_of_the_measured_time(rest: dict[str, Any], tiny: Run) -> None:
-    result = simulated(tiny, Request(**rest))
-    over_time, jobs = result.timeline(), result.jobs()
-    means = []
-    for w, one in over_time.groupby("window"):
-        submit = jobs.loc[jobs["window"] == w, "submit_s"].iloc[int(np.ceil(rest.get("warm_up", 0) * 1200)) :]
-        means.append(time_average(one[one["time_s"] >= submit.min()], "fragmentation", submit.max()))
-    assert result.fragmentation(over_time) == pytest.approx(np.mean(means)) and 0 < np.mean(means) < 1
 
 
 @pytest.mark.parametrize(

@@ -138,16 +138,3 @@ def test_an_earlier_end_of_the_drawing_leaves_the_numbers_as_they_are() -> None:
     assert "makespan 220 s · total wait 200 s" in subtitle_of(figure)
     assert "makespan: beyond the edge" in [t.get_text() for t in figure.legends[0].get_texts()]
     assert gantt(SMALL, [4, 4], until_s=1e9).axes[0].lines[0].get_xdata()[0] == 220
-
-
-@pytest.mark.parametrize(
-    ("bars", "sizes", "says"),
-    [
-        (SMALL.head(0), [4, 4], "no bars"),
-        (SMALL.assign(gpu=[0, 0, 0, 2, 3]), [4, 4], "job 3: node 0 has no GPUs 2 to 4"),
-        (SMALL, [4], "job 1: node 1 has no GPUs"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(bars: pd.DataFrame, sizes: list[int], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        gantt(bars, sizes)

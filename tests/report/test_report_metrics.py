@@ -10,7 +10,7 @@ from report_runs import PAPER
 
 from rltune.config import Cell
 from rltune.evaluation.intervals import holm
-from rltune.report import figures, tables
+from rltune.report import tables
 from rltune.report.common import where, without_variants
 from rltune.report.studies import SLURM, STUDIES, UTILISATION
 from rltune.report.tables.comparison import TESTED
@@ -90,8 +90,6 @@ def test_boxes_and_curves_have_the_numbers_they_draw(metrics: Project) -> None:
     assert set(metrics.saved["fig16-training"].frame["seed"]) == {1, 2, 3}
     last = metrics.saved["training-utilisation"].frame.groupby("policy")["training"].last()
     assert last["fifo"] > 0.5 and abs(last["f1"]) < 0.2, "above zero is better, of utilisation too"
-    with pytest.raises(ValueError, match="no training curves for fig11"):
-        figures.training(cells, metrics.histories, PAPER, "fig11")
 
 
 def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Project, made: Project) -> None:

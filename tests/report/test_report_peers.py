@@ -170,5 +170,3 @@ def test_feature_sets_are_in_the_order_of_their_width_and_compared_with_the_eigh
     assert frame["eight_over"][0] == pytest.approx(1 - agents[frame["cell"][1]] / agents[frame["cell"][0]])
     assert np.isnan(frame["eight_over"][1]) and len(drawn.axes) == 1
     assert any("8 features consistently" in note for note in artefact.notes)
-    with pytest.raises(ValueError, match="differ in their feature set only"):
-        figures.sensitivity(cells, windows, [], widths, PAPER, INTERVALS)

@@ -14,7 +14,7 @@ from rltune.config.cells import TYPES
 from rltune.policies import POLICIES
 from rltune.reference import twin
 from rltune.simulator.batch import simulate
-from rltune.simulator.bound import Bound, _cheapest, _Part, lower_bound
+from rltune.simulator.bound import Bound, lower_bound
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.metrics import job_table
 
@@ -220,42 +220,6 @@ def test_only_the_jobs_of_the_sequence_count() -> None:
     alone = bound(one_gpu(*shape))
     jobs, layout = one_gpu((0, 9000), *((4096 + s, r) for s, r in shape), (4200, 7000))
     assert lower_bound(jobs, layout, 1, 3) == alone
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_least_cost_is_that_of_all_starts_tried_one_by_one(seed: int) -> None:
-    """At prices that rise and fall, so that the bound holds whatever prices the steps come by."""
-    rng = np.random.default_rng(seed)
-    count, types, latest = 40, 1 + seed % 2, 60
-    times = [np.sort(rng.integers(0, latest, count)) * 1.0, rng.integers(1, 25, count) * 1.0]
-    allowed = rng.random((count, types)) < 0.6
-    allowed[:, 0] |= ~allowed.any(axis=1)
-    run = times[1][:, None] * rng.integers(1, 4, (count, types))
-    fastest = np.where(allowed, run, np.inf).min(axis=1)
-    part = _Part(times[0], run, fastest, rng.integers(1, 9, count) * 1.0, allowed, np.full(types, 8.0))
-    grid = np.concatenate([[0], np.sort(rng.choice(np.arange(1, latest), 20, replace=False))]) * 1.0
-    use = np.empty((types, len(grid) - 1))
-    after = [np.searchsorted(grid, x) for x in (part.release, part.release[:, None] + part.run)]
-    found = []
-    for scale in (1.0, 0.1):
-        price = rng.integers(0, 9, (types, len(grid))) * scale
-        price[:, -1] = 0
-        paid = np.zeros_like(price)
-        paid[:, 1:] = np.cumsum(price[:, :-1] * np.diff(grid), axis=1)
-        least = 0.0
-        for r, runs, p, g, kinds in zip(*part[:4], part.allowed, strict=True):
-            start = np.arange(r, latest + 1, 0.25)
-            spent = [
-                x - p + g * (np.interp(start + x, grid, f) - np.interp(start, grid, f))
-                for x, f in zip(runs[kinds], paid[kinds], strict=True)
-            ]
-            least += (start - r + spent).min()
-        total = _cheapest(part, grid, price, paid, *after, use)
-        assert total == pytest.approx(least, rel=ROUNDING)
-        found.append((total, price[:, :-1], use.copy()))
-    # the GPU-seconds it reports are a slope: the same starts at other prices cost no less than the best ones then
-    for (total, price, used), (other_total, other, _) in itertools.permutations(found):
-        assert other_total <= (total + (used * (other - price)).sum()) * (1 + ROUNDING)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,48 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from test_simulator_timeline import nodes_of, random_run, tables
+from workload_cases import cluster, group
 
+from rltune.cluster.layout import Nodes, build_layout
 from rltune.simulator.gantt import bars
+
+Tables = tuple[pd.DataFrame, pd.DataFrame]
+
+
+def nodes_of(*gpus: int) -> Nodes:
+    """Nodes with so many GPUs each."""
+    return build_layout(cluster([group(1, g) for g in gpus])).nodes
+
+
+def tables(*jobs: tuple[float, float, float, dict[int, int]], sequence: int = 0) -> Tables:
+    """Job and chunk table of (submit_s, start_s, end_s, node → GPUs); jobs are numbered from 10."""
+    rows, chunks = [], []
+    for job, (submit, start, end, where) in enumerate(jobs, start=10):
+        times = {"submit_s": float(submit), "start_s": float(start), "end_s": float(end)}
+        rows.append({"sequence": sequence, "job": job, "gpus": sum(where.values()), **times})
+        chunks += [{"sequence": sequence, "job": job, "node": node, "gpus": gpus} for node, gpus in where.items()]
+    return pd.DataFrame(rows), pd.DataFrame(chunks, columns=["sequence", "job", "node", "gpus"])
+
+
+def random_run(seed: int, tries: int = 120, until: int = 60) -> tuple[pd.DataFrame, pd.DataFrame, Nodes]:
+    """Jobs on whole seconds wherever the nodes have room for them: many at one time, some on several nodes."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice([1, 2, 4, 8], rng.integers(1, 6))
+    used, jobs = np.zeros((len(sizes), until + 20), int), []
+    for _ in range(tries):
+        start, run, gpus = int(rng.integers(until)), int(rng.integers(1, 20)), int(rng.choice([1, 1, 2, 3, 4, 8, 12]))
+        free = sizes - used[:, start : start + run].max(axis=1)
+        where: dict[int, int] = {}
+        for node in rng.permutation(len(sizes)):
+            taken = min(int(free[node]), gpus - sum(where.values()))
+            if taken > 0:
+                where[int(node)] = taken
+        if sum(where.values()) == gpus:
+            for node, taken in where.items():
+                used[node, start : start + run] += taken
+            jobs.append((start - int(rng.choice([0, 0, 1, 7, 30])), start, start + run, where))
+    job_table, chunk_table = tables(*jobs)
+    return job_table.sample(frac=1, random_state=seed), chunk_table.sample(frac=1, random_state=seed), nodes_of(*sizes)
 
 
 def placed(frame: pd.DataFrame) -> list[tuple[int, ...]]:
@@ -69,3 +108,18 @@ def test_more_than_a_node_has_is_refused() -> None:
         bars(*run, nodes_of(2, 2))
     with pytest.raises(ValueError, match="expected one sequence"):
         bars(pd.concat([run[0], run[0].assign(sequence=1)]), run[1], nodes_of(2, 2))
+
+
+def test_tables_that_do_not_go_together_are_refused() -> None:
+    job_table, chunk_table = tables((0, 0, 5, {0: 2}), (0, 5, 9, {0: 1, 1: 1}))
+    nodes = nodes_of(2, 1)
+
+    def refuses(match: str, jobs: pd.DataFrame = job_table, chunks: pd.DataFrame = chunk_table) -> None:
+        with pytest.raises(ValueError, match=match):
+            bars(jobs, chunks, nodes)
+
+    other = tables((0, 0, 5, {0: 2}), sequence=1)
+    refuses("expected one sequence, got 2: 0, 1", pd.concat([job_table, other[0]]), pd.concat([chunk_table, other[1]]))
+    refuses("job 11: not submitted, started and ended", job_table.assign(start_s=[0, np.nan]))
+    refuses("job 10: not submitted, started and ended", job_table.assign(submit_s=[1, 0]))
+    refuses("job 11 has chunks but is not in the job table", job_table.head(1))

@@ -12,6 +12,7 @@ import pandas as pd
 
 from rltune.files import write_text
 from rltune.placement.counts import Counts
+from rltune.traces.progress import time_text
 
 TAGS = {
     "reward": "return/reward",
@@ -103,7 +104,4 @@ def _line(row: dict[str, float], epochs: int, epoch_s: float) -> str:
     text = f"epoch {row['epoch']:.0f} of {epochs}: reward {row['reward']:+.3f}"
     if not math.isnan(row["validation_rl"]):
         text += f"; validation {row['validation_rl']:.4g}, base {row['validation_base']:.4g}"
-    minutes, rest = divmod(round(epoch_s * (epochs - row["epoch"])), 60)
-    hours, minutes = divmod(minutes, 60)
-    left = f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
-    return f"{text}; {left} left"
+    return f"{text}; {time_text(epoch_s * (epochs - row['epoch']))} left"

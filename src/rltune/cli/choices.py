@@ -16,7 +16,7 @@ from rltune.errors import ConfigError
 
 ConfigOption = Annotated[str, typer.Option("--config", help="The run's configuration.")]
 OVERRUNS = ("double", "now")
-PARTS, GROUPS = ("all", "train", "validation", "test"), ("user", "vc")
+PARTS = ("all", "train", "validation", "test")
 BUILT_IN = {
     "policy": POLICIES,
     "backfill": BACKFILLS,
@@ -25,7 +25,6 @@ BUILT_IN = {
     "types": TYPES,
     "overrun": OVERRUNS,
     "part": PARTS,
-    "by": GROUPS,
     "current_policy": ANY_ESTIMATE,
     "current_backfill": BACKFILLS,
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from rltune.cli.choices import check_words
-from rltune.cli.steps import VerboseOption, make_verbose, step
+from rltune.cli.steps import step
 from rltune.config.base import NAME
 from rltune.errors import ConfigError, RLTuneError
 
@@ -73,7 +73,6 @@ def init(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace files that `rltune init` wrote before.")] = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Set up a what-if analysis of your own cluster: asks for its job log and nodes, and writes the configuration.
 
@@ -85,7 +84,6 @@ def init(
     from rltune.evaluation.studies.operator_log import examine, read_log
     from rltune.traces.inspect import suggested
 
-    make_verbose(verbose)
     check_words(current_policy=current_policy, current_backfill=current_backfill)
     root = project_root()
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rltune.cli.choices import ConfigOption, check_goes_together, check_named, check_outputs, check_words
-from rltune.cli.steps import VerboseOption, make_verbose, step
+from rltune.cli.steps import step
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, PLANNED_TYPES, POLICIES, TYPES, check_estimate
 from rltune.config.context import Run
 from rltune.files import write_text
@@ -46,40 +46,36 @@ def simulate(
     replay: Annotated[bool, typer.Option("--replay", help="One sequence of all jobs instead of windows.")] = False,
     warm_up: Annotated[float, typer.Option(help="Share of a replay's first jobs that are not measured.")] = 0.0,
     bound: Annotated[bool, typer.Option("--bound", help="Add a lower bound on the mean wait of any policy.")] = False,
-    by: Annotated[str | None, typer.Option(help="Add who waits, and how unequally: by user or vc.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write a row per job to this file.")] = None,
-    timeline: Annotated[Path | None, typer.Option(help="Write GPUs, queue, fragmentation over time to this.")] = None,
     gantt: Annotated[Path | None, typer.Option(help="Draw the first window to this file (.svg or .png).")] = None,
     config: ConfigOption = "config/default.yaml",
-    verbose: VerboseOption = False,
 ) -> None:
     """Simulate one policy on a trace and a cluster, and print its metrics. Times are in seconds.
 
     Options on slowdowns, overrun and the first job that are not given are as in the run's `simulation`.
     """
-    make_verbose(verbose)
-    check_outputs(csv=csv, timeline=timeline)
+    check_outputs(csv=csv)
     check_outputs((".svg", ".png"), gantt=gantt)
     check_goes_together(replay, warm_up, windows, part, begin, jobs)
     slowdowns = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
     run = Run.open(config)
     rules = {"policy": policy, "backfill": backfill, "placement": placement, "locality": locality, "types": types}
     rules |= {"overrun": overrun}
-    check_words(bool(run.config.plugins), **rules, part=part, by=by)
+    check_words(bool(run.config.plugins), **rules, part=part)
     check_named(trace, cluster, estimate)
     check_estimate(policy, estimate)
     with step("loading the simulator"):
         from rltune.cluster.workload import build_workload
         from rltune.evaluation import simulation
         from rltune.evaluation.plugins import load_plugins
-        from rltune.report.simulation import draw, groups_summary, summary
+        from rltune.report.simulation import draw, summary
     load_plugins(run)
     scheduler = simulation.make_scheduler(
         run.config, **rules, **slowdowns, sticky_head=sticky_head, gpu_price=gpu_price
     )
     with step(f"reading {trace}, fitted to {cluster}"):
         workload = build_workload(run, trace, cluster, estimate)
-    request = simulation.Request(part, begin, jobs, windows, replay, warm_up, by, gantt is not None)
+    request = simulation.Request(part, begin, jobs, windows, replay, warm_up, gantt is not None)
     result = simulation.run(run.config, workload, request, scheduler, step)
 
     print(f"{trace} ({workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
@@ -94,15 +90,9 @@ def simulate(
     print(summary(result.metrics(), result.bound() if bound else None))
     if placed := result.placed():
         print(placed)
-    if by is not None:
-        print(groups_summary(*result.groups(by)))
     if csv is not None:
         write_text(csv, result.jobs().to_csv(index=False))
         print(f"jobs: {csv}")
-    if timeline is not None:
-        over_time = result.timeline()
-        write_text(timeline, over_time.to_csv(index=False))
-        print(f"over time: {timeline}; mean fragmentation over the span: {result.fragmentation(over_time):.3f}")
     if gantt is not None:
         draw(result.bars(), workload.layout.nodes.gpus, f"{trace} on {cluster}: {policy}", gantt)
         print(f"chart: {gantt}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rltune.cli.steps import VerboseOption, make_verbose, step
+from rltune.cli.steps import step
 from rltune.config import CACHE, load_trace, project_root
 from rltune.errors import RLTuneError
 
@@ -17,10 +17,8 @@ trace_app = typer.Typer(no_args_is_help=True, help="Look at traces and their fil
 @trace_app.command()
 def inspect(
     file: Annotated[Path, typer.Argument(help="CSV, JSON, SWF, sacct text, parquet, tar.gz, zip; .gz works.")],
-    verbose: VerboseOption = False,
 ) -> None:
     """Print what a trace file holds, and suggest a configuration for it."""
-    make_verbose(verbose)
     with step(f"reading and cleaning {file}"):
         from rltune.traces.inspect import inspect_file
 

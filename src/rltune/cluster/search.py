@@ -282,3 +282,12 @@ def _fill(nodes, jobs, free, j, rule, d, n, place):
         if not taken and (best < 0 or better):
             best, best_left = m, spare
     place[k].node, place[k].gpus = best, left
+
+
+@inlined
+def in_equal_chunks(jobs, j):
+    """Whether job ``j`` is cut into equal chunks on all types it may use: others a placer is not asked to split."""
+    for kind in range(jobs.cut.shape[1]):
+        if jobs.cut[j, kind].full > 0 and jobs.cut[j, kind].size == 0:
+            return False
+    return True

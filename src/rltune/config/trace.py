@@ -5,7 +5,6 @@ One file a trace in ``config/traces/<name>.yaml``; the file's stem is the trace'
 
 from __future__ import annotations
 
-import difflib
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,20 +31,12 @@ PARTS: dict[str, tuple[str, ...] | None] = {
 """Formats that take `part`, and the values it may have (None: any name)."""
 
 
-def _near_zone(name: str) -> str:
-    """A remark that names the time zone most like this one, by all of its name or its last part; "" where none is."""
-    known = {zone.lower(): zone for zone in sorted(available_timezones())}
-    last = {zone.rpartition("/")[2]: zone for zone in known}
-    close = difflib.get_close_matches(name.lower().replace(" ", "_"), [*known, *last], n=1, cutoff=0.75)
-    return f" (did you mean {known[last.get(close[0], close[0])]!r}?)" if close else ""
-
-
 def known_zone(name: str) -> str:
     """Return the name of a time zone. Raises ValueError, which names the nearest, for any other name."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        meant = _near_zone(name)
+        meant = nearest(name, sorted(available_timezones()))
         raise ValueError(f"found {name!r}, expected an IANA time zone such as America/Los_Angeles{meant}") from None
     return name
 

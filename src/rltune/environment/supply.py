@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.candidates import MAX_CANDIDATES, classes, count_candidates
-from rltune.cluster.search import EXCLUSIVE, find
+from rltune.cluster.search import EXCLUSIVE, find, in_equal_chunks
 from rltune.environment.features import CFF_THRESHOLD, EMPHASIS, POOL, SHAPE, slots
 from rltune.kernels import ZERO, inlined, record
 from rltune.simulator.backfill import free_in_pool
@@ -77,7 +77,7 @@ def shape_features(nodes, jobs, seq, options, pool, seen, m, wants, this, freed,
                     k = classes(nodes, pool, seq.free, options.rule == EXCLUSIVE, table)
                 candidates = count_candidates(nodes, jobs, j, table, k)
                 if candidates == 0 and (
-                    options.extra > 0 or _uneven(jobs, j)
+                    options.extra > 0 or not in_equal_chunks(jobs, j)
                 ):  # a split, or no equal chunks: one candidate, if any
                     candidates = min(find(nodes, jobs, seq.free, j, options.rule, options.extra, seq.place), 1)
             out[shape, CAN] = 1.0 if candidates > 0 else 0.0
@@ -97,15 +97,6 @@ def _free(nodes, jobs, seq, pool, j):
         if d >= 0 and jobs.cut[j, t].full >= 0:
             free += seq.free.total[d]
     return free
-
-
-@inlined
-def _uneven(jobs, j):
-    """Whether a job would be cut into chunks that are not equal on nodes of some type."""
-    for t in range(jobs.cut.shape[1]):
-        if jobs.cut[j, t].full >= 0 and jobs.cut[j, t].size == 0:
-            return True
-    return False
 
 
 @inlined

@@ -18,11 +18,10 @@ from rltune.placement.counts import Counts
 from rltune.placement.placers import placer_of
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.bound import lower_bound
-from rltune.simulator.fairness import fairness, fairness_summary
 from rltune.simulator.gantt import bars
 from rltune.simulator.metrics import chunk_table, job_table
 from rltune.simulator.state import State
-from rltune.simulator.timeline import time_average, timeline
+from rltune.simulator.timeline import timeline
 from rltune.traces.split import disjoint_windows
 
 WINDOW = 256
@@ -49,10 +48,8 @@ class Request:
     """One sequence of all jobs, instead of windows that each start from an idle cluster."""
     warm_up: float = 0.0
     """Share of a replay's jobs, from the first, that fill the cluster and are not measured."""
-    by: str | None = None
-    """Groups that will be asked for (Result.groups), and …"""
     drawn: bool = False
-    """… whether bars will be (Result.bars): an impossible one is then refused before the simulation."""
+    """Whether bars will be asked for (Result.bars): impossible ones are then refused before the simulation."""
 
 
 @dataclass(frozen=True)
@@ -134,32 +131,11 @@ class Result:
         submit = table["submit_s"].where(self._measured(table)).groupby(table["window"])
         return submit.min().to_numpy(), submit.max().to_numpy()
 
-    def groups(self, by: str) -> tuple[pd.DataFrame, dict[str, float]]:
-        """(Measured jobs by group, how unequally the groups are treated) as rltune.simulator.fairness has them.
-
-        ``by``: user or vc. Raises ConfigError for another, or when the trace names none.
-        """
-        table = self.jobs()
-        table = table[self._measured(table)]
-        group = _group(self.workload, by, table["job"].to_numpy())
-        return fairness(table, group), fairness_summary(table, group)
-
     def timeline(self) -> pd.DataFrame:
-        """Over time, of each window: GPUs used and free, jobs queued and running, fragmentation
-        (rltune.simulator.timeline)."""
-        jobs, chunks = job_table(self.workload.jobs, self.state), chunk_table(self.state)
-        parts = [
-            timeline(rows, chunks[chunks["sequence"] == s], self.workload.layout.nodes).assign(window=s)
-            for s, rows in jobs.groupby("sequence")
-        ]
+        """Over time, of each window: GPUs used, jobs queued and running (rltune.simulator.timeline)."""
+        jobs = job_table(self.workload.jobs, self.state)
+        parts = [timeline(rows).assign(window=s) for s, rows in jobs.groupby("sequence")]
         return pd.concat(parts, ignore_index=True)
-
-    def fragmentation(self, timeline: pd.DataFrame) -> float:
-        """Mean over the measured time, as in ``metrics``, of a timeline of this result; then over the windows."""
-        begin, end = self._span(self.jobs())
-        windows = timeline.groupby("window")
-        means = [time_average(one[one["time_s"] >= begin[w]], "fragmentation", float(end[w])) for w, one in windows]
-        return float(pd.Series(means).mean())
 
     def bound(self) -> tuple[float, float]:
         """(Lower bound on the mean wait of all jobs under any policy, their mean wait here), seconds."""
@@ -211,9 +187,6 @@ def run(
     first, n, end = _sequences(request, workload)
     if request.drawn:
         _check_drawn(int(n[0]))
-    if request.by is not None:
-        measured = first[0] + int(np.ceil(request.warm_up * (end - first[0])))
-        _group(workload, request.by, np.arange(measured, first[-1] + n[-1]))
     with stage("compiling the simulator; a minute after a change of the sources, else at once"):
         placer = placer_of(scheduler.placement, config.lookahead)
         simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), scheduler, placer=placer)
@@ -225,16 +198,6 @@ def run(
     seconds = max(time.perf_counter() - began, 1e-9)
     counts = placer.counts if placer else None
     return Result(workload, state, seconds, request, counts, int(end - first[-1] - n[-1]))
-
-
-def _group(workload: Workload, by: str, rows: np.ndarray) -> np.ndarray:
-    """The groups of some jobs, missing where not known."""
-    if by not in ("user", "vc"):
-        raise ConfigError(f"--by: found {by!r}; allowed: user, vc")
-    group = workload.table[by].to_numpy()[rows]
-    if pd.isna(group).all():
-        raise ConfigError(f"--by: found {by}, but the trace names no {by} of these jobs")
-    return group
 
 
 def _check_drawn(jobs: int) -> None:

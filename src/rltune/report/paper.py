@@ -9,8 +9,6 @@ from pydantic import Field, model_validator
 
 from rltune.config.base import Block
 from rltune.config.load import read_block
-from rltune.config.messages import nearest
-from rltune.errors import ConfigError
 
 FILE = "config/paper_results.yaml"
 """Where the numbers lie, relative to the project's root."""
@@ -116,43 +114,30 @@ class PaperResults(Block):
         return list(self.artefacts["fig12"].base_policies)
 
     def find(self, artefact: str, *key: object) -> PaperEntry | None:
-        """The printed figure, or None where the paper has none.
-
-        Raises ConfigError when the file has no such artefact at all (a mistyped id must not read as "no figure").
-        """
-        if artefact not in self.artefacts:
-            raise ConfigError(f"{FILE}: no artefact {artefact!r}{nearest(artefact, self.artefacts)}")
+        """The printed figure, or None where the paper has none. Raises KeyError for an artefact that the file does not have."""
         return self.artefacts[artefact].entries.get(".".join(map(str, key)))
 
-    def entry(self, artefact: str, *key: object) -> PaperEntry:
-        """The printed figure. Raises ConfigError naming the key, and the nearest one, where there is none."""
-        entry, name = self.find(artefact, *key), ".".join(map(str, key))
-        if entry is None:
-            known = self.artefacts[artefact].entries
-            raise ConfigError(f"{FILE}: {artefact} has no entry {name!r}{nearest(name, known)}")
-        return entry
-
     def value(self, artefact: str, *key: object) -> float:
-        """The printed number. Raises ConfigError where there is no entry, or words."""
-        entry = self.entry(artefact, *key)
-        if entry.value is None:
-            raise ConfigError(f"{FILE}: {artefact}.{'.'.join(map(str, key))} is not a number but {entry.text!r}")
+        """The printed number. Raises KeyError where there is none."""
+        entry = self.find(artefact, *key)
+        if entry is None or entry.value is None:
+            raise KeyError(f"{artefact}.{'.'.join(map(str, key))}")
         return entry.value
 
     def number(self, artefact: str, *key: object) -> float:
-        """The printed number, NaN where the paper has none. Raises ConfigError as `find` does."""
+        """The printed number, NaN where the paper has none. Raises KeyError as `find` does."""
         entry = self.find(artefact, *key)
         return float("nan") if entry is None or entry.value is None else entry.value
 
     def where(self, artefact: str, *key: object) -> str:
-        """Section or table a figure is printed in. Raises ConfigError as `entry` does."""
-        return self.entry(artefact, *key).where or self.artefacts[artefact].where
+        """Section or table a figure is printed in. Raises KeyError as `find` does."""
+        entry = self.find(artefact, *key)
+        return (entry.where if entry else "") or self.artefacts[artefact].where
 
     def ref(self, artefact: str) -> str:
-        """What the paper calls an artefact ("Table 2"). Raises ConfigError where it has no such artefact."""
+        """What the paper calls an artefact ("Table 2"). Raises KeyError where it has no such artefact."""
         if artefact in self.without_figures:
             return self.without_figures[artefact].where
-        self.find(artefact)
         return self.artefacts[artefact].where
 
     def trace(self, name: str) -> str:

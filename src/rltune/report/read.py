@@ -14,7 +14,6 @@ import pandas as pd
 
 from rltune.config.cells import Cell
 from rltune.config.context import Run
-from rltune.errors import DataError
 from rltune.files import read_json
 from rltune.report.artefact import load_artefact
 from rltune.report.common import planned_cells
@@ -87,8 +86,6 @@ def _titles(run: Run) -> dict[tuple[str, str], str]:
 
 
 def _audit(path: Path) -> list[dict[str, object]]:
-    if not path.is_file():
-        raise DataError(f"{path}: no such file; run the stage that prepares the trace")
     audit = read_json(path)
     counts = [("read", "", audit["rows_read"])]
     counts += [("left out", reason, rows) for reason, rows in audit.get("left_out", {}).items()]
@@ -100,8 +97,6 @@ def _audit(path: Path) -> list[dict[str, object]]:
 def _gather(run: Run, paths: Paths, read: Callable[[Path], pd.DataFrame], cells: Sequence[Cell] | None) -> pd.DataFrame:
     frames = []
     for cell, path in zip(cells or run.config.cells(), map(Path, paths), strict=True):
-        if not path.is_file():
-            raise DataError(f"{path}: no such file; train and evaluate the cell {cell.name} first")
         frame = read(path)
         frame.insert(0, "cell", cell.name)
         frames.append(frame)

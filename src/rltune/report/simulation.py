@@ -19,12 +19,6 @@ def summary(metrics: dict[str, float], bound: tuple[float, float] | None = None)
     return fill("simulation.j2", metrics=metrics, bound=bound)
 
 
-def groups_summary(groups: pd.DataFrame, facts: dict[str, float], most: int = 15) -> str:
-    """The groups with the largest parts of all waiting, a line each; then how unequally groups are treated."""
-    shown = groups.sort_values(["wait_share", "group"], ascending=[False, True]).head(most)
-    return fill("simulation_groups.j2", rows=shown.to_dict("records"), more=len(groups) - len(shown), facts=facts)
-
-
 def until_s(bars: pd.DataFrame) -> float | None:
     """Where to end a drawing, s after the first submission; None: nowhere before the makespan.
 

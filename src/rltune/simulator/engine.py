@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from rltune.cluster.candidates import class_table, classes, count_candidates
-from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, split
+from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, in_equal_chunks, split
 from rltune.kernels import MINUS_ONE, NO, ZERO, inlined, inner_allocating, inner_kernel, kernel
 from rltune.simulator.backfill import backfill, reserve
 from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
@@ -193,7 +193,7 @@ def _try(nodes, jobs, seq, options):
         status.phase = PLACED
         others = options.asks_place == ALWAYS or options.asks_place == AMONG_OTHERS and status.queued > 1
         shares = options.interference_slowdown != 1.0 and jobs.row[status.first + status.chosen].gpus > 1
-        may_split = status.split and _in_equal_chunks(jobs, status.first + status.chosen)
+        may_split = status.split and in_equal_chunks(jobs, status.first + status.chosen)
         if (
             status.may_wait
             or others
@@ -242,7 +242,7 @@ def _fit(nodes, jobs, seq, options, job):
     if options.locality < WORTH_IT:
         return split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, options.extra, seq.place)
     reserve(nodes, jobs, seq, options, job, ZERO)
-    status.may_wait = options.asks_place != NEVER and _in_equal_chunks(jobs, j)
+    status.may_wait = options.asks_place != NEVER and in_equal_chunks(jobs, j)
     n = split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, AS_MANY, seq.place)
     if n > 0 and (
         status.may_wait or split_loses_s(nodes, jobs, options, j, seq.place[0].node, n) < status.reserved - status.now
@@ -250,15 +250,6 @@ def _fit(nodes, jobs, seq, options, job):
         return n
     _reserve_sooner(nodes, jobs, seq, options, job)
     return 0
-
-
-@inlined
-def _in_equal_chunks(jobs, j):
-    """Whether job ``j`` is cut into equal chunks on all types it may use: others a placer is not asked to split."""
-    for kind in range(jobs.cut.shape[1]):
-        if jobs.cut[j, kind].full > 0 and jobs.cut[j, kind].size == 0:
-            return False
-    return True
 
 
 @inner_kernel

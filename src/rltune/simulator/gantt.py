@@ -10,7 +10,6 @@ import pandas as pd
 from numba import njit
 
 from rltune.cluster.layout import Nodes
-from rltune.simulator.timeline import one_sequence
 
 END, IN_PASSING, START = 0, 1, 2
 """Order at one time: ends come first; a job without length takes its GPUs and releases them."""
@@ -81,3 +80,24 @@ def _hand_out(event, node, gpus, lasts, sizes):
             for r in range(at[e], n):
                 busy[m, out_first[r] : out_first[r] + out_count[r]] = True
     return out_chunk[:n], out_first[:n], out_count[:n], -1
+
+
+def one_sequence(job_table: pd.DataFrame, chunk_table: pd.DataFrame) -> np.ndarray:
+    """[chunks] int64, the row of the job table that each row of the chunk table belongs to.
+
+    Raises ValueError unless both tables are about the same one sequence and its jobs, and every job has
+    submission ≤ start ≤ end.
+    Ends are compared with starts to the last bit: ``end_s`` is start + run time as the simulator adds them, since
+    submission + (wait + run time) is rounded otherwise and can lie behind the start of the job that follows.
+    """
+    found = sorted({*job_table["sequence"], *chunk_table["sequence"]})
+    if len(found) > 1:
+        raise ValueError(f"expected one sequence, got {len(found)}: {', '.join(map(str, found[:5]))}")
+    submit, start, end = (job_table[c].to_numpy(np.float64) for c in ("submit_s", "start_s", "end_s"))
+    wrong = ~((submit <= start) & (start <= end) & np.isfinite(end))
+    if wrong.any():
+        raise ValueError(f"job {job_table['job'].to_numpy()[wrong][0]}: not submitted, started and ended in this order")
+    row = pd.Index(job_table["job"]).get_indexer(pd.Index(chunk_table["job"]))
+    if (row < 0).any():
+        raise ValueError(f"job {chunk_table['job'].to_numpy()[row < 0][0]} has chunks but is not in the job table")
+    return row

@@ -83,11 +83,8 @@ def sensitivity(
     ``groups``: names of cells that differ in their features and seeds only (rltune.config.comparisons.by_features);
     ``widths``: number of features of each set. The frame has at the window length with the most windows `improvement`
     over the base policy of the metric the cells are trained for, over all seeds, and `eight_over`, how much better the
-    paper's eight are than this set, over the seeds that both have; `panel` is the title of its panel. Raises
-    ValueError when there is no group.
+    paper's eight are than this set, over the seeds that both have; `panel` is the title of its panel.
     """
-    if not groups:
-        raise ValueError("no sensitivity: the run has no cells that differ in their feature set only")
     rows: list[dict[str, Any]] = []
     for number, names in enumerate(groups):
         members = cells[cells["cell"].isin(names)]

@@ -85,12 +85,10 @@ def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, 
     The frame has one row an epoch: `training` and `validation`, both (base − RLTune) / the larger of the two means
     of the metric that the cell is trained for (no unit, above 0: RLTune is better), `difference` the same of training
     undivided, in the metric's unit (s of wait). Of utilisation, where more is better, base and RLTune change places; a
-    mix has no unit, and its curves are its reward. Raises ValueError where no cell belongs to the figure.
+    mix has no unit, and its curves are its reward.
     """
     shown = [in_curves(name, m, p) for m, p in zip(cells["metric"], cells["policy"], strict=True)]
     chosen, left = without_variants(cells[np.array(shown, bool)].reset_index(drop=True))
-    if chosen.empty:
-        raise ValueError(f"no training curves for {name}: no agent was trained for what it shows")
     chosen = chosen.assign(panel=_panels(chosen), line=chosen["trace_title"])
     frame = curves(chosen, histories)
     panels = chosen.drop_duplicates("panel").sort_values("metric", key=lambda m: pd.factorize(m)[0], kind="stable")
