@@ -1,9 +1,8 @@
-"""How fast the simulator is, and how its cost grows.
+"""How fast the simulator is.
 
 Real rows where RLTUNE_REAL_TRACES (default ../shared/traces) has philly/philly_jobs.csv.gz, as
 config/traces/philly-csv.yaml reads it; synthetic jobs of the same number otherwise. Everything on one core, compiled
-beforehand, best of several runs. Writes results/benchmarks/simulator_scaling.csv. The last line is one JSON
-object.
+beforehand, best of several runs. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import parts.one_core  # noqa: F401
 
 # isort: split
 import numpy as np
-import pandas as pd
 
 from rltune.cluster.fit import CUT, JOB, Jobs
 from rltune.cluster.layout import Layout, build_layout
@@ -33,7 +31,6 @@ from rltune.traces.split import disjoint_windows
 
 LENGTH = 256
 PHILLY_ROWS = 111_549
-OUT = Path("results/benchmarks")
 
 
 def main() -> None:
@@ -47,7 +44,6 @@ def main() -> None:
     figures |= environment(slice_jobs, slice_layout)
     figures |= in_process_of_its_own("--million")
     figures |= in_process_of_its_own("--warm")
-    scaling()
     print(json.dumps(figures))
 
 
@@ -241,37 +237,6 @@ def warm() -> None:
     best, median = min(took), float(np.median(took))
     print(f"warm start-up to the first window: {best:.2f} s, median of {len(took)} {median:.2f} s")
     print(json.dumps({"warm_start_s": round(best, 2), "warm_start_median_s": round(median, 2)}))
-
-
-def scaling() -> None:
-    """Time a job against jobs, nodes and queue length."""
-    rows = []
-
-    def measure(axis: str, x: int, jobs: Jobs, layout: Layout, scheduler: SchedulerConfig) -> None:
-        n = len(jobs.row)
-        took, state = best_of(2, lambda: simulate(jobs, layout, [0], [n], scheduler))
-        queue = float(state.status["queue_sum"][0] / state.status["decisions"][0])
-        name = f"{scheduler.policy}, {scheduler.backfill}"
-        rows.append({"axis": axis, "x": x, "run": name, "us_per_job": 1e6 * took / n, "mean_queue": queue})
-        print(f"{axis} {x:>9,}  {name:>14}: {rows[-1]['us_per_job']:8.2f} µs/job, mean queue {queue:,.0f}", flush=True)
-
-    simple, backfilling = SchedulerConfig("fifo"), SchedulerConfig("fifo", "easy")
-    for n in (1_000, 10_000, 100_000, 1_000_000):
-        layout = nodes_of(500)
-        for scheduler in (simple, backfilling):
-            measure("jobs", n, synthetic(n, layout, 0.9), layout, scheduler)
-    for m in (10, 100, 1_000, 10_000):
-        layout = nodes_of(m)
-        for scheduler in (simple, backfilling):
-            measure("nodes", m, synthetic(200_000, layout, 0.9), layout, scheduler)
-    layout = nodes_of(50)
-    for n in (100, 1_000, 10_000):
-        jobs = synthetic(2 * n, layout, 1e6)  # all at once: the queue is as long as there are jobs
-        for scheduler in (simple, SchedulerConfig("saf", "greedy"), backfilling, SchedulerConfig("wfp3")):
-            measure("queue length", n, jobs, layout, scheduler)
-    OUT.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows).to_csv(OUT / "simulator_scaling.csv", index=False)
-    print(f"written: {OUT / 'simulator_scaling.csv'}")
 
 
 if __name__ == "__main__":
