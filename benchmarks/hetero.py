@@ -6,7 +6,8 @@ fastest only}, AlloX, earliest completion, that with a price of GPU time, and or
 with the order, price and estimates that are best on the validation windows, before the origin. It is compared with the best
 rule without a price and the best of fastest free and of any free, in hindsight, and with the earliest completion with a price, its
 order, price and estimates chosen as ours are. Then ours without each of its parts, with wrong speeds and with
-exact run times; agents, which choose a scheduler before they learn an order; and SETTINGS: earlier origins, a
+exact run times; agents, which choose a scheduler before they learn an order, compared by the metric that they are trained
+for with rivals chosen by it; and SETTINGS: earlier origins, a
 load of 0.9, other models. PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces).
 Negative differences are better. The last line is one JSON object.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from measured.read import percent, rows_of, table
+from rltune.policies import TITLES
 from rltune.report.verdict import ABSENT
 
 HEAD = "claim | cluster | paper, % | ours, % | preset | seeds | windows | verdict"
@@ -21,7 +22,7 @@ def claims() -> str:
     found = []
     for row in runs():
         if row["verdict"] != ABSENT:
-            ours = percent([float(row[end]) if row[end] else None for end in ("ours", "low", "high")])
+            ours = _percent(row, "ours")
             whole = row["key"].startswith("fig17: ")  # one sequence, resampled in blocks
             windows = f"{1 if whole else row['windows']} × {row['sequence_jobs']}"
             paper = f"{100 * float(row['paper']):.1f}".replace("-", "−")
@@ -37,3 +38,25 @@ def verdicts() -> str:
     absent = sum(row["verdict"] == ABSENT for row in rows)
     counts = Counter(row["verdict"] or "no interval" for row in rows if row["verdict"] != ABSENT)
     return table("verdict | rows", [*((word, str(n)) for word, n in counts.most_common()), (ABSENT, str(absent))])
+
+
+def waits_on_pai() -> str:
+    """How much less jobs wait under an agent than under its base policy: `fig12-numbers` of config/csv.yaml, its PAI rows."""
+    return table(
+        "base policy | backfilling | preset | seeds | windows | less wait, %",
+        [
+            (
+                TITLES[row["policy"]],
+                row["backfill"],
+                row["preset"],
+                row["seed"],
+                f"{row['windows']} × {row['sequence_jobs']}",
+                _percent(row, "improvement"),
+            )
+            for row in rows_of("waits-pai")
+        ],
+    )
+
+
+def _percent(row: dict[str, str], value: str) -> str:
+    return percent([float(row[end]) if row[end] else None for end in (value, "low", "high")])

@@ -98,7 +98,7 @@ def fit(
     leave_out(asks_for_none, (jobs["resource"] != cluster.slots).to_numpy() | (gpus < 1))
     if cluster.max_job_gpus is not None:
         leave_out(f"more GPUs than max_job_gpus ({cluster.max_job_gpus})", gpus > cluster.max_job_gpus)
-    slow = _slowdowns(jobs, cluster, layout)
+    slow = _slowdowns(jobs.assign(model=jobs["model"].where(keep)), cluster, layout)
     kinds = _type_masks(jobs, cluster, layout, slow)
     leave_out("GPU type not in the cluster", ~kinds.any(axis=1))
     cpu, mem = _per_gpu(jobs)

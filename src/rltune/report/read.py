@@ -41,14 +41,14 @@ def cells(run: Run, paper: PaperResults) -> pd.DataFrame:
 
 def results(run: Run, paths: Paths, cells: Sequence[Cell] | None = None) -> pd.DataFrame:
     """The tables (CSV) of all cells: test results, a row per scheduler × window; training curves, a row per epoch; or
-    placement questions solved twice, a row per question. Raises DataError naming the first file that is missing."""
+    placement questions solved twice, a row per question."""
     return _gather(run, paths, pd.read_csv, cells)
 
 
 def jobs(
     run: Run, paths: Paths, columns: Sequence[str] = ("role", "sequence_jobs", "wait_s", "jct_s", "bsld")
 ) -> pd.DataFrame:
-    """Test jobs, one row per job × {agent, base}. Raises as `results`."""
+    """Test jobs, one row per job × {agent, base}."""
     return _gather(run, paths, partial(pd.read_parquet, columns=list(columns)), None)
 
 
@@ -64,7 +64,7 @@ def audits(run: Run, clean_paths: Paths, fit_paths: Paths) -> pd.DataFrame:
 
     ``clean_paths`` in the order of `run.config.traces()`, ``fit_paths`` of `run.config.all_workloads()`. Columns: trace
     (title), cluster (title, "" for cleaning), data, stage (clean | fit), kind (read | kept | left out | noted), reason
-    ("" for read and kept), rows. Raises DataError naming the first audit that is missing.
+    ("" for read and kept), rows.
     """
     titles = run.trace_titles()
     steps = [(name, "", "clean") for name in run.config.traces()]

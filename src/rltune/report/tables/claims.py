@@ -111,7 +111,7 @@ def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame, paper: Pa
         known = frame[frame["paper_improvement"].notna()].join(agent, on="cell")
         yield _rows(name, known, _key("fig17", known["paper_trace"], "qssf", "jct"))
     elif name == "table8":
-        known = where(frame[frame["paper_improvement"].notna()], against=AGAINST["qssf"])
+        known = where(frame[frame["paper_improvement"].notna()], against=AGAINST["qssf"]).join(agent, on="cell")
         yield _rows(name, known, _key(name, known["paper_trace"], "qssf", known["measure"].map(METRIC_OF)))
     elif name == "table9-numbers":
         known = frame["against"].str.startswith(RL_SCHEDULERS) & frame["paper_trace"].isin(paper.gpu_traces)
@@ -120,7 +120,8 @@ def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame, paper: Pa
             best = where(others, measure=METRIC_TITLE[headline]).nlargest(1, "improvement")
             yield _rows(name, best, f"section7: {headline}").assign(against=best["against"])
         one = others[others["against"].str.startswith(RL_SCHEDULERS[0])]
-        yield _rows(name, one, _key("table9", one["paper_trace"], "rlscheduler", one["measure"].map(METRIC_OF)))
+        key = _key("table9", one["paper_trace"], "rlscheduler", one["measure"].map(METRIC_OF))
+        yield _rows(name, one, key).assign(against=one["against"])
     elif name == "deployment-numbers":
         both = where(frame, ours="rltune", theirs="slurm")
         yield _rows(name, both, "fig18: " + both["measure"], "gain")

@@ -106,7 +106,7 @@ def table8(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: 
                 each = [where(windows, cell=name) for name in alike["cell"]]
                 if not (each[0]["who"] == theirs).any():
                     continue  # the opponent did not run
-                row = {**common.about(alike.iloc[0]), "sequence_jobs": n, "against": AGAINST[theirs]}
+                row = {**common.about(alike), "sequence_jobs": n, "against": AGAINST[theirs]}
                 row["reserves"] = ", ".join(where(pd.concat(each), who="rltune")["backfill"].unique())
                 in_paper = alike["paper_trace"].iloc[0] == "Philly"
                 figures = [printed(paper, "table8", metric, s) if in_paper else common.NAN for s in (theirs, "rltune")]

@@ -11,7 +11,7 @@ import pandas as pd
 from rltune.errors import ClusterDied, SlurmError
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.experiment.submission import Submission
-from rltune.slurm.records import RUNNING_STATES, WAITING_STATES
+from rltune.slurm.records import UNFINISHED_STATES
 from rltune.slurm.resources import gpus
 from rltune.slurm.values import Fault, Row, expand, shown
 
@@ -22,7 +22,6 @@ COMMAND = (
     *("sacct", "--allusers", "--allocations", "--noheader", "--parsable2", "--starttime=2000-01-01"),
     f"--format={','.join(FIELDS)}",
 )
-UNFINISHED = WAITING_STATES | RUNNING_STATES
 LATE_S = 60.0
 """Real seconds that the database may take to record the last jobs."""
 SETTLED_S = 10.0
@@ -69,7 +68,7 @@ def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bo
             row = _row(job, account, began_s)
         except Fault as fault:
             raise SlurmError(f"sacct: job {job.name}: {fault}") from None
-        if row["state"] in UNFINISHED:
+        if row["state"] in UNFINISHED_STATES:
             raise SlurmError(f"sacct: job {job.name} (Slurm's {row['slurm_id']}) is {row['state']}, expected an end")
         if timed and row["state"] == "COMPLETED" and (np.isnan(row["start_s"]) or not row["nodes"]):
             raise SlurmError(

@@ -45,7 +45,7 @@ def run_schedules(log: Callable[[str], None] = print, speed: float = SPEED) -> t
     what it is asked.
     """
     if lacks := packages.absent(accounting=True, speed=speed):
-        log(f"Slurm is not installed ; as root: apt-get install --no-install-recommends {' '.join(lacks)}")
+        log(f"Slurm is not installed; as root: apt-get install --no-install-recommends {' '.join(lacks)}")
         return pd.DataFrame(columns=list(COLUMNS)), {"lacks": lacks, "speed": speed}
     began, found = time.monotonic(), {}
     for left in reversed(range(CLUSTERS)):

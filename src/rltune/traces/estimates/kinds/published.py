@@ -1,7 +1,7 @@
 """Estimates that others have published: a CSV file with a row a job, its predicted run time or GPU time.
 
-QSSF's predictions for a month of Helios' Venus are the example (Hu et al., SC '21): run times, by which, times the GPUs
-that a job asks for, their scheduler and the policy ``qssf`` order the queue.
+QSSF's predictions for a month of Helios' Venus are the example (Hu et al., SC '21): run times. Times the GPUs that a job
+asks for they are the larger part of what their scheduler orders by, and all that the policy ``qssf`` does.
 """
 
 from __future__ import annotations
