@@ -111,8 +111,9 @@ def _counterparts(name: str, frame: pd.DataFrame, agent: pd.DataFrame, paper: Pa
         known = frame[frame["paper_improvement"].notna()].join(agent, on="cell")
         yield _rows(name, known, _key("fig17", known["paper_trace"], "qssf", "jct"))
     elif name == "table8":
-        known = where(frame[frame["paper_improvement"].notna()], against=AGAINST["qssf"]).join(agent, on="cell")
-        yield _rows(name, known, _key(name, known["paper_trace"], "qssf", known["measure"].map(METRIC_OF)))
+        own = frame["paper_improvement"].notna() & (frame["measure"].map(METRIC_OF) == frame["metric"])
+        known = where(frame[own], against=AGAINST["qssf"]).join(agent, on="cell")
+        yield _rows(name, known, _key(name, known["paper_trace"], "qssf", known["metric"]))
     elif name == "table9-numbers":
         known = frame["against"].str.startswith(RL_SCHEDULERS) & frame["paper_trace"].isin(paper.gpu_traces)
         others = where(frame[known], backfill="none").join(agent, on="cell")
@@ -145,7 +146,7 @@ def _rows(
     """Rows of a table of ours as rows of this one."""
     found = rows.reindex(columns=[*COPIED, "verdict", "choice", "learned"]).astype({"seed": object})
     numbers = {"ours": rows[value], "low": rows[f"{prefix}low"], "high": rows[f"{prefix}high"]}
-    return found.assign(key=pd.Series(key, rows.index), **numbers, artefact=artefact, row=rows.index)
+    return found.assign(key=pd.Series(key, rows.index), **numbers, against="", artefact=artefact, row=rows.index)
 
 
 def _claim(name: str, key: str, title: str) -> str:
