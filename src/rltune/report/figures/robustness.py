@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import cycle, product
+from textwrap import fill
 from typing import Any
 
 import pandas as pd
@@ -89,11 +90,14 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
 
 @style.styled()
 def _draw(frame: pd.DataFrame) -> Figure:
+    frame = frame.assign(
+        scheduler=frame["scheduler"].map(lambda name: fill(name, 46))
+    )  # two beside each other in the legend
     traces, colours = list(frame["trace_title"].unique()), {}
     for kind, some in COLOURS.items():
         colours |= dict(zip(frame.loc[frame["kind"] == kind, "scheduler"].unique(), cycle(some)))
     dashed = set(frame.loc[frame["kind"] == "heuristic", "scheduler"])
-    titles, above_in = [*traces, *[""] * len(traces)], 0.3 + 0.17 * len(colours) / 3
+    titles, above_in = [*traces, *[""] * len(traces)], 0.3 + 0.12 * sum(name.count("\n") + 1 for name in colours)
     figure, axes = style.panels(titles, len(traces), 2.0, above_in, sharex=True, sharey="row")
     for axis, (value, trace) in zip(axes, product(SIDES, traces), strict=True):
         of_trace = with_interval(where(frame, trace_title=trace), value, f"{value}_low", f"{value}_high")
@@ -109,5 +113,5 @@ def _draw(frame: pd.DataFrame) -> Figure:
     axes[0].set_xticks(sorted(frame["sigma"].unique()))
     axes[0].xaxis.set_major_formatter(style.PLAIN)
     figure.supxlabel("Spread of the estimates (σ)")
-    style.legend_of(axes[0], 3)
+    style.legend_of(axes[0], 2)
     return figure
