@@ -90,9 +90,8 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
 
 @style.styled()
 def _draw(frame: pd.DataFrame) -> Figure:
-    frame = frame.assign(
-        scheduler=frame["scheduler"].map(lambda name: fill(name, 46))
-    )  # two beside each other in the legend
+    # two names beside each other fit the legend
+    frame = frame.assign(scheduler=frame["scheduler"].map(lambda name: fill(name, 46)))
     traces, colours = list(frame["trace_title"].unique()), {}
     for kind, some in COLOURS.items():
         colours |= dict(zip(frame.loc[frame["kind"] == kind, "scheduler"].unique(), cycle(some)))
