@@ -38,7 +38,7 @@ from rltune.simulator.state import State
 from rltune.traces.split import disjoint_windows, spread
 
 LENGTH, MOST_TO_CHOOSE = 256, 120
-RESAMPLES, CONFIDENCE = 5000, 0.95
+RESAMPLES = 5000
 TRACES = {"Philly": ("philly-rows", "philly-192"), "Venus": ("venus-rows", "venus-160"), "PAI": ("pai-csv", "pai-140")}
 PAI_FILE = "alibaba2020/pai_gpu_tasks_sample.csv.gz"
 CONTENTION = {"off": (1.0, 1.0), "low": (1.0, 1.1), "middle": (1.2, 1.25)}
@@ -126,9 +126,7 @@ def run(task: tuple[str, str, Choice, str, int | None]) -> tuple[pd.DataFrame, d
 
 def differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, list[float]]:
     """Metric → relative difference of the means and its interval."""
-    found = {
-        name: improved(ours[name].to_numpy(), theirs[name].to_numpy(), RESAMPLES, CONFIDENCE, 1) for name in METRICS
-    }
+    found = {name: improved(ours[name].to_numpy(), theirs[name].to_numpy(), RESAMPLES) for name in METRICS}
     return {name: [round(-f, 4) for f in (it.gain, it.high, it.low)] for name, it in found.items()}
 
 

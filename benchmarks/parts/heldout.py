@@ -76,7 +76,7 @@ VARIANTS: dict[str, Variant] = {
 }
 """What can be trained: the built-in presets; naive and pro, with what lies between; `tuned` on other features."""
 COLUMNS = {"wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
-RESAMPLES, CONFIDENCE = 10_000, 0.95
+RESAMPLES = 10_000
 PICKED = "picked for "
 """Begins the name of the base policy that is best on validation windows; the metric follows."""
 ALONE = "its scheduler alone"
@@ -328,7 +328,7 @@ def against(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> tuple[floa
     else:
         y = pd.concat([theirs.set_index(keys)[column].sort_index().to_frame().T] * len(x))
     assert x.columns.equals(y.columns) and len(x) == len(y), "other windows or seeds"
-    found = improved(x.to_numpy(), y.to_numpy(), RESAMPLES, CONFIDENCE, seed=1)
+    found = improved(x.to_numpy(), y.to_numpy(), RESAMPLES)
     return -found.gain, -found.high, -found.low
 
 

@@ -23,23 +23,23 @@ def _windows(**schedulers: list[float]) -> pd.DataFrame:
 
 def test_constant_ratio_has_an_interval_of_no_width():
     theirs = np.random.default_rng(0).exponential(size=20)
-    assert improved(0.25 * theirs, theirs, 500, 0.95, 1)[1:3] == pytest.approx((0.75, 0.75))
+    assert improved(0.25 * theirs, theirs, 500)[1:3] == pytest.approx((0.75, 0.75))
 
 
 def test_blocks_widen_the_interval_when_neighbours_are_alike():
     rng = np.random.default_rng(3)
     slow = np.repeat(rng.normal(0, 0.3, size=16), 4)  # neighbours share their luck
     theirs = np.ones(64)
-    low, high = improved(0.5 + slow, theirs, 3000, 0.95, 1)[1:3]
+    low, high = improved(0.5 + slow, theirs, 3000)[1:3]
     shuffled = rng.permutation(0.5 + slow)
-    low_iid, high_iid = improved(shuffled, theirs, 3000, 0.95, 1)[1:3]
+    low_iid, high_iid = improved(shuffled, theirs, 3000)[1:3]
     assert block_length(64) == 4
     assert high - low > 1.3 * (high_iid - low_iid)
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_too_few_windows_have_no_interval(n):
-    assert np.isnan(improved(np.ones(n), np.ones(n), 200, 0.95, 1)[1:3]).all()
+    assert np.isnan(improved(np.ones(n), np.ones(n), 200)[1:3]).all()
 
 
 def _neighbours_alike(rng: np.random.Generator, n: int, rho: float) -> np.ndarray:
@@ -68,13 +68,13 @@ def test_coverage_is_near_the_level_even_if_neighbours_are_alike(rho, factor):
 def test_p_value_is_the_level_at_which_the_interval_meets_zero():
     rng = np.random.default_rng(5)
     ours, theirs = rng.gamma(8.0, 0.11, size=30), rng.gamma(8.0, 0.125, size=30)
-    p = improved(ours, theirs, 2000, 0.95, 1).p
+    p = improved(ours, theirs, 2000).p
     assert 0.001 < p < 0.9
     for level, out in ((1.05 * p, True), (0.95 * p, False)):
         found = improved(ours, theirs, 2000, 1 - level, 1)
         assert (found.low > 0 or found.high < 0) == out
-    assert improved(0.2 * theirs, theirs, 2000, 0.95, 1).p == pytest.approx(1 / 2001), "as small as resamples can show"
-    assert improved(theirs, theirs, 2000, 0.95, 1).p == 1
+    assert improved(0.2 * theirs, theirs, 2000).p == pytest.approx(1 / 2001), "as small as resamples can show"
+    assert improved(theirs, theirs, 2000).p == 1
 
 
 def test_seeds_that_differ_are_covered_only_when_they_are_a_level():
@@ -94,11 +94,11 @@ def test_seeds_that_differ_are_covered_only_when_they_are_a_level():
 def test_seeds_that_learned_the_same_change_nothing():
     rng = np.random.default_rng(7)
     ours, theirs = rng.exponential(size=(2, 40))
-    one = improved(ours, theirs, 4000, 0.95, 1)
-    four = improved(np.tile(ours, (4, 1)), np.tile(theirs, (4, 1)), 4000, 0.95, 1)
+    one = improved(ours, theirs, 4000)
+    four = improved(np.tile(ours, (4, 1)), np.tile(theirs, (4, 1)), 4000)
     assert (four.low, four.high, four.p) == pytest.approx((one.low, one.high, one.p))
     with pytest.raises(ValueError, match="pairs"):
-        improved(ours, theirs[:-1], 200, 0.95, 1)
+        improved(ours, theirs[:-1], 200)
 
 
 def test_holm_worked_example():

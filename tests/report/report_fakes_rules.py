@@ -92,16 +92,16 @@ def load_results() -> pd.DataFrame:
 
 def artefacts(folder: Path) -> None:
     """What the notebook of the chapter saves."""
-    numbers = tables.scheduling_rules(summaries.rule_steps(rule_results(), INTERVALS), 0.95)
-    compared = tables.loads_compared(summaries.loads(load_results(), INTERVALS), 0.95)
+    numbers = tables.scheduling_rules(summaries.rule_steps(rule_results(), INTERVALS))
+    compared = tables.loads_compared(summaries.loads(load_results(), INTERVALS))
     found = summaries.fairness(jobs_by_group(), INTERVALS)
     for made in (
         numbers,
         compared,
-        tables.fairness(found.unequal, found.without, 0.95),
+        tables.fairness(found.unequal, found.without),
         tables.losers(found.losers, found.without),
         figures.scheduling_rules(numbers[1]),
-        figures.headroom(summaries.headroom(headroom_results(), INTERVALS), 0.95),
+        figures.headroom(summaries.headroom(headroom_results(), INTERVALS)),
         figures.fairness(found.sizes),
         figures.loads_compared(compared[1]),
     ):

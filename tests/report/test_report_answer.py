@@ -43,7 +43,7 @@ def test_the_answer_is_of_the_first_metric_at_the_length_with_the_most_windows(l
         for n, windows in ((256, 40), (1024, 10))
         for against in (BASE, STRONG)
     ]
-    said = answer(pd.DataFrame(rows), 0.95)
+    said = answer(pd.DataFrame(rows))
     assert said.startswith("Mean bounded slowdown is ") and said.count("SAF + EASY") == 2
     assert said.endswith(f"so {so} (40 windows of 256 jobs, 95 % intervals).")
 

@@ -60,7 +60,7 @@ def taken(measured: pd.DataFrame, cycle_s: float, **facts: object) -> pd.DataFra
 def numbers(measured: pd.DataFrame, took: pd.DataFrame) -> tuple[Artefact, pd.DataFrame]:
     """The table of numbers."""
     compared, paired = compare(measured, GPUS, 10, INTERVALS), paired_runs(measured, GPUS)
-    return tables.deployment_numbers(compared, paired, took, FACTS, CELL, PAPER, 10, 0.95, "yes")
+    return tables.deployment_numbers(compared, paired, took, FACTS, CELL, PAPER, 10, "yes")
 
 
 def repeated(times: int) -> pd.DataFrame:
@@ -120,15 +120,15 @@ def test_who_waits_by_qos_partition_and_gpus(saved: dict) -> None:
 def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(saved: dict) -> None:
     assert saved["deployment-numbers"].artefact.notes[0].startswith("Would I switch “RLTune” on? Yes: jobs complete ")
     many = repeated(9)
-    enough = switch_advice(compare(many, GPUS, 10, INTERVALS), paired_runs(many, GPUS), 0.95)
+    enough = switch_advice(compare(many, GPUS, 10, INTERVALS), paired_runs(many, GPUS))
     assert "no verdict" in saved["deployment-numbers"].artefact.notes[0] and "no verdict" not in enough
     for ours, said in ((1.4, "No: jobs complete "), (1.0, "Not on this evidence: ")):
         measured = jobs({"slurm": 1.0, "rltune": ours})
         paired = paired_runs(measured, GPUS)
-        assert f"on? {said}" in switch_advice(compare(measured, GPUS, 10, INTERVALS), paired, 0.95)
+        assert f"on? {said}" in switch_advice(compare(measured, GPUS, 10, INTERVALS), paired)
     late = jobs({"slurm": 1.0, "rltune": 0.7})
     late.loc[(late["scheduler"] == "rltune") & (late["index"] == 0), ["start_s", "end_s"]] += 5000.0
-    said = switch_advice(compare(late, GPUS, 10, INTERVALS), paired_runs(late, GPUS), 0.95)
+    said = switch_advice(compare(late, GPUS, 10, INTERVALS), paired_runs(late, GPUS))
     assert "Not on this evidence" in said and said.count(". ") == 2, "three sentences"
 
 

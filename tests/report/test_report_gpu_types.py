@@ -36,7 +36,7 @@ def rules() -> pd.DataFrame:
 
 
 def test_each_rule_is_compared_with_the_best_without_a_price(rules: pd.DataFrame) -> None:
-    artefact, frame = tables.gpu_types(rules[::-1], 0.95)
+    artefact, frame = tables.gpu_types(rules[::-1])
     assert frame["title"].tolist() == [
         "SAF + EASY",
         "FIFO + EASY",
@@ -60,7 +60,7 @@ def test_each_rule_is_compared_with_the_best_without_a_price(rules: pd.DataFrame
 
 
 def test_the_figure_has_a_bar_a_rule_for_the_type(rules: pd.DataFrame) -> None:
-    artefact, frame, figure = figures.gpu_types(tables.gpu_types(rules, 0.95)[1])
+    artefact, frame, figure = figures.gpu_types(tables.gpu_types(rules)[1])
     assert frame["choice"].tolist() == ["any", "fastest_free", "least", "priced", "joint", "start", "rltune"]
     assert figure.axes[0].get_yticklabels()[0].get_text() == "any\n(SAF + EASY)"
     widths = [bar.get_width() for bar in figure.axes[0].patches]

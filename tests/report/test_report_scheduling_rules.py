@@ -35,7 +35,7 @@ def test_a_share_by_the_agents_own_rule_is_given_where_its_seeds_chose_one_rule(
     of_agent = frame["who"] == "agent"
     had = "FIFO in step e, with RLTune’s own backfill rule, has 73.8 % (73.8 to 73.8 %) of that gain"
     for chosen, remark in (("easy", had), ("none or easy", "")):
-        artefact, _ = tables.scheduling_rules(frame.assign(backfill=frame["backfill"].mask(of_agent, chosen)), 0.95)
+        artefact, _ = tables.scheduling_rules(frame.assign(backfill=frame["backfill"].mask(of_agent, chosen)))
         note = artefact.notes[0].replace("\u00a0", " ")
         assert remark in note and ("own backfill rule" in note) is bool(remark) and "Without any learning" in note
 
@@ -60,7 +60,7 @@ def test_headroom_says_what_perfect_prediction_gains(made: Project) -> None:
 def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
     results = headroom_results()
     results.loc[results["kind"] == "bound", "wait_s"] = 0.0
-    artefact, frame, figure = figures.headroom(summaries.headroom(results, INTERVALS), 0.95)
+    artefact, frame, figure = figures.headroom(summaries.headroom(results, INTERVALS))
     assert frame.loc[frame["what"] == "bound", "wait_s"].eq(0).all() and frame["over_bound"].isna().all()
     assert "bound 0 s; 12 windows" in artefact.notes[0]
     assert "|" not in [line.get_marker() for line in figure.axes[0].lines]
@@ -86,7 +86,7 @@ def test_slice_and_balanced_cluster_side_by_side(made: Project) -> None:
 def test_where_nobody_waits_there_is_nothing_to_gain() -> None:
     results = load_results()
     results.loc[results["load"] == "balanced", "wait_s"] = 0.0
-    artefact, frame = tables.loads_compared(summaries.loads(results, INTERVALS), 0.95)
+    artefact, frame = tables.loads_compared(summaries.loads(results, INTERVALS))
     assert frame["balanced_less"].isna().all() and not frame["balanced_best"].any()
     assert "Balanced cluster: no job waits" in artefact.notes[0]
     assert "balanced 0 s" in figures.loads_compared(frame)[0].alt

@@ -181,7 +181,7 @@ def test_maximum_waits_are_shown_and_never_recommended() -> None:
     said = filled(frame, ran, NOTHING, FACTS)
     assert said["Recommendation"].startswith("Use RLTune: ")
     assert "24 h up to 1 GPU, 72 h up to 8 GPUs, 168 h for larger jobs" in said["Maximum waits"]
-    _, table = tables.whatif_numbers(found, ran, frame.iloc[:0].assign(wait_s=np.nan), 0.6, FACTS, 0.95)
+    _, table = tables.whatif_numbers(found, ran, frame.iloc[:0].assign(wait_s=np.nan), 0.6, FACTS)
     row = table.set_index("scheduler").loc["bounded"]
     assert row["less_wait"] > 0.5 and np.isnan(row["less_wait_holm"])
 
@@ -223,15 +223,15 @@ def test_tables_and_figures_are_saved_and_shown_on_the_page(tmp_path: Path) -> N
     found, compared = totals(frame, INTERVALS), steps(frame, INTERVALS)
     log = frame[frame["scheduler"] == CURRENT][["job_id", "block", "gpus", "wait_s", "bsld"]]
     days = frame.groupby(["scheduler", "block"], sort=False)["wait_s"].sum().div(3600).reset_index(name="wait_h")
-    numbers = tables.whatif_numbers(found, RAN, log, 0.6, FACTS, 0.95)
-    who = tables.whatif_groups(groups(), RAN, FACTS, 0.95)
+    numbers = tables.whatif_numbers(found, RAN, log, 0.6, FACTS)
+    who = tables.whatif_groups(groups(), RAN, FACTS)
     at = "2024-01-" + (days["block"] + 1).astype(str).str.zfill(2) + " 00:00"
     for made in (
         numbers,
         who,
-        tables.whatif_steps(compared, RAN, FACTS, 0.95, 0.05),
+        tables.whatif_steps(compared, RAN, FACTS, 0.05),
         tables.whatif_recommendation(list(advised({"saf-easy": 0.7}).items()), FACTS),
-        figures.whatif(numbers[1], FACTS, 0.95),
+        figures.whatif(numbers[1], FACTS),
         figures.whatif_groups(who[1], FACTS),
         figures.whatif_days(days.assign(at=at), RAN, FACTS),
     ):

@@ -78,8 +78,6 @@ class EvaluationConfig(Block):
     windows; where GPU types differ in speed, not placements that ignore it."""
     bootstrap: int = Field(5000, ge=200)
     """Resamples of a bootstrap interval."""
-    confidence: ClassVar[float] = 0.95
-    """Level of an interval."""
     seed: ClassVar[int] = 1
     """Seed of the resampling and of run-time estimates."""
 

@@ -86,7 +86,7 @@ def compare(
     known = ~np.isnan(x + y).any(axis=0)
     x, y = x[:, known], y[:, known]
     sign = SIGN[metric]
-    found = improved(x, y, by.bootstrap, by.confidence, by.seed)
+    found = improved(x, y, by.bootstrap)
     low, high = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
     each = [_improvement(sign, *pair) for pair in zip(x, y, strict=True)]
     rival = np.sort(sign * y.mean(axis=0))

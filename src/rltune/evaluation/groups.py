@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, and every run waits for it
 
-from rltune.evaluation.intervals import NAN, Improvement, Intervals, block_length, picked_windows
+from rltune.evaluation.intervals import CONFIDENCE, NAN, SEED, Improvement, Intervals, block_length, picked_windows
 from rltune.simulator.fairness import UNKNOWN, gini, jain_index
 
 SIZES = {"1": 1, "2–4": 4, "5–8": 8}
@@ -78,7 +78,7 @@ def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame
     values is laid around the value itself, widened as in rltune.evaluation.intervals. NaN with fewer than two windows.
     """
     windows = sorted(jobs["window"].unique())
-    resamples, rng = min(intervals.bootstrap, MOST_RESAMPLES), np.random.default_rng(intervals.seed)
+    resamples, rng = min(intervals.bootstrap, MOST_RESAMPLES), np.random.default_rng(SEED)
     picked = picked_windows(rng, (len(windows),), resamples)
     weights = np.stack([np.bincount(p, minlength=len(windows)) for p in picked]).astype(float)  # [resamples, windows]
     found = {}
@@ -101,7 +101,7 @@ def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame
             zero, others = found[base][name]
             more, mores = (value - zero, drawn - others) if scheduler != base else (NAN, drawn * NAN)
             for column, middle, spread in ((name, value, drawn), (f"more_{name}", more, mores)):
-                low, high = _around(middle, spread, len(windows), intervals.confidence)
+                low, high = _around(middle, spread, len(windows))
                 row |= {column: middle, f"{column}_low": low, f"{column}_high": high}
             row |= {f"{name}_low": max(row[f"{name}_low"], 0.0), f"{name}_high": min(row[f"{name}_high"], 1.0)}
         rows.append(row)
@@ -135,12 +135,12 @@ def _index(f: Callable[[np.ndarray], float], sums: np.ndarray, number: np.ndarra
     return np.array([f(total[r][jobs[r] > 0] / jobs[r][jobs[r] > 0]) for r in range(len(weights))])
 
 
-def _around(value: float, drawn: np.ndarray, windows: int, confidence: float) -> tuple[float, float]:
+def _around(value: float, drawn: np.ndarray, windows: int) -> tuple[float, float]:
     """Interval of ``value`` by the spread of its resamples."""
     blocks = -(-windows // block_length(windows))
     if blocks < 2 or np.isnan(value):
         return NAN, NAN
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     widen = stdtrit(blocks - 1, 1 - tail) / ndtri(1 - tail) * np.sqrt(blocks / (blocks - 1))
     low, high = value + widen * (np.quantile(drawn, [tail, 1 - tail]) - drawn.mean())
     return float(low), float(high)

@@ -14,6 +14,8 @@ from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import
 
 FEWEST = 8
 """Fewer windows than this have an interval but no verdict: in simulation it misses the truth too often."""
+CONFIDENCE, SEED = 0.95, 1
+"""Level of every interval, and seed of its resamples."""
 NAN = float("nan")
 
 
@@ -41,8 +43,8 @@ def improved(
     ours: np.ndarray,
     theirs: np.ndarray,
     resamples: int,
-    confidence: float,
-    seed: int,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
     most: float = 1.0,
     parts: Sequence[int] = (),
 ) -> Improvement:
@@ -105,15 +107,13 @@ def improved(
 
 @dataclass(frozen=True)
 class Intervals:
-    """How intervals are made: resamples, level, seed."""
+    """How intervals are made: from so many resamples."""
 
     bootstrap: int = 5000
-    confidence: float = 0.95
-    seed: int = 1
 
     def less(self, ours: np.ndarray, theirs: np.ndarray, parts: Sequence[int] = ()) -> Improvement:
         """How much less ours are, with interval and p-value. Both [windows], in order of time; ``parts``: as bootstrap's."""
-        return improved(ours, theirs, self.bootstrap, self.confidence, self.seed, parts=parts)
+        return improved(ours, theirs, self.bootstrap, parts=parts)
 
     def longer(self, ours: np.ndarray, theirs: np.ndarray, jobs: np.ndarray) -> Improvement:
         """How much longer ours wait a job in the mean, in the unit of the sums, with interval and p-value.
@@ -121,7 +121,7 @@ class Intervals:
         ``ours`` and ``theirs``: sums over the jobs of each window, ``jobs``: their numbers, all [windows] or
         [seeds, windows]. Unlike a fraction it is there where theirs did not wait at all.
         """
-        return improved(jobs - (ours - theirs), jobs, self.bootstrap, self.confidence, self.seed, float("inf"))
+        return improved(jobs - (ours - theirs), jobs, self.bootstrap, most=float("inf"))
 
     def share(self, start: np.ndarray, part: np.ndarray, whole: np.ndarray) -> Improvement:
         """Which share of what ``whole`` gains over ``start`` is gained by ``part``, with its interval.
@@ -129,7 +129,7 @@ class Intervals:
         (Σ start − Σ part) / (Σ start − Σ whole) of waits [windows]; over 1 where the part waits less than the whole;
         below 0 where it waits longer than the start; NaN where the whole gains nothing.
         """
-        rest = improved(start - part, start - whole, self.bootstrap, self.confidence, self.seed, float("inf"))
+        rest = improved(start - part, start - whole, self.bootstrap, most=float("inf"))
         return Improvement(1 - rest.gain, 1 - rest.high, 1 - rest.low)
 
 

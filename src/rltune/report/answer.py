@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from rltune.evaluation.compare import BASE, STRONG
+from rltune.evaluation.intervals import CONFIDENCE
 from rltune.metrics import METRICS
 from rltune.report.common import best_measured
 from rltune.report.format import is_missing, show, show_interval
@@ -33,7 +34,7 @@ def gain(metric: str, found: Any, than: str, columns: tuple[str, str, str] = ("i
     return f"{show(abs(value), 'percent')} {METRICS[metric].words[int(value < 0)]} than {than} ({': '.join(sure)})"
 
 
-def answer(gains: pd.DataFrame, confidence: float) -> str:
+def answer(gains: pd.DataFrame) -> str:
     """Whether an agent gains, how sure that is, and whether a simple rule would have done as well, in one sentence.
 
     ``gains``: as rltune.evaluation.compare.against_all. It is of their first metric, at the window length with the most windows.
@@ -48,7 +49,7 @@ def answer(gains: pd.DataFrame, confidence: float) -> str:
     ]
     shows = direction(strong["low"], strong["high"], strong["windows"])
     simple = SIMPLE.get(shows, "whether a simple rule does as well is undecided")
-    of = f"{base['windows']} windows of {base['sequence_jobs']} jobs, {100 * confidence:g} % intervals"
+    of = f"{base['windows']} windows of {base['sequence_jobs']} jobs, {100 * CONFIDENCE:g} % intervals"
     return f"{metric.noun[0].upper()}{metric.noun[1:]} is {parts[0]} and {parts[1]}, so {simple} ({of})."
 
 

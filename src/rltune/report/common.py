@@ -11,7 +11,7 @@ import pandas as pd
 from rltune.config.cells import AXES
 from rltune.config.run import RunConfig
 from rltune.evaluation.compare import where as where
-from rltune.evaluation.intervals import FEWEST, holm
+from rltune.evaluation.intervals import CONFIDENCE, FEWEST, holm
 from rltune.report.artefact import Column
 from rltune.report.style import policy_title, scheduler_title
 from rltune.report.templates import fill
@@ -86,15 +86,13 @@ def with_holm(frame: pd.DataFrame, tested: Mapping[str, str]) -> pd.DataFrame:
     return frame.assign(**{tested[p]: corrected[:, i] for i, p in enumerate(present)})
 
 
-def holm_note(
-    frame: pd.DataFrame, tested: Mapping[str, str], what: str, confidence: float, bootstrap: int | None = None
-) -> str:
+def holm_note(frame: pd.DataFrame, tested: Mapping[str, str], what: str, bootstrap: int | None = None) -> str:
     """How many of a table's differences stay significant after Holm's correction; "" where none was tested.
 
     ``bootstrap``: number of resamples, to warn where it is too small for that many tests.
     """
     corrected = frame[[c for c in tested.values() if c in frame]]
-    level = round(1 - confidence, 9)
+    level = round(1 - CONFIDENCE, 9)
     count, below = int(corrected.notna().sum().sum()), int((corrected < level).sum().sum())
     return fill("holm.j2", count=count, below=below, level=level, what=what, bootstrap=bootstrap)
 

@@ -54,4 +54,4 @@ def less(ours: pd.DataFrame, theirs: pd.DataFrame, by: Intervals) -> Improvement
     x, y = ours.to_numpy(float).T, theirs.to_numpy(float).T
     if len(x) != len(y):
         y = np.broadcast_to(y.mean(axis=0), x.shape)
-    return improved(x, y, by.bootstrap, by.confidence, by.seed)
+    return improved(x, y, by.bootstrap)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.config.whatif import MIN_WAIT_S
-from rltune.evaluation.intervals import FEWEST, Improvement, Intervals, holm
+from rltune.evaluation.intervals import CONFIDENCE, FEWEST, Improvement, Intervals, holm
 from rltune.evaluation.recorded import Nearness, nearness
 
 CURRENT = "current"
@@ -87,9 +87,9 @@ def totals(jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _shown(frame: pd.DataFrame, p: np.ndarray, column: str, words: tuple[str, str], confidence: float) -> np.ndarray:
-    """The first word if the interval is above zero and Holm's p below 1 − confidence, the second if it is below; or open."""
-    sure = p < round(1 - confidence, 9)
+def _shown(frame: pd.DataFrame, p: np.ndarray, column: str, words: tuple[str, str]) -> np.ndarray:
+    """The first word if the interval is above zero and Holm's p below 1 − CONFIDENCE, the second if it is below; or open."""
+    sure = p < round(1 - CONFIDENCE, 9)
     up, down = frame[f"{column}low"] > 0, frame[f"{column}high"] < 0
     return np.select([sure & up, sure & down], words, "open")
 
@@ -102,7 +102,7 @@ def steps(jobs: pd.DataFrame, intervals: Intervals, configuration: str = CONFIGU
     the scheduler that has its configuration without its network.
 
     Columns: ours, theirs, windows (blocks), ours_h, theirs_h, gain (fraction less), low, high, p, p_holm, ``shows``
-    (fewer | more, if the interval excludes zero and Holm's p is below 1 − confidence; else open).
+    (fewer | more, if the interval excludes zero and Holm's p is below 1 − CONFIDENCE; else open).
     """
     hours = {s: by_block(jobs, s, "wait").sum(axis=1).mean() for s in dict.fromkeys(jobs["scheduler"])}
     order = (best_rule(jobs), QSSF, CONFIGURATION, RLTUNE)
@@ -115,7 +115,7 @@ def steps(jobs: pd.DataFrame, intervals: Intervals, configuration: str = CONFIGU
             rows.append((ours, theirs, blocks, hours[ours], hours[theirs], *found))
     frame = pd.DataFrame(rows, columns=["ours", "theirs", "windows", "ours_h", "theirs_h", "gain", "low", "high", "p"])
     corrected = holm(frame["p"])
-    return frame.assign(p_holm=corrected, shows=_shown(frame, corrected, "", ("fewer", "more"), intervals.confidence))
+    return frame.assign(p_holm=corrected, shows=_shown(frame, corrected, "", ("fewer", "more")))
 
 
 def best_rule(jobs: pd.DataFrame) -> str:
@@ -126,9 +126,9 @@ def best_rule(jobs: pd.DataFrame) -> str:
 
 def with_longer(groups: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """The rows of all groupings with ``more_s_holm`` (the groups of one scheduler are one family) and ``shows``: longer |
-    shorter, if the interval excludes zero and Holm's p is below 1 − confidence; else open."""
+    shorter, if the interval excludes zero and Holm's p is below 1 − CONFIDENCE; else open."""
     corrected = groups.groupby("scheduler")["more_s_p"].transform(lambda p: holm(p))
-    shows = _shown(groups, corrected, "more_s_", ("longer", "shorter"), intervals.confidence)
+    shows = _shown(groups, corrected, "more_s_", ("longer", "shorter"))
     return groups.assign(more_s_holm=corrected, shows=shows)
 
 

@@ -74,7 +74,7 @@ def qssf_long_runs(config: RunConfig, workloads: Workloads, policies: Policies) 
     One cell a workload and estimate: one trained for JCT, else for wait.
     """
     frames, compared, evaluation = [], [], config.evaluation
-    intervals = Intervals(evaluation.bootstrap, evaluation.confidence, evaluation.seed)
+    intervals = Intervals(evaluation.bootstrap)
     for cells in grouped(against_qssf(config), lambda cell: (cell.trace, cell.cluster, cell.estimate)).values():
         cell = for_metric(cells, "jct")[0]
         contenders = {

@@ -64,7 +64,6 @@ def robustness(cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals) -> Drawin
         "robustness",
         frame,
         reference=scheduler_title(*REFERENCE),
-        confidence=by.confidence,
         factor=math.exp(largest),
         trained=", ".join(dict.fromkeys(cells["estimate"])),
         highest=HIGHEST,

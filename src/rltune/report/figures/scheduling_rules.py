@@ -93,7 +93,7 @@ HEADROOM = {
 """Kind of a schedule → its name, marker and colour."""
 
 
-def headroom(numbers: pd.DataFrame, confidence: float) -> Drawing:
+def headroom(numbers: pd.DataFrame) -> Drawing:
     """A panel per workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries gives
     it, which is also the frame, with `title` (the heuristic)."""
     frame = numbers.assign(title=scheduler_titles(numbers).where(numbers["policy"] != "", ""))
@@ -101,7 +101,7 @@ def headroom(numbers: pd.DataFrame, confidence: float) -> Drawing:
         {row["what"]: row | {"name": HEADROOM[row["what"]][0].replace("\n", " ")} for row in part.to_dict("records")}
         for _, part in frame.groupby("workload", sort=False)
     ]
-    return describe("headroom", frame, workloads=workloads, confidence=confidence), frame, _draw_headroom(frame)
+    return describe("headroom", frame, workloads=workloads), frame, _draw_headroom(frame)
 
 
 @style.styled()

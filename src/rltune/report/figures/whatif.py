@@ -31,7 +31,7 @@ RECORDED = "As recorded"
 Facts = Mapping[str, Any]
 
 
-def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> Drawing:
+def whatif(numbers: pd.DataFrame, facts: Facts) -> Drawing:
     """Hours waited, a bar a scheduler; the whisker is the interval of the difference from today.
 
     ``numbers``: the frame of the table `whatif-numbers`.
@@ -53,7 +53,7 @@ def whatif(numbers: pd.DataFrame, facts: Facts, confidence: float) -> Drawing:
         axis.set(xlabel=f"Hours waited by {show(facts['jobs'], 'int')} jobs in {show(facts['days'], 'number')} days")
         axis.set(xlim=(0, None), ylabel="")
         axis.xaxis.set_major_formatter(style.COUNT)
-    return describe("whatif", frame, confidence=confidence), frame, figure
+    return describe("whatif", frame), frame, figure
 
 
 def _colours(frame: pd.DataFrame) -> dict[str, str]:

@@ -65,7 +65,6 @@ def build(
             scores=summary.scores(rows),
             outcomes=list(summary.OUTCOMES),
             groups=opponents.groups(rows),
-            confidence=f"{100 * run.config.evaluation.confidence:.0f} %",
             operator=operator,
             sections=sections,
             chapters_here=[s.id for s, _ in sections],

@@ -56,7 +56,6 @@ def ablation(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by
         paper,
         cells=used,
         without=("seed",),
-        confidence=by.confidence,
         paper_ref=paper_ref(frame, paper),
         study=study,
         unit=study.unit if study else "",
@@ -64,7 +63,7 @@ def ablation(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by
         less=less,
         over=f"Pro’s {less[0].lower()}{less[1:]}",
         settings=common.setting_columns(used, without=(*PARTS, "seed", "metric")),
-        holm=common.holm_note(frame, TESTED, "of pro over another variant", by.confidence, by.bootstrap),
+        holm=common.holm_note(frame, TESTED, "of pro over another variant", by.bootstrap),
     ), frame
 
 

@@ -57,10 +57,9 @@ def comparison(
         paper,
         cells=chosen,
         without=["seed"],
-        confidence=by.confidence,
         study=study,
         heuristics=heuristics,
-        holm=common.holm_note(frame, TESTED, others, by.confidence, by.bootstrap),
+        holm=common.holm_note(frame, TESTED, others, by.bootstrap),
         left=left,
     ), frame
 

@@ -118,7 +118,7 @@ def break_even(
     frame = best_measured(pd.DataFrame(rows)).reset_index(drop=True)
     if len(frame):
         frame["break_even_min"] = (frame["training_s"] / 3600 / frame["saved_h"] * 24 * 60).where(frame["saved_h"] > 0)
-    return describe("break-even", frame, cells=chosen, confidence=by.confidence), frame
+    return describe("break-even", frame, cells=chosen), frame
 
 
 def _saved(name: str, found: Comparison, daily: float) -> dict[str, float]:

@@ -72,7 +72,7 @@ def pair_sentences(paired: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def switch_advice(compared: pd.DataFrame, paired: pd.DataFrame, confidence: float) -> str:
+def switch_advice(compared: pd.DataFrame, paired: pd.DataFrame) -> str:
     """Whether an operator would switch the controller on (the one that decides types, where it ran), in three sentences;
     "" without Slurm's own order. ``compared`` and ``paired``: as for :func:`deployment_numbers`."""
     compared = where(compared, theirs="slurm", measure="jct")
@@ -82,7 +82,7 @@ def switch_advice(compared: pd.DataFrame, paired: pd.DataFrame, confidence: floa
     row = compared.sort_values("ours").iloc[-1]  # rltune_types after rltune
     runs = where(paired, ours=row["ours"], theirs="slurm")
     longest = runs.pivot(index="repetition", columns="side", values="wait_max_s")
-    facts = {name: float(row[name]) for name in ("gain", "low", "high")} | {"confidence": confidence}
+    facts = {name: float(row[name]) for name in ("gain", "low", "high")}
     facts["few"] = direction(row["low"], row["high"], row["windows"]) == TOO_FEW
     facts["ratio"] = float((longest["ours"] / longest["theirs"]).max())
     return fill("deployment_switch.j2", ours=short(row["ours"]), **facts)
@@ -96,7 +96,6 @@ def deployment_numbers(
     cell: pd.Series,
     paper: PaperResults,
     block_jobs: int,
-    confidence: float,
     learned: str = "",
 ) -> Table:
     """The table `deployment-numbers`: one row per comparison × measure, with the paper's figure and the verdict.
@@ -135,16 +134,15 @@ def deployment_numbers(
         paper,
         facts=facts,
         cell=cell,
-        confidence=confidence,
         block_jobs=block_jobs,
-        switch=switch_advice(compared, paired, confidence),
+        switch=switch_advice(compared, paired),
         changes=pair_sentences(paired),
         repetitions=repetitions,
         slow=[f"{short(s)} {show(v, 'seconds')} s" for s, v in slow.items()] if late.any() else [],
         long_cycle_s=LONG_CYCLE_S,
         too_slow=TOO_SLOW,
         busy=float((machinery["cycle_s"] / machinery["gap_s"]).mean()),
-        holm=holm_note(frame, TESTED, "over the others", confidence),
+        holm=holm_note(frame, TESTED, "over the others"),
     ), frame
 
 

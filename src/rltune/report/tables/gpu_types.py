@@ -30,7 +30,7 @@ SHOWN = 3
 TESTED = {"less_p": "less_holm"}
 
 
-def gpu_types(rules: pd.DataFrame, confidence: float) -> Table:
+def gpu_types(rules: pd.DataFrame) -> Table:
     """The table `gpu-types-numbers`: SHOWN rows per workload × rule for the GPU type, those of the least excess.
 
     ``rules`` as rltune.evaluation.studies.gpu_types.summary gives it, of each ``workload``; the frame is the same with `title` (order
@@ -52,7 +52,6 @@ def gpu_types(rules: pd.DataFrame, confidence: float) -> Table:
     return describe(
         "gpu-types-numbers",
         frame,
-        confidence=confidence,
         workloads=[_facts(part) for _, part in frame.groupby("workload", sort=False)],
         together=best_of_each(frame).query("choice == 'joint'").to_dict("records"),
         agents=frame[frame["network"]].to_dict("records"),
@@ -60,7 +59,7 @@ def gpu_types(rules: pd.DataFrame, confidence: float) -> Table:
         matched=MATCHED,
         prices=", ".join(f"{price:g}" for price in PRICES),
         used=used,
-        holm=holm_note(every, TESTED, "over the reference, shown or not,", confidence),
+        holm=holm_note(every, TESTED, "over the reference, shown or not,"),
         several=SHOWN,
     ), frame
 

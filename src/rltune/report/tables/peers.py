@@ -87,7 +87,7 @@ def evaluated(
 
 
 def _holm(frame: pd.DataFrame, by: Intervals) -> str:
-    return common.holm_note(frame, TESTED, "over these opponents", by.confidence, by.bootstrap)
+    return common.holm_note(frame, TESTED, "over these opponents", by.bootstrap)
 
 
 def table8(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
@@ -112,9 +112,7 @@ def table8(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: 
                 figures = [printed(paper, "table8", metric, s) if in_paper else common.NAN for s in (theirs, "rltune")]
                 rows.append(row | opponent_row(each, metric, n, "rltune", theirs, figures, by))
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
-    return describe(
-        "table8", frame, paper, cells=used, without=["metric", "seed"], confidence=by.confidence, holm=_holm(frame, by)
-    ), frame
+    return describe("table8", frame, paper, cells=used, without=["metric", "seed"], holm=_holm(frame, by)), frame
 
 
 def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
@@ -139,7 +137,7 @@ def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperRe
         )
     frame = pd.DataFrame(rows).drop(columns=["paper_theirs", "paper_ours"])
     used = cells[cells["cell"].isin(frame["cell"])]
-    return describe("fig17-numbers", frame, paper, cells=used, confidence=by.confidence), frame
+    return describe("fig17-numbers", frame, paper, cells=used), frame
 
 
 def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
@@ -225,4 +223,4 @@ def table9_numbers(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResul
             row = opponent_row(group.assign(who=group["title"]), metric, n, ours, theirs, figures, by)
             rows.append({**same, "against": theirs, **row})
     table = common.with_holm(pd.DataFrame(rows), TESTED)
-    return describe("table9-numbers", table, paper, rows=frame, confidence=by.confidence, holm=_holm(table, by)), table
+    return describe("table9-numbers", table, paper, rows=frame, holm=_holm(table, by)), table

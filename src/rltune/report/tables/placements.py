@@ -43,10 +43,9 @@ def placements(cells: pd.DataFrame, windows: pd.DataFrame, by: Intervals, simula
         frame,
         cells=used,
         without=CHOICE,
-        confidence=by.confidence,
         settings=common.setting_columns(used, without=CHOICE) | own,
         sides={"rltune": "RLTune", "base": "Base policy"},
-        holm=common.holm_note(frame, TESTED, "over ★", by.confidence),
+        holm=common.holm_note(frame, TESTED, "over ★"),
         simulation=simulation,
     ), frame
 

@@ -27,7 +27,7 @@ AGENT = "agent"
 TESTED = {"less_p": "less_holm"}
 
 
-def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> Table:
+def scheduling_rules(rule_steps: pd.DataFrame) -> Table:
     """The table `scheduling-rules-numbers`: one row per workload × order × step, and one per agent.
 
     ``rule_steps`` as the evaluation gives it. The frame is the same with `title` (the order, ★ where no other order and
@@ -42,10 +42,9 @@ def scheduling_rules(rule_steps: pd.DataFrame, confidence: float) -> Table:
     return describe(
         "scheduling-rules-numbers",
         frame,
-        confidence=confidence,
         workloads=[_rule_facts(part) for _, part in frame.groupby("workload", sort=False)],
         steps=STEPS,
-        holm=holm_note(frame, TESTED, "over the step before", confidence),
+        holm=holm_note(frame, TESTED, "over the step before"),
     ), frame
 
 
@@ -70,7 +69,7 @@ def scheduler_names(frame: pd.DataFrame) -> pd.Series:
     return (kinds + scheduler_titles(frame)).fillna("RLTune")
 
 
-def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: float) -> Table:
+def fairness(unequal: pd.DataFrame, without: dict[str, list[str]]) -> Table:
     """The table `fairness-numbers`: one row per workload × grouping × scheduler.
 
     ``unequal``: workload, data, sequence_jobs, grouping, policy, backfill, and the columns of
@@ -78,7 +77,7 @@ def fairness(unequal: pd.DataFrame, without: dict[str, list[str]], confidence: f
     `title` (the scheduler).
     """
     frame = unequal.assign(title=scheduler_names(unequal))
-    return describe("fairness-numbers", frame, confidence=confidence, unknown=without.items()), frame
+    return describe("fairness-numbers", frame, unknown=without.items()), frame
 
 
 def losers(found: pd.DataFrame, without: dict[str, list[str]]) -> Table:
@@ -94,7 +93,7 @@ RLTUNE = "rltune"
 LOAD_TESTED = {f"{load}_p": f"{load}_holm" for load in LOADS}
 
 
-def loads_compared(loaded: pd.DataFrame, confidence: float, too_short: Sequence[str] = ()) -> Table:
+def loads_compared(loaded: pd.DataFrame, too_short: Sequence[str] = ()) -> Table:
     """The table `loads-compared-numbers`: one row per workload × scheduler, both clusters side by side.
 
     ``loaded`` as rltune.evaluation gives it; the frame is the same with `title` (the scheduler, ★ where it is the best
@@ -115,9 +114,8 @@ def loads_compared(loaded: pd.DataFrame, confidence: float, too_short: Sequence[
     return describe(
         "loads-compared-numbers",
         frame,
-        confidence=confidence,
         workloads=workloads,
         too_short=too_short,
         loads=LOADS,
-        holm=holm_note(frame, LOAD_TESTED, "over base policies", confidence),
+        holm=holm_note(frame, LOAD_TESTED, "over base policies"),
     ), frame

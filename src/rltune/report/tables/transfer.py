@@ -63,13 +63,12 @@ def table7(
         paper,
         cells=cells,
         without=["seed"] if seeds > 1 else (),
-        confidence=by.confidence,
         n=n,
         seeds=seeds,
         policies={p: policy_title(p) for p in policies},
         printed=[p for p in policies if frame[f"{p}_paper"].notna().any()],
         settings=common.setting_columns(cells, without=["seed"]),
-        holm=common.holm_note(frame, tested, "over base policies", by.confidence, by.bootstrap),
+        holm=common.holm_note(frame, tested, "over base policies", by.bootstrap),
     ), frame
 
 
@@ -144,7 +143,6 @@ def transfer(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: I
         cells=cells,
         rows=frame,
         without=["seed", "cluster_title"],
-        confidence=by.confidence,
         from_cpu=where(frame, trained_machine="CPU", tested_machine="GPU")["shows"],
-        holm=common.holm_note(frame, TESTED, "over base policies and other orders", by.confidence, by.bootstrap),
+        holm=common.holm_note(frame, TESTED, "over base policies and other orders", by.bootstrap),
     ), frame

@@ -122,12 +122,7 @@ def whatif_recommendation(sentences: list[tuple[str, str]], facts: Facts) -> Tab
 
 
 def whatif_numbers(
-    totals: pd.DataFrame,
-    ran: pd.DataFrame,
-    recorded: pd.DataFrame,
-    recorded_used: float,
-    facts: Facts,
-    confidence: float,
+    totals: pd.DataFrame, ran: pd.DataFrame, recorded: pd.DataFrame, recorded_used: float, facts: Facts
 ) -> Table:
     """The table `whatif-numbers`: the log as recorded, then a row per scheduler.
 
@@ -153,22 +148,21 @@ def whatif_numbers(
         "whatif-numbers",
         frame,
         facts=facts,
-        confidence=confidence,
         unit=f"{facts['machine']} h",
         max_wait=max_wait(),
         calibrated=ran["estimate"].astype(str).str.endswith("as calibrated").any(),
-        holm=holm_note(frame, TESTED, "over the assumed policy", confidence),
+        holm=holm_note(frame, TESTED, "over the assumed policy"),
     ), frame
 
 
-def whatif_steps(steps: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float, worth: float) -> Table:
+def whatif_steps(steps: pd.DataFrame, ran: pd.DataFrame, facts: Facts, worth: float) -> Table:
     """The table `whatif-steps`: the comparisons that the recommendation uses."""
     titles = {f"{side}_title": steps[side].map(names(ran)) for side in ("ours", "theirs")}
     frame = steps.assign(**titles, shows=steps["shows"].replace("open", "not significant"), data=facts["data"])
-    return describe("whatif-steps", frame, alpha=1 - confidence, least_gain=worth), frame
+    return describe("whatif-steps", frame, least_gain=worth), frame
 
 
-def whatif_groups(groups: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confidence: float) -> Table:
+def whatif_groups(groups: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Table:
     """The table `whatif-groups-numbers`: a row per group × scheduler."""
     frame = groups.assign(
         title=groups["scheduler"].map(names(ran)),
@@ -178,4 +172,4 @@ def whatif_groups(groups: pd.DataFrame, ran: pd.DataFrame, facts: Facts, confide
         **{f"{name}_h{end}": groups[f"{of}{end}"] / 3600 for name, of, end in HOURS},
         shows=groups["shows"].replace("open", "not significant").where(groups["scheduler"] != "current", ""),
     )
-    return describe("whatif-groups-numbers", frame, confidence=confidence, alpha=1 - confidence), frame
+    return describe("whatif-groups-numbers", frame), frame

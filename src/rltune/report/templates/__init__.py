@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from rltune.evaluation.intervals import CONFIDENCE
 from rltune.report.format import FORMATS, is_missing, listed, show, show_interval
 from rltune.report.style import policy_title
 
@@ -37,6 +38,7 @@ def environment(html: bool = False) -> Environment:
         "level": lambda c: f"{100 * c:.0f}",
     }
     made.tests["missing"] = is_missing
+    made.globals["confidence"] = CONFIDENCE
     return made
 
 
