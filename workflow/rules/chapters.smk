@@ -77,6 +77,29 @@ use rule characterise as ablation with:
         "naive against pro"
 
 
+use rule characterise as deployment with:
+    input:
+        notebook="notebooks/deployment.ipynb",
+        jobs=workload("jobs", DEPLOYED) if DEPLOYED else [],
+        estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
+        policy=f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if DEPLOYED else [],
+        history=f"{RESULTS}/cells/{DEPLOYED.name}/history.csv" if DEPLOYED else [],
+        runs=DEPLOYED_RUNS,
+        paper=PAPER,
+    output:
+        artefact_files("deployment"),
+        notebook=RESULTS / "notebooks/deployment.ipynb",
+    log:
+        RESULTS / "logs/deployment.ipynb",
+    benchmark:
+        RESULTS / "benchmarks/deployment.tsv"
+    params:
+        settings=SETTINGS | RESAMPLING | run.config.model_dump(include={"deployment"}),
+        code=digest("notebooks/deployment.ipynb", shown=True),
+    message:
+        "on a Slurm cluster"
+
+
 # tables of other chapters with claims of the paper
 OTHERS = [
     ("transfer", "table7"),

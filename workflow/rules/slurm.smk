@@ -72,35 +72,3 @@ rule deploy:
         "deploy {wildcards.scheduler} {wildcards.repetition}"
     script:
         "../scripts/deploy.py"
-
-
-rule deployment:
-    input:
-        notebook="notebooks/deployment.ipynb",
-        jobs=workload("jobs", DEPLOYED) if DEPLOYED else [],
-        estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
-        policy=f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if DEPLOYED else [],
-        history=f"{RESULTS}/cells/{DEPLOYED.name}/history.csv" if DEPLOYED else [],
-        runs=DEPLOYED_RUNS,
-        paper=PAPER,
-    output:
-        artefact_files("deployment"),
-        notebook=RESULTS / "notebooks/deployment.ipynb",
-    log:
-        RESULTS / "logs/deployment.ipynb",
-    benchmark:
-        RESULTS / "benchmarks/deployment.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=more(3000),
-        runtime=more(60),
-    params:
-        config=CONFIG,
-        artefacts=RESULTS / "artefacts",
-        settings=SETTINGS | RESAMPLING | run.config.model_dump(include={"deployment"}),
-        code=digest("notebooks/deployment.ipynb", shown=True),
-    message:
-        "on a Slurm cluster"
-    script:
-        "../scripts/notebook.py"

@@ -1,8 +1,8 @@
-# Chapters that simulate: other rules, other traces, other learners, an operator's cluster. Some have the environment,
-# resources, script and other parameters of `transfer`.
+# Chapters that simulate: other rules, other traces, other learners, an operator's cluster. What is not said here is as in
+# `characterise`, resources as in the first rule.
 
 
-rule scheduling_rules:
+use rule characterise as scheduling_rules with:
     input:
         PLUGINS,
         notebook="notebooks/scheduling_rules.ipynb",
@@ -19,23 +19,17 @@ rule scheduling_rules:
         RESULTS / "logs/scheduling_rules.ipynb",
     benchmark:
         RESULTS / "benchmarks/scheduling_rules.tsv"
-    conda:
-        ENVIRONMENT
     resources:
         mem_mb=more(3000),
         runtime=more(120),
     params:
-        config=CONFIG,
-        artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
         code=digest("notebooks/scheduling_rules.ipynb", shown=True),
     message:
         "what scheduling rules do, and who pays"
-    script:
-        "../scripts/notebook.py"
 
 
-rule transfer:
+use rule scheduling_rules as transfer with:
     input:
         notebook="notebooks/transfer.ipynb",
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
@@ -50,23 +44,14 @@ rule transfer:
         RESULTS / "logs/transfer.ipynb",
     benchmark:
         RESULTS / "benchmarks/transfer.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=more(3000),
-        runtime=more(120),
     params:
-        config=CONFIG,
-        artefacts=RESULTS / "artefacts",
         settings=SETTINGS | run.config.evaluation.model_dump(),
         code=digest("notebooks/transfer.ipynb", shown=True),
     message:
         "agents on other base policies, traces and estimates"
-    script:
-        "../scripts/notebook.py"
 
 
-use rule transfer as peers with:
+use rule scheduling_rules as peers with:
     input:
         PLUGINS,
         notebook="notebooks/peers.ipynb",
@@ -90,7 +75,7 @@ use rule transfer as peers with:
         "RLTune next to other learners and predictors"
 
 
-use rule transfer as gpu_types with:
+use rule scheduling_rules as gpu_types with:
     input:
         PLUGINS,
         notebook="notebooks/gpu_types.ipynb",
@@ -112,7 +97,7 @@ use rule transfer as gpu_types with:
         "which GPU, now or later"
 
 
-use rule transfer as whatif with:
+use rule scheduling_rules as whatif with:
     input:
         notebook="notebooks/whatif.ipynb",
         policies=cells(RESULTS / "cells/{cell}/policy.npz", FIRST),
