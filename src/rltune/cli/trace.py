@@ -35,20 +35,15 @@ def list_traces() -> None:
 
 
 @trace_app.command()
-def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of files in config/traces.")],
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Read files that are there in full, and check them.")
-    ] = False,
-) -> None:
-    """Download or generate the raw files of traces that are not there. A run does so when it needs them."""
+def fetch(names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of files in config/traces.")]) -> None:
+    """Download or generate the raw files of traces that are not there, and check those that are. A run does so when it needs them."""
     from rltune.traces.fetch import obtain
     from rltune.traces.listing import summary
 
     root, failed = project_root(), []
     for name, trace in {name: load_trace(name, root) for name in names}.items():
         try:
-            print(summary(name, trace, obtain(name, trace, root / CACHE, root, verify=verify)), flush=True)
+            print(summary(name, trace, obtain(name, trace, root / CACHE, root)), flush=True)
         except RLTuneError as error:
             failed.append(str(error))
     if failed:

@@ -55,7 +55,7 @@ def pool_features(nodes, seq, options, pool, fact, seen, m, wants, freed, gpus, 
         out[BACKLOG] = min(np.log10(1.0 + area_s / (3600.0 * nodes.pool[pool].gpus)) / 3.0, 2.0)
     if wants[POOL, NEXT_RELEASE]:
         update_late_jobs(seq, pool)
-        job, at = next_release(seq, pool, options.overrun, ZERO, ZERO)
+        job, at, _, _ = next_release(seq, pool, options.overrun, ZERO, ZERO)
         ahead = max(at - seq.status.now, 0.0)
         out[NEXT_RELEASE] = ahead / (ahead + RELEASE_SCALE_S) if job >= 0 else 1.0
 

@@ -265,13 +265,9 @@ def _free_by_slot(nodes, jobs, seq, overrun, pool, slots, slot_s):
     update_late_jobs(seq, pool)
     due = late = ZERO
     while True:
-        job, end = next_release(seq, pool, overrun, due, late)
+        job, end, due, late = next_release(seq, pool, overrun, due, late)
         if job < 0 or end > seq.status.now + (slots - 1) * slot_s:
             break
-        if seq.run[job].late:
-            late += 1
-        else:
-            due += 1
         slot = max(1, int(np.ceil((end - seq.status.now) / slot_s)))
         run = seq.run[job]
         for i in range(run.at, run.at + run.len):

@@ -112,14 +112,10 @@ def fill(nodes, jobs, seq, options, p, profile):
     whole = options.rule == EXCLUSIVE
     x = due = late = ZERO
     while True:
-        job, time = next_release(seq, p, options.overrun, due, late)
+        job, time, due, late = next_release(seq, p, options.overrun, due, late)
         if job < 0:
             break
         run = seq.run[job]
-        if run.late:
-            late += 1
-        else:
-            due += 1
         if x == 0 or time > profile.begin_s[x]:  # what is expected to end now is not free yet
             x += 1
             profile.begin_s[x], profile.row_of[x] = time, x

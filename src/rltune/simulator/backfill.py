@@ -25,23 +25,19 @@ def reserve(nodes, jobs, seq, options, job, extra):
     p = jobs.row[j].pool
     whole = options.rule == EXCLUSIVE
     update_late_jobs(seq, p)
-    due = late = gone = n = ZERO
+    gone = n = ZERO
     time = seq.status.now
-    other, upcoming = next_release(seq, p, options.overrun, due, late)
+    other, upcoming, due, late = next_release(seq, p, options.overrun, ZERO, ZERO)
     while n == 0:
         if other < 0:
             raise RuntimeError("a job in the queue can never fit its pool")
         time = upcoming
         while upcoming == time:  # all that ends at one time is free at it
             run = seq.run[other]
-            if run.late:
-                late += 1
-            else:
-                due += 1
             take(nodes, jobs, seq.free, seq.status.first + other, whole, seq.chunk, run.at, run.len, ONE)
             seq.released[gone] = other
             gone += 1
-            other, upcoming = next_release(seq, p, options.overrun, due, late)
+            other, upcoming, due, late = next_release(seq, p, options.overrun, due, late)
         n = find(nodes, jobs, seq.free, j, options.rule, extra, seq.place)
     take(nodes, jobs, seq.free, j, whole, seq.place, ZERO, n, MINUS_ONE)
     for c in range(n):

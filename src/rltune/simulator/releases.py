@@ -103,8 +103,8 @@ def update_late_jobs(seq, p):
 
 @inner_kernel
 def next_release(seq, p, overrun, due, late):
-    """(Job, its expected end) that comes next when ``due`` and ``late`` jobs of the two lists are gone; (−1, inf)
-    for none. The late ones go from the end of their list, the latest start first."""
+    """(Job, its expected end) that comes next when ``due`` and ``late`` jobs of the two lists are gone, (−1, inf) for none, and how
+    many are gone after it. The late ones go from the end of their list, the latest start first."""
     ends, now = seq.ends[p], seq.status.now
     best, time = -1, np.inf
     if due < ends.due_len:
@@ -114,5 +114,5 @@ def next_release(seq, p, overrun, due, late):
         job = seq.late[ends.late_at + ends.late_len - 1 - late]
         expected = now + (now - seq.run[job].start) if overrun == DOUBLE else now
         if expected <= time:
-            best, time = job, expected
-    return best, time
+            return job, expected, due, late + 1
+    return best, time, due + 1, late

@@ -20,11 +20,9 @@ MANIFEST = "manifest.json"
 
 
 class Entry(BaseModel):
-    """A file as it was when it was last read in full: while size and time hold, it is not read again."""
+    """A file as it was obtained."""
 
     sha256: str
-    bytes: int
-    mtime_ns: int
     origin: str = ""
     """The address or place it came from."""
 
@@ -49,24 +47,12 @@ class Manifest(BaseModel):
         """Write ``manifest.json``."""
         write_json(self.folder / MANIFEST, self.model_dump())
 
-    def unchanged(self, name: str) -> bool:
-        """Whether a file has the size and time it had when it was recorded."""
-        if name not in self.files or not (self.folder / name).is_file():
-            return False
-        stat = (self.folder / name).stat()
-        return (self.files[name].bytes, self.files[name].mtime_ns) == (stat.st_size, stat.st_mtime_ns)
-
     def intact(self, name: str) -> bool:
-        """Whether a file is what it was when it was recorded; reads it in full."""
+        """Whether a file is what it was when it was obtained."""
         return (self.folder / name).is_file() and sha256(self.folder / name) == self.files[name].sha256
 
-    def record(self, name: str, checksum: str, origin: str = "") -> None:
-        """Note a file that has just been read in full."""
-        stat = (self.folder / name).stat()
-        self.files[name] = Entry(sha256=checksum, bytes=stat.st_size, mtime_ns=stat.st_mtime_ns, origin=origin)
 
-
-def obtain(name: str, trace: TraceConfig, cache: Path, root: Path, verify: bool = False) -> Path:
+def obtain(name: str, trace: TraceConfig, cache: Path, root: Path) -> Path:
     """The folder of a trace's raw files (or the one file ``path`` names), obtained if it is not there yet.
 
     Args:
@@ -74,7 +60,6 @@ def obtain(name: str, trace: TraceConfig, cache: Path, root: Path, verify: bool 
         trace: its configuration.
         cache: the project's cache folder.
         root: the project's root, to which a relative ``path`` is relative.
-        verify: read files in full again even where size and time are as they were.
 
     Raises:
         ConfigError: a variable in ``path`` is not set.
@@ -84,9 +69,9 @@ def obtain(name: str, trace: TraceConfig, cache: Path, root: Path, verify: bool 
         return local_file(name, trace.path, Path(root))
     folder = Path(cache) / "raw" / name
     if trace.synthetic is not None:
-        return _generated(trace, folder, verify)
+        return _generated(trace, folder)
     items = trace.downloads or []
-    if not verify and all(_known(Manifest.read(folder), item) for item in items):
+    if all(_known(Manifest.read(folder), item) for item in items):
         return folder  # nothing is written, so a cache that is read-only will do
     with _locked(folder):
         manifest = Manifest.read(folder)
@@ -95,27 +80,27 @@ def obtain(name: str, trace: TraceConfig, cache: Path, root: Path, verify: bool 
                 (folder / file).unlink()
             manifest = Manifest(folder=folder)
         for item in items:
-            if verify or not _known(manifest, item):
+            if not _known(manifest, item):
                 _downloaded(name, item, manifest)
                 manifest.write()
     return folder
 
 
-def _generated(trace: TraceConfig, folder: Path, verify: bool) -> Path:
+def _generated(trace: TraceConfig, folder: Path) -> Path:
     assert trace.synthetic is not None
     made = {"generator": GENERATOR_VERSION, "format": trace.format, "part": trace.part}
     made |= {"seed": trace.synthetic.seed, "jobs": trace.synthetic.jobs}
 
     def whole() -> bool:
         manifest = Manifest.read(folder)
-        return manifest.made == made and all(map(manifest.intact if verify else manifest.unchanged, manifest.files))
+        return manifest.made == made and all(map(manifest.intact, manifest.files))
 
     if not whole():
         with _locked(folder):
             if not whole():  # another process may have made it meanwhile
                 manifest = Manifest(folder=folder, made=made)
                 for path in generate(trace.format, folder, trace.synthetic.seed, trace.synthetic.jobs, trace.part):
-                    manifest.record(path.name, sha256(path))
+                    manifest.files[path.name] = Entry(sha256=sha256(path))
                 manifest.write()
     return folder
 
@@ -127,8 +112,9 @@ def _locked(folder: Path) -> filelock.FileLock:
 
 
 def _known(manifest: Manifest, item: Download) -> bool:
-    """Whether a file is there, was right when it was last read, and has not changed since."""
-    return not manifest.made and manifest.unchanged(item.file) and manifest.files[item.file].sha256 == item.sha256
+    """Whether a file was obtained, is the right one, and has not changed since."""
+    known = manifest.files.get(item.file)
+    return not manifest.made and known is not None and known.sha256 == item.sha256 and manifest.intact(item.file)
 
 
 def _downloaded(name: str, item: Download, manifest: Manifest) -> None:
@@ -150,7 +136,7 @@ def _downloaded(name: str, item: Download, manifest: Manifest) -> None:
         origin = download(name, item, manifest.folder)
     for part in parts_of(path):  # of other addresses, or overtaken by a file of the user's
         part.unlink()
-    manifest.record(item.file, item.sha256, origin)
+    manifest.files[item.file] = Entry(sha256=item.sha256, origin=origin)
 
 
 def _check_manual(name: str, item: Download, path: Path, manifest: Manifest) -> None:
