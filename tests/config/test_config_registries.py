@@ -17,6 +17,7 @@ from rltune.config.schema import schema_text
 from rltune.config.trace import Format
 from rltune.environment.features import FEATURE_SETS
 from rltune.simulator.config import ASKED, SchedulerConfig
+from rltune.traces.fetch.download import SHIPPED
 from rltune.traces.readers import READERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,4 +90,5 @@ def test_a_balanced_cluster_is_the_same_but_for_its_arrivals(name: str) -> None:
 def test_the_default_run_needs_no_download() -> None:
     run = load_run("config/default.yaml", ROOT)
     traces = [load_trace(name, ROOT) for name in run.traces()]
-    assert all(t.synthetic or str(t.path).startswith("${RLTUNE_DATA}/") for t in traces), [t.path for t in traces]
+    needed = [item.url for trace in traces for item in trace.downloads or []]
+    assert needed and all(url.startswith(SHIPPED) for url in needed) and not any(trace.path for trace in traces)

@@ -57,8 +57,8 @@ class Synthetic(Block):
 class Download(Block):
     """One file of the published archive."""
 
-    url: str = Field(pattern="^(https?|file)://")
-    """Address; a `file://` address works too."""
+    url: str = Field(pattern="^(https?|file|shipped)://")
+    """Address; a `file://` address works too, and `shipped://` names a file that ships with the package."""
     file: str = Field(pattern=r"^[^/]*[^/.][^/]*$")
     """Name the file gets in the cache; a plain name, without a folder."""
     sha256: str = Field(pattern="^[0-9a-f]{64}$")

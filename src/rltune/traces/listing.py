@@ -8,6 +8,7 @@ from rltune.config.load import load_trace
 from rltune.config.trace import TraceConfig
 from rltune.errors import RLTuneError
 from rltune.traces.fetch import Manifest, local_file, manual_file
+from rltune.traces.fetch.download import DATA, SHIPPED
 from rltune.traces.progress import size_text
 
 HEADER = ("name", "title", "data", "format", "size", "files", "licence")
@@ -48,6 +49,8 @@ def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[lis
         files = [folder / file for file in Manifest.read(folder).files]
         return (files, "there") if files and all(map(Path.is_file, files)) else ([], "made when needed")
     files = [folder / item.file for item in trace.downloads]
+    if all(item.url.startswith(SHIPPED) for item in trace.downloads):
+        files = [DATA / item.url.removeprefix(SHIPPED) for item in trace.downloads]
     places = [file if file.is_file() else manual_file(name, file.name) for file in files]
     there = [place for place in places if place is not None]
     if len(there) == len(files):

@@ -22,6 +22,10 @@ from rltune.config.trace import Download
 from rltune.errors import DataError
 from rltune.traces.progress import Progress, say, size_text, time_text
 
+DATA = Path(__file__).parents[2] / "data"
+"""Files that ship with the package."""
+SHIPPED = "shipped://"
+"""Begins the address of one of them."""
 MANUAL_FILES = "RLTUNE_TRACE_FILES"
 """Environment variable: a folder of files downloaded manually, each there or in a sub-folder with the trace's name."""
 BUSY = {408, 425, 429, 500, 502, 503, 504}
@@ -57,7 +61,7 @@ def download(trace: str, item: Download, folder: Path) -> str:
         say(f"downloading {item.file} from {address}")
         part = folder / f"{item.file}.{k}.part"
         try:
-            _from(address, item, part)
+            _from(address.replace(SHIPPED, f"{DATA.as_uri()}/"), item, part)
         except Fault as fault:
             faults[address] = fault
             continue

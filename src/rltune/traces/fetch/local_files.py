@@ -1,4 +1,4 @@
-"""Files that the user provides, or that ship with the package: a trace's ``path``, and the folder of manual downloads."""
+"""Files that the user provides: a trace's ``path``, and the folder of manual downloads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pathlib import Path
 from rltune.errors import ConfigError, DataError
 from rltune.traces.fetch.download import MANUAL_FILES
 
-DATA = Path(__file__).parents[2] / "data"
-"""Rows that ship with the package; what ``${RLTUNE_DATA}`` stands for where it is not set."""
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -22,7 +20,7 @@ def local_file(name: str, path: str, root: Path, key: str = "path") -> Path:
         DataError: there is no such file or folder.
     """
     key = f"config/traces/{name}.yaml, {key}"
-    known = {"RLTUNE_DATA": str(DATA)} | {variable: value for variable, value in os.environ.items() if value}
+    known = {variable: value for variable, value in os.environ.items() if value}
     if unset := set(_VARIABLE.findall(path)) - known.keys():
         variable = min(unset)
         needs = f"needs the environment variable {variable}, which is not set (export {variable}=…)"
