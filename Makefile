@@ -56,6 +56,7 @@ check: $(READY)  ## while you write: lint, types, layers, tests of simulator and
 
 test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS="options of pytest")
 	@$(PYTEST) -m "not daemons" $(ARGS)
+	@echo "not run: tests on real Slurm daemons, ten times the random cases: make test-all"
 
 test-all: $(READY)  ## all tests: on real Slurm daemons and in a browser too (root: installs them), ten times the random cases
 	@python tests/install_packages.py

@@ -14,7 +14,7 @@ from mkdocs.structure.files import File, Files
 
 from rltune.environment.features import FEATURE_SETS, FEATURES
 from rltune.policies import POLICIES, SYMBOLS
-from rltune.report.expected import FILE, expected_text, load_expectations
+from rltune.report.expected_numbers import FILE, expected_text, load_expectations
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "config" / "schema.json").read_text(encoding="utf-8"))

@@ -290,7 +290,7 @@ def smoke_run(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> SmokeRu
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     """A headless Chromium; tests that need one are skipped where there is none."""
     if (program := find_chromium()) is None:
-        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+        pytest.skip("no Chromium on this machine: make test-all installs it, as root")
     started = Chromium(program, tmp_path_factory.mktemp("chromium"))
     yield started
     started.close()
@@ -301,5 +301,5 @@ def real_traces() -> Path:
     """Folder of real trace rows; tests that need it are skipped where it is absent."""
     folder = Path(os.environ.get("RLTUNE_REAL_TRACES") or ROOT.parent / "shared" / "traces")
     if not (folder / "philly" / "philly_jobs.csv.gz").is_file():
-        pytest.skip(f"no real trace rows at {folder} (RLTUNE_REAL_TRACES)")
+        pytest.skip(f"no real trace rows at {folder}: RLTUNE_REAL_TRACES=/folder make test")
     return folder

@@ -80,7 +80,7 @@ def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files: Any, c
     assert not list((files.root / "config").rglob(".*"))
 
 
-def test_its_own_files_are_written_anew_with_force_only_and_others_never(files: Any, cli: Cli) -> None:
+def test_its_own_files_are_written_again_with_force_only_and_others_never(files: Any, cli: Cli) -> None:
     assert cli(*INIT).status == 0
     cli(*INIT).explains("config/traces/mine.yaml", "--force")
     (files.root / "nodes.txt").write_text(NODES + "n9|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed\n")

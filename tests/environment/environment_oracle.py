@@ -82,7 +82,7 @@ def seen_of(jobs: Jobs, layout: Layout, state: State, s: int) -> list[SeenJob]:
                 "rank_estimate": _rank(estimate_s, [q["estimate_s"] for q in queue]),
                 "rank_gpus": _rank(gpus, [q["gpus"] for q in queue]),
                 "rank_wait": _rank(wait_s, [now - q["submit_s"] for q in queue]),
-                "place": rank / (len(queue) - 1) if len(queue) > 1 else 0.0,
+                "rank_base": rank / (len(queue) - 1) if len(queue) > 1 else 0.0,
             }
         )
     return out

@@ -21,6 +21,6 @@ def test_columns_of_each_set() -> None:
         "unsampled": "log_gpus, job_size, urgency, dsr, future_availability, can_schedule_now, num_ways, cff",
         "rlscheduler": "wait, estimate, gpus, memory, vc, can_schedule_now",
         "rich": "log_gpus, log_estimate, job_size, log_wait, urgency, dsr, future_availability, can_schedule_now, num_ways, "
-        "cff, rank_size, rank_estimate, rank_gpus, rank_wait, place, queue_length, free_share, backlog, next_release",
+        "cff, rank_size, rank_estimate, rank_gpus, rank_wait, rank_base, queue_length, free_share, backlog, next_release",
         "critic": "submit, estimate, gpus, can_schedule_now, wait",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -21,7 +22,10 @@ MOST_MB = 400
 pytestmark = [
     pytest.mark.packaging,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("RLTUNE_TEST_PACKAGING" not in os.environ, reason="slow, downloads: RLTUNE_TEST_PACKAGING=1"),
+    pytest.mark.skipif(
+        "RLTUNE_TEST_PACKAGING" not in os.environ,
+        reason="slow, downloads: RLTUNE_TEST_PACKAGING=1 make test ARGS=tests/packaging",
+    ),
 ]
 ENVIRONMENT = """
 import gymnasium
@@ -41,6 +45,24 @@ cell = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "engineered"
 preset = Preset(epochs=2, trajectories=2, sequence_jobs=48, iterations=2, validate_every=2, validation_windows=1)
 policy, history = trained(task_of(cell, preset, workload(2000, seed=9)))
 assert policy.agent == "rltune" and len(history) == 2
+"""
+ROWS = """
+import sys
+from pathlib import Path
+from rltune.config.trace import TraceConfig
+from rltune.traces.clean import clean_trace
+from rltune.traces.fetch import obtain
+item = {"url": "shipped://venus.parquet", "file": "venus.parquet", "sha256": sys.argv[1]}
+trace = TraceConfig(title="Helios", data="sample", format="rows", downloads=[item])
+assert len(clean_trace("venus", trace, obtain("venus", trace, Path("cache"), Path())).jobs) == 125_303
+"""
+CHAPTER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from report_fakes_rules import artefacts
+artefacts(Path("made"))
+assert any(Path("made").glob("*.svg"))
 """
 COMMANDS = {
     "squeue": f'#!/bin/sh\ncat "{RECORDED}/squeue.json"\n',
@@ -108,6 +130,18 @@ def test_the_controller_on_a_head_node(installed: Installed, tmp_path: Path) -> 
         f"policy: {tmp_path}/policy.npz\neligible: {{partitions: [all]}}\nstate_directory: {tmp_path}/state\n"
     )
     assert " ranked=" in run("rltune", "slurm", "run", "--config", config, "--once")
+
+
+def test_the_rows_that_ship_are_read(installed: Installed) -> None:
+    digest = hashlib.sha256((ROOT / "src" / "rltune" / "data" / "venus.parquet").read_bytes()).hexdigest()
+    installed("[traces]")("python", "-c", ROWS, digest)
+
+
+def test_tables_and_figures_need_no_tensorflow(installed: Installed) -> None:
+    run = installed("[report]")
+    run("python", "-c", CHAPTER, ROOT / "tests" / "report")
+    with pytest.raises(AssertionError, match="No module named 'tensorflow'"):
+        run("python", "-c", "import tensorflow")
 
 
 def test_training_has_tensorflow_and_no_jupyter(installed: Installed) -> None:

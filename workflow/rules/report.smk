@@ -77,4 +77,4 @@ rule expected:
     message:
         "compare the numbers with those expected of this run"
     script:
-        "../scripts/expected.py"
+        "../scripts/expected_numbers.py"

@@ -181,7 +181,7 @@ FEATURES: dict[str, Feature] = {
             "share of the other jobs seen with a shorter wait: 1 has waited longest",
             "ours",
         ),
-        Feature("place", NOW, ENGINEERED, "place in the order of the base policy: 0 first, 1 last", "ours"),
+        Feature("rank_base", NOW, ENGINEERED, "rank in the order of the base policy: 0 first, 1 last", "ours"),
     )
 }
 """Every feature by its name."""
@@ -228,7 +228,7 @@ FEATURE_SETS: dict[str, tuple[Column, ...]] = {
     "rlscheduler": _columns("wait estimate gpus memory vc can_schedule_now"),
     "rich": _columns(
         "log_gpus log_estimate job_size log_wait urgency dsr future_availability can_schedule_now num_ways cff "
-        "rank_size rank_estimate rank_gpus rank_wait place queue_length free_share backlog next_release"
+        "rank_size rank_estimate rank_gpus rank_wait rank_base queue_length free_share backlog next_release"
     ),
 }
 """Columns of each set, in order.

@@ -16,7 +16,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.environment.encoding import TOGETHER, FeatureEncoding, encode_features
 from rltune.environment.features import CRITIC, JOB, NOW, POOL, SHAPE, slots, width_of
-from rltune.environment.standing import PLACE, queue_ranks, waits
+from rltune.environment.standing import RANK_BASE, queue_ranks, waits
 from rltune.environment.supply import FLAG, FREED, SHAPED, pool_features, shape_features
 from rltune.kernels import inlined, kernel, record
 from rltune.simulator.queue import rank
@@ -77,7 +77,7 @@ class Observation:
 class Observer:
     """Observes states of runs on one workload, by one feature set. The run asks for rankings, and so keeps track of expected ends.
 
-    A set with the base policy's order (``place``) brings a queue whose scores change with time into that order first.
+    A set with the base policy's order (``rank_base``) brings a queue whose scores change with time into that order first.
 
     Raises ValueError for a feature set that does not exist.
     """
@@ -133,7 +133,7 @@ def _observe(nodes, jobs, st, asking, encoding, work, offsets, job, rows, critic
             work.count[0] += 1
             freed.started, freed.running, freed.number = seq.status.started, seq.status.running, work.count[0]
         queue, n = seq.queue[seq.status.queue], seq.status.visible
-        if encoding.wants[NOW, PLACE] and not queue.ranked:
+        if encoding.wants[NOW, RANK_BASE] and not queue.ranked:
             rank(nodes, jobs, seq, seq.status.queue, st.options.base)
         for r in range(n):
             job[offsets[a] + r] = seq.waiting[queue.at + r]

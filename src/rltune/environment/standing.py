@@ -10,8 +10,8 @@ from rltune.kernels import inlined, kernel
 
 _SLOT = slots(NOW)
 SUBMIT, WAIT, LOG_WAIT, URGENCY = (_SLOT[n] for n in ("submit", "wait", "log_wait", "urgency"))
-RANK_SIZE, RANK_ESTIMATE, RANK_GPUS, RANK_WAIT, PLACE = (
-    _SLOT[n] for n in ("rank_size", "rank_estimate", "rank_gpus", "rank_wait", "place")
+RANK_SIZE, RANK_ESTIMATE, RANK_GPUS, RANK_WAIT, RANK_BASE = (
+    _SLOT[n] for n in ("rank_size", "rank_estimate", "rank_gpus", "rank_wait", "rank_base")
 )
 PER_SCALE = 1 / TIME_SCALE_S
 LOG_WAIT_SCALE = np.float32(1 / (6 * np.log(10)))
@@ -40,9 +40,9 @@ def waits(fact, seen, m, now, first, wants, regime, out):
 @inlined
 def queue_ranks(fact, seen, n, now, wants, value, out):
     """The rank of each of the ``n`` jobs among them; ``value`` [n or more] float64 is work space."""
-    if wants[PLACE]:
+    if wants[RANK_BASE]:
         for r in range(n):
-            out[PLACE, r] = r / max(n - 1, 1)
+            out[RANK_BASE, r] = r / max(n - 1, 1)
     for feature in (RANK_SIZE, RANK_ESTIMATE, RANK_GPUS, RANK_WAIT):
         if wants[feature]:
             for r in range(n):

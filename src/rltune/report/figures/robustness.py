@@ -89,7 +89,7 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
 
 @style.styled()
 def _draw(frame: pd.DataFrame) -> Figure:
-    # two names beside each other fit the legend
+    # two names next to each other fit the legend
     frame = frame.assign(scheduler=frame["scheduler"].map(lambda name: fill(name, 46)))
     traces, colours = list(frame["trace_title"].unique()), {}
     for kind, some in COLOURS.items():

@@ -46,9 +46,10 @@ def build(
     rows = summary.comparisons(shown)
     claimed, untested = summary.claims(shown)
     operator = run.config.whatif is not None and len(run.traces) == 1  # a run about the user's own cluster
-    sections = contents.for_an_operator(shown) if operator else contents.chapters(shown)
     theme, js = inline.part("theme.js"), inline.part("page.js")
-    main = [entry.id for entry in artefacts.chapters()[contents.SUMMARY].entries]
+    main = [*(entry.id for entry in artefacts.chapters()[contents.SUMMARY].entries), contents.TYPES]
+    rest = {name: saved for name, saved in shown.items() if name not in main}
+    sections = contents.for_an_operator(shown) if operator else contents.chapters(rest)
     html = (
         _page()
         .get_template("page.html")

@@ -17,6 +17,8 @@ from rltune.report.verdict import ABSENT
 
 SUMMARY = "summary"
 """The chapter whose figures stand in the page's summary."""
+TYPES = "gpu-types"
+"""The figure that stands there too, instead of in its chapter."""
 Chapters = list[tuple[Chapter, list[Saved]]]
 
 

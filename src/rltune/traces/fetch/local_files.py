@@ -24,10 +24,12 @@ def local_file(name: str, path: str, root: Path, key: str = "path") -> Path:
     if unset := set(_VARIABLE.findall(path)) - known.keys():
         variable = min(unset)
         needs = f"needs the environment variable {variable}, which is not set (export {variable}=…)"
-        raise ConfigError(f"{key}: {path!r} {needs}.")
+        raise ConfigError(f"{key}: {path!r} {needs}; the head of that file says what is expected.")
     found = root / Path(_VARIABLE.sub(lambda match: known[match[1]], path)).expanduser()
     if not found.exists():
-        raise DataError(f"{key}: {path!r} is {found}, and there is no such file or folder.")
+        raise DataError(
+            f"{key}: {path!r} is {found}, and there is no such file or folder; the head of that file says what is expected."
+        )
     return found
 
 

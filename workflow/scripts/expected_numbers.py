@@ -7,7 +7,7 @@ import pandas as pd
 from logged import logged
 
 from rltune.config import project_root
-from rltune.report.expected import as_table, check, load_expectations
+from rltune.report.expected_numbers import as_table, check, load_expectations
 
 
 def main(rule) -> None:

@@ -12,7 +12,7 @@ from rltune.config import load_run
 from rltune.errors import ConfigError, DataError
 from rltune.report import artefacts
 from rltune.report.artefact import Artefact, save
-from rltune.report.expected import FILE, Checked, Number, as_table, check, expected_text, load_expectations
+from rltune.report.expected_numbers import FILE, Checked, Number, as_table, check, expected_text, load_expectations
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """\
