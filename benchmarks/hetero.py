@@ -223,6 +223,7 @@ def compared(title: str, frame: pd.DataFrame) -> dict[str, Any]:
         "jobs planned one by one": (*of[:-1], "least", price, information),
         **{name: (*of, price, name) for name in tested["information"].unique() if "speeds off" in name},
         "no speeds": (*of, 0.0, "no speeds"),
+        "other estimates": (*of, price, next(name for name in ESTIMATES if name != information)),
     }
     by_rule = dict(list(tested.groupby(KEYS, sort=False)))
     parts = {name: differs(by_rule[rule], sides["ours"], "excess_s") for name, rule in without.items()}
