@@ -51,13 +51,13 @@ def search(profiles: list[Profile], gpus: list[int], options: list[dict[int, Opt
             own = next(kind for kind, order in enumerate(plan) if k in order)
             was, whole = plan[own].index(k), cost(own, plan[own])[0]
             plan[own].remove(k)
-            best, least = (own, was), whole - cost(own, plan[own])[0]
+            at, least = (own, was), whole - cost(own, plan[own])[0]
             for kind in sorted(allowed):
                 for position in range(len(plan[kind]), -1, -1):
                     change = more(kind, [*plan[kind][:position], k, *plan[kind][position:]])
                     if (kind, position) != (own, was) and change < least - GAIN * (abs(least) + 1.0):
-                        best, least = (kind, position), change
-            plan[best[0]].insert(best[1], k)
+                        at, least = (kind, position), change
+            plan[at[0]].insert(at[1], k)
         if plan == before:
             break
     found = {

@@ -124,7 +124,8 @@ class Twin:
 
     def play(self) -> None:
         """From the first submission until every job has started, and ended where sharing nodes slows jobs down."""
-        coming, held = list(self.rows), set()
+        coming: list[int] = list(self.rows)
+        held: set[int] = set()
         while len(self.start) < len(self.rows) or (self.scheduler.interference_slowdown != 1.0 and self.running):
             now = min([self.end[j] for j in self.running] + [self.submit[j] for j in coming])
             ended = [j for j in self.running if self.end[j] <= now]

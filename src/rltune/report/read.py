@@ -78,7 +78,8 @@ def audits(run: Run, clean_paths: Paths, fit_paths: Paths) -> pd.DataFrame:
 
 def _titles(run: Run) -> dict[tuple[str, str], str]:
     """Title of each trace × cluster: the trace's, with the cluster's where it is not the trace's first."""
-    names, first, titles = run.trace_titles(), {}, {}
+    names, titles = run.trace_titles(), {}
+    first: dict[str, str] = {}
     for cell in run.config.cells():
         other = first.setdefault(cell.trace, cell.cluster) != cell.cluster
         titles[cell.trace, cell.cluster] = names[cell.trace] + f" · {run.clusters[cell.cluster].title}" * other

@@ -156,8 +156,8 @@ class Shadow:
             of_size = [wait[sizes == size] for wait in waits]
             for share, name, least in TAILS:
                 if len(of_size[0]) >= max(self._rules.min_jobs, least):
-                    both = tuple(float(np.quantile(wait, share)) for wait in of_size)
-                    found[f"{name} of jobs of up to {size} GPUs"] = both
+                    a, b = (float(np.quantile(wait, share)) for wait in of_size)
+                    found[f"{name} of jobs of up to {size} GPUs"] = a, b
         return found
 
     def _could_start(self, rows: Jobs) -> np.ndarray:

@@ -69,7 +69,7 @@ def read_log(path: Path, zone: str | None, suggestion: tuple[Found, str] | None)
     be read, or lacks what no analysis can do without.
     """
     found, text = suggestion or suggested(path)
-    assumed = []
+    assumed: list[str] = []
     if zone is not None:
         text = re.sub(r"^time_zone: .*$", f"time_zone: {zone}", text, count=1, flags=re.MULTILINE)
     if found.format == "csv":

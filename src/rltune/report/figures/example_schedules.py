@@ -4,6 +4,7 @@ on Slurm or simulated."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ from rltune.report.tables.example_schedules import MADE_BY, MINUTE_S, PLACEMENT_
 
 
 def schedule(
-    bars: pd.DataFrame, facts: pd.Series, node_gpus: Sequence[int], how: Mapping[str, object], paper: PaperResults
+    bars: pd.DataFrame, facts: pd.Series, node_gpus: Sequence[int], how: Mapping[str, Any], paper: PaperResults
 ) -> Drawing:
     """One of the four. ``bars`` as rltune.report.figures.gantt draws them; ``facts``: a row of
     rltune.report.tables.example_schedules's, whose ``figure`` is the id; ``how``: as its how_made."""

@@ -91,7 +91,8 @@ def _schedulers(cells: pd.DataFrame, runs: pd.DataFrame) -> list[tuple[str, str,
 def _draw(frame: pd.DataFrame) -> Figure:
     # two names next to each other fit the legend
     frame = frame.assign(scheduler=frame["scheduler"].map(lambda name: fill(name, 46)))
-    traces, colours = list(frame["trace_title"].unique()), {}
+    traces = list(frame["trace_title"].unique())
+    colours: dict[str, str] = {}
     for kind, some in COLOURS.items():
         colours |= dict(zip(frame.loc[frame["kind"] == kind, "scheduler"].unique(), cycle(some)))
     dashed = set(frame.loc[frame["kind"] == "heuristic", "scheduler"])

@@ -47,7 +47,7 @@ def svg(saved: Saved) -> Markup:
         text = re.sub(rf"(?<![0-9a-f]){colour}\b", f"var({variable})", text, flags=re.IGNORECASE)
     # namespaces are implied inside HTML
     opening = text[: text.index(">") + 1]
-    width, height = (float(v) for v in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', opening).groups())
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', opening)[0])
     bare = f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(saved.artefact.alt)}">'
     return Markup(bare + text[len(opening) :].replace("xlink:href", "href"))
 

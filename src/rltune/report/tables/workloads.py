@@ -37,11 +37,10 @@ def table4(statistics: pd.DataFrame, paper: PaperResults) -> Table:
     for _, ours in statistics.iterrows():
         rows.append({**ours, "row": "ours"})
         name = paper.trace(ours["trace"])
-        if paper.find("table4", name, "jobs") is not None:
+        if (title := paper.find("table4", name, "title")) is not None:
             printed = {c: e for c in TABLE4 if (e := paper.find("table4", name, c)) is not None}
-            title = paper.find("table4", name, "title").text
             values = {c: e.text if e.value is None else e.value for c, e in printed.items()}
-            rows.append({"trace": title, "row": "paper", "data": "", **values})
+            rows.append({"trace": title.text, "row": "paper", "data": "", **values})
     frame = pd.DataFrame(rows, columns=["trace", "row", "data", *TABLE4])
     return describe("table4", frame, paper, rows=statistics), frame
 

@@ -300,7 +300,8 @@ class _Driver:
                 "watchdog": None,  # the experiment is to show the order to its end
             }
         )
-        self.slurm, self.policy, self.said = slurm, policy, []
+        self.slurm, self.policy = slurm, policy
+        self.said: list[str] = []
         self.controller = _Timed(
             self.config,
             slurm.client(),

@@ -83,7 +83,8 @@ def deploy(
     A run whose cluster fails by itself is repeated, TRIES times in all. Raises SlurmError if a controller fails, the last
     try does, or Slurm's packages are missing. ``log``: the controller's log; a failed run keeps the daemons' logs next to it.
     """
-    settings, retries = run.config.deployment or Deployment(), []
+    settings = run.config.deployment or Deployment()
+    retries: list[str] = []
     cell, jobs = run.config.deployed_cell(), submissions(run, workload, repetition, scheduler == "slurm_fastest")
     if scheduler not in LEARNED:
         policy = None if scheduler.startswith("slurm") else policy_of_rule(scheduler)

@@ -47,7 +47,8 @@ def run_schedules(log: Callable[[str], None] = print, speed: float = SPEED) -> t
     if lacks := packages.absent(accounting=True, speed=speed):
         log(f"Slurm is not installed; as root: apt-get install --no-install-recommends {' '.join(lacks)}")
         return pd.DataFrame(columns=list(COLUMNS)), {"lacks": lacks, "speed": speed}
-    began, found = time.monotonic(), {}
+    began = time.monotonic()
+    found: dict[str, pd.DataFrame] = {}
     for left in reversed(range(CLUSTERS)):
         try:
             with Emulation(CLUSTER, accounting=True, accounts=["lab"], speed=speed, settings=SETTINGS) as slurm:

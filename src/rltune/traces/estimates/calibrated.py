@@ -51,7 +51,7 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
     run = jobs["run_s"].to_numpy(np.float64)
     log_run = np.log(np.maximum(run, MIN_ESTIMATE_S))  # no estimate is shorter
     points = training_points(submit, ended)
-    seen = inputs(jobs, meta, given) if points else None
+    seen = inputs(jobs, meta, given) if points else jobs
     candidates = {name: given.copy() for name in (GIVEN, RECALIBRATED, HISTORY)}
     log_calibrated = given.copy()
     source = np.full(len(jobs), TOO_LITTLE_KNOWN, dtype=object)

@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from rltune.errors import DataError
 from rltune.traces.progress import Progress, size_text
@@ -72,7 +72,7 @@ def decompressed(file: IO[bytes]) -> IO[bytes]:
     """The file's bytes, unpacked if they are gzip's."""
     gzipped = file.read(len(_GZIP)) == _GZIP
     file.seek(0)
-    return gzip.open(file, "rb") if gzipped else file
+    return cast(IO[bytes], gzip.open(file, "rb")) if gzipped else file
 
 
 class _Watched(io.RawIOBase):
@@ -154,7 +154,7 @@ def is_archive(path: Path) -> bool:
 def _tar_member(path: Path, member: str, archive: tarfile.TarFile) -> IO[bytes]:
     for entry in archive:
         if entry.isfile() and f"/{entry.name}".endswith(f"/{member}"):
-            return archive.extractfile(entry)
+            return cast(IO[bytes], archive.extractfile(entry))
     raise DataError(f"{path}: holds no file {member}; is it the right archive?")
 
 

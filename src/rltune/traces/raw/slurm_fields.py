@@ -66,7 +66,7 @@ def gpus_of(text: pd.Series) -> tuple[np.ndarray, pd.Series, np.ndarray, np.ndar
     """Of TRES or GRES lists: GPUs (0 where a list names none, null where there is none), GPU type, whether types mix,
     and whether an entry cannot be read: GPUs are those of ``gres/gpu=`` alone then."""
     found = {one: _gpus(one) for one in text.dropna().unique()}
-    count = each(text, lambda one: np.nan if found[one] is None else sum(found[one].values()))
+    count = each(text, lambda one: np.nan if (gpus := found[one]) is None else sum(gpus.values()))
     odd = np.isnan(count) & text.notna().to_numpy()
     count = np.where(odd, np.ceil(tres(text, "gres/gpu", PLAIN)), count)
     types = {one: [name for name in gpus or () if name] for one, gpus in found.items()}

@@ -92,7 +92,7 @@ def _variant(line: str, where: str, part: str | None) -> tuple[str, list[str]]:
         raise DataError(f"{where}: has a header row; the authors' CSVs have none. Read it as format csv.")
     fields = line.count(",") + 1
     by_fields = {len(names): name for name, names in VARIANTS.items()}
-    variant = part or by_fields.get(fields)
+    variant = part or by_fields.get(fields, "")
     if fields not in by_fields or len(VARIANTS[variant]) > fields:
         expected = " or ".join(f"{n} ({name})" for n, name in by_fields.items())
         asked = f", and `part: {part}` asks for {len(VARIANTS[part])}" if part else ""

@@ -175,7 +175,7 @@ class _Source:
 def _matches(table: pd.DataFrame, rule: Filter) -> np.ndarray:
     """Which rows meet a filter; numbers compare as numbers, else as text; an empty field meets only ``!=``."""
     text = table[rule.column]
-    if rule.op == "in":
+    if isinstance(rule.value, list):
         return text.isin([str(v) for v in rule.value]).to_numpy()
     numeric = isinstance(rule.value, (int, float)) and not isinstance(rule.value, bool)
     left = pd.to_numeric(text, errors="coerce") if numeric else text

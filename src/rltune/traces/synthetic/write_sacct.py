@@ -105,7 +105,8 @@ def _rows(log: Log, jobs: pd.DataFrame, rng: np.random.Generator) -> pd.DataFram
 
 def _waits(submit: np.ndarray, run: np.ndarray, gpus: np.ndarray, of_cluster: int) -> np.ndarray:
     """Seconds each job waits [J]: when GPUs come free, or a job comes, every job of the first LOOKS_AT that fits starts."""
-    wait, free, queue = np.zeros(len(submit), np.int64), of_cluster, []
+    wait, free = np.zeros(len(submit), np.int64), of_cluster
+    queue: list[int] = []
     ends: list[tuple[int, int]] = []
     arrivals = [*zip(submit.tolist(), range(len(submit)), strict=True)]
     k = 0
