@@ -15,19 +15,25 @@ TYPES = {
     "exact": "planned together with true run times, best in hindsight",
 }
 """Rules in the output of benchmarks/hetero.py → what they are."""
-GAINS = {
-    "best_rule": "excess, against the best of all rules without a price",
-    "wait": "wait, against the same rule",
-    "priced": "excess, against earliest completion with a price",
-    "fastest_free": "completion, against the fastest type that is free",
-    "any_free": "completion, against any type that is free",
-    "exact": "excess, against true run times",
-    "ours": "excess, against planned together without an agent",
-    "its without its network": "excess, against RLTune without its network",
-    "its without the program": "excess, against RLTune where each job in turn gets a type",
-    "its without either": "excess, against RLTune without both",
+RIVALS = {
+    "best_rule": "the best of all rules without a price",
+    "wait": "the same rule",
+    "priced": "earliest completion with a price",
+    "fastest_free": "the fastest type that is free",
+    "any_free": "any type that is free",
+    "exact": "true run times",
+    "ours": "planned together without an agent",
+    "its without its network": "RLTune without its network",
+    "its without the program": "RLTune where each job in turn gets a type",
+    "its without either": "RLTune without both",
 }
-"""What is compared in the output of benchmarks/hetero.py → by what, and with what."""
+"""Rivals in the output of benchmarks/hetero.py → what they are."""
+BY = {"wait": "wait", "fastest_free": "completion", "any_free": "completion"}
+"""By what ours is compared with some of them; with the others by the excess."""
+GAINS = {key: f"{BY.get(key, 'excess')}, against {rival}" for key, rival in RIVALS.items()}
+"""What is compared → by what, and with what."""
+OTHERS = {"wait": "for waits", "bsld": "for bounded slowdowns"}
+"""Metrics that agents were trained for on some traces → as a heading."""
 SETTINGS = {
     "recorded": "as above",
     "origin-0.8": "after 80 % of the rows",
@@ -91,6 +97,22 @@ def type_agents() -> str:
     """Trained agents against rules and against what they are without their parts."""
     found = {name: trace["agents, jct"]["RLTune"]["against"] for name, trace in type_columns().items()}
     return table(" | ".join(["RLTune, %", *found]), type_gains(list(found.values())))
+
+
+def type_agents_otherwise() -> str:
+    """Agents that were trained for waits or slowdowns, compared by these with rules that were chosen by them."""
+    found = {
+        f"{name}, {title}": trace[f"agents, {metric}"]["RLTune"]["against"]
+        for name, trace in type_columns().items()
+        for metric, title in OTHERS.items()
+        if f"agents, {metric}" in trace
+    }
+    rows = [
+        (rival, *(percent(against[key]) for against in found.values()))
+        for key, rival in RIVALS.items()
+        if all(key in against for against in found.values())
+    ]
+    return table(" | ".join(["RLTune, %, against", *found]), rows)
 
 
 def type_search() -> str:

@@ -190,6 +190,8 @@ def test_speeds_of_gpu_types_are_asked_for_where_there_are_several(
     assert sum("How fast" in question for question in asked) == 3
     cluster = yaml.safe_load((files.root / "config/clusters/mine.yaml").read_text())
     assert cluster["speeds"] == {"a100": 1.0, "h100": 2.5} and cluster["recorded_on"] == "a100"
+    run = yaml.safe_load((files.root / "config/mine.yaml").read_text())
+    assert run["gpu_types"] == [{"trace": "mine", "cluster": "mine"}]
     cli(*INIT, "--force", "--speeds", "a100=1").explains("speeds: no speed on GPU type h100")
     for wrong in ("a100=0,h100=2", "a100=-1,h100=2", "a100=nan,h100=2", "a100=1,a100=2", "=1"):
         cli(*INIT, "--force", "--speeds", wrong).explains(f"found '{wrong}', expected such as")

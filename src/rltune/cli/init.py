@@ -41,7 +41,7 @@ experiments:
     estimate: [{estimate}]
     preset: [tuned]
     seed: [1]  # more seeds, wider and more honest intervals: [1, 2, 3]
-
+{types}
 whatif:
   # The rule that the cluster runs now, {why}.
   # backfill: {meaning}
@@ -49,6 +49,10 @@ whatif:
 
 evaluation:
   sequence_jobs: [{length}]
+"""
+TYPES = """
+gpu_types:  # rules for the GPU type are compared
+  - {{trace: {name}, cluster: {name}}}
 """
 
 
@@ -168,6 +172,7 @@ def write_configuration(
         "estimate": seen.estimate,
         "why": current.why,
         "meaning": MEANING,
+        "types": TYPES.format(name=quoted(name)) if seen.cluster.speeds else "",
         "length": 256 if len(seen.fitted) >= 6000 else 64,
     }
     texts = (
