@@ -261,7 +261,7 @@ def agents_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
         ("without either", alone, None),
     ):
         frame = run_rule(work, contender(scheduler, learned), starts, LENGTH)
-        assert set(frame["types"]) == {scheduler.types}
+        assert set(frame["types"]) == {scheduler.on(work.jobs).types}
         frames.append(frame.assign(agent=name, first_job=starts))
     frame = pd.concat(frames).assign(trace=task.trace, origin=task.origin, seed=task.seed)
     return frame, logged(task, policy.facts, seconds)
