@@ -19,5 +19,5 @@ def long_waits(policy):
 
 
 fifo, saf = long_waits("fifo"), long_waits("saf")
-less = improved(saf, fifo, resamples=5000, confidence=0.95, seed=1)
+less = improved(saf, fifo, resamples=5000)
 print(f"FIFO {fifo.mean():,.0f} s, SAF {saf.mean():,.0f} s: {less.gain:.1%} less ({less.low:.1%} to {less.high:.1%})")

@@ -53,7 +53,7 @@ def type_columns() -> dict[str, dict[str, Any]]:
 
 
 def type_rules() -> str:
-    """Rules for the GPU type: mean completion, excess and wait, and ours against the others."""
+    """Rules for the GPU type: mean completion, excess, wait and bounded slowdown, and ours against the others."""
     traces = {name: found["recorded"] for name, found in type_columns().items()}
     shown = "{jct_s:,.0f} / {excess_s:,.0f} / {wait_s:,.0f} / {bsld:.2f}"
     rows = [(title, *(shown.format(**found["mean"][key]) for found in traces.values())) for key, title in TYPES.items()]

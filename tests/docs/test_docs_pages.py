@@ -170,7 +170,11 @@ def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
     assert not [page for page, text in pages.items() if "<!-- generated:" in text]
 
 
-def test_the_readme_names_what_the_emulated_cluster_needs() -> None:
+def test_its_document_names_what_the_emulated_cluster_needs() -> None:
     needed = {name for group in (SLURM, ACCOUNTING, CLOCK) for name in group.packages}
-    named = {word for quoted in re.findall(r"`([^`]+)`", text_of(ROOT / "README.md")) for word in quoted.split()}
+    named = {
+        word
+        for quoted in re.findall(r"`([^`]+)`", text_of(ROOT / "docs/how-to/emulated-slurm.md"))
+        for word in quoted.split()
+    }
     assert needed <= named

@@ -160,8 +160,7 @@ def test_the_gain_on_each_trace_is_said_with_intervals(answers: str, made: Proje
 
 
 def test_of_each_chapter_all_but_the_leading_table_or_figure_is_folded(made: Project) -> None:
-    rest = {name: saved for name, saved in made.saved.items() if name != contents.TYPES}
-    for chapter, items in contents.chapters(rest):
+    for chapter, items in contents.chapters(made.saved):
         section = made.html.split(f'<section id="chapter-{chapter.id}"')[1].split("</section>")[0]
         shown, *folded = section.split('<details class="more">')
         assert shown.count("<article") == min(len(items), 1) and len(folded) == (len(items) > 1)

@@ -247,10 +247,11 @@ def test_tables_and_figures_are_saved_and_shown_on_the_page(tmp_path: Path) -> N
 
 
 def test_a_page_about_a_users_cluster_has_the_replay_and_nothing_of_the_paper() -> None:
-    names = ["claims", "fig12-numbers", "fig11", "table4", "whatif", "table5", "costs", "latency"]
+    names = ["claims", "fig12-numbers", "fig11", "table4", "whatif", "table5", "costs", "latency", "gpu-types"]
     found = contents.for_an_operator({name: name for name in names})  # type: ignore[misc]
     assert [(chapter.id, shown) for chapter, shown in found] == [
         ("whatif", ["whatif"]),
         ("agent", ["fig11", "costs"]),
+        ("types", ["gpu-types"]),
         ("log", ["table4"]),
     ]

@@ -28,10 +28,13 @@ def rules() -> dict[str, str]:
     """Text of every rule that runs a notebook or script, by its name; of one made of another its params come first."""
     text = "".join(path.read_text() for path in sorted(RULES.glob("*.smk")))
     found = {name: (base, body) for base, name, body in RULE.findall(text)}
-    params = {
-        name: re.search(r"^    params:\n(?:        .*\n)+", body, re.MULTILINE) for name, (_, body) in found.items()
-    }
-    return {name: body if not base else body + params[base][0] for name, (base, body) in found.items()}
+
+    def params(name: str) -> str:
+        base, body = found[name]
+        own = re.search(r"^    params:\n(?:        .*\n)+", body, re.MULTILINE)
+        return (own[0] if own else "") + (params(base) if base else "")
+
+    return {name: body if not base else body + params(base) for name, (base, body) in found.items()}
 
 
 BY_NOTEBOOK = {match[1]: body for body in rules().values() if (match := re.search(r'="notebooks/(\w+)\.ipynb"', body))}

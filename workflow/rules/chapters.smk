@@ -93,6 +93,9 @@ use rule characterise as deployment with:
         RESULTS / "logs/deployment.ipynb",
     benchmark:
         RESULTS / "benchmarks/deployment.tsv"
+    resources:
+        mem_mb=more(3000),
+        runtime=more(60),
     params:
         settings=SETTINGS | RESAMPLING | run.config.model_dump(include={"deployment"}),
         code=digest("notebooks/deployment.ipynb", shown=True),

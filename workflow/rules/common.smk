@@ -18,7 +18,7 @@ from rltune.traces.fetch import local_file
 
 
 def given(trace, path):
-    """A file of the user's or of the package, inside the project by its path from there: a project that is renamed or moved makes nothing again."""
+    """A file of the user's, inside the project by its path from there: a project that is renamed or moved makes nothing again."""
     file, root = local_file(trace, path, project_root()), project_root()
     return str(file.relative_to(root) if file.is_relative_to(root) else file)
 

@@ -58,7 +58,7 @@ def download(trace: str, item: Download, folder: Path) -> str:
     """
     target, faults = folder / item.file, {}
     for k, address in enumerate((item.url, *item.mirrors), 1):
-        say(f"downloading {item.file} from {address}")
+        say(f"{'copying' if address.startswith(SHIPPED) else 'downloading'} {item.file} from {address}")
         part = folder / f"{item.file}.{k}.part"
         try:
             _from(address.replace(SHIPPED, f"{DATA.as_uri()}/"), item, part)

@@ -19,17 +19,16 @@ def local_file(name: str, path: str, root: Path, key: str = "path") -> Path:
         ConfigError: a variable in ``path`` is not set.
         DataError: there is no such file or folder.
     """
-    key = f"config/traces/{name}.yaml, {key}"
+    file = f"config/traces/{name}.yaml"
+    key = f"{file}, {key}"
     known = {variable: value for variable, value in os.environ.items() if value}
     if unset := set(_VARIABLE.findall(path)) - known.keys():
         variable = min(unset)
         needs = f"needs the environment variable {variable}, which is not set (export {variable}=…)"
-        raise ConfigError(f"{key}: {path!r} {needs}; the head of that file says what is expected.")
+        raise ConfigError(f"{key}: {path!r} {needs}; the head of {file} says what for.")
     found = root / Path(_VARIABLE.sub(lambda match: known[match[1]], path)).expanduser()
     if not found.exists():
-        raise DataError(
-            f"{key}: {path!r} is {found}, and there is no such file or folder; the head of that file says what is expected."
-        )
+        raise DataError(f"{key}: {path!r} is {found}, and there is no such file or folder.")
     return found
 
 

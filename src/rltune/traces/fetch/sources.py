@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from rltune.config.trace import Download, TraceConfig
 from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.download import MANUAL_FILES, Fault, check, download, parts_of, sha256
+from rltune.traces.fetch.download import MANUAL_FILES, SHIPPED, Fault, check, download, parts_of, sha256
 from rltune.traces.fetch.local_files import local_file, manual_file
 from rltune.traces.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
@@ -120,11 +120,13 @@ def _known(manifest: Manifest, item: Download) -> bool:
 def _downloaded(name: str, item: Download, manifest: Manifest) -> None:
     """Have one file in the manifest's folder: as it lies there, from the folder of manual downloads, downloaded.
 
-    What the user put somewhere is never overwritten or removed, right or wrong.
+    What the user put somewhere is never overwritten or removed, right or wrong; what ships is copied again.
     """
     path, before = manifest.folder / item.file, manifest.files.get(item.file)
     origin = before.origin if before else "put there manually"
-    if path.exists():
+    if item.url.startswith(SHIPPED):
+        origin = download(name, item, manifest.folder)
+    elif path.exists():
         _check_manual(name, item, path, manifest)
     elif (found := manual_file(name, item.file)) is not None:
         _check_manual(name, item, found, manifest)
