@@ -7,7 +7,7 @@ from collections.abc import Callable
 from measured.claims import claims, verdicts, waits_on_pai
 from measured.costs import controller_cycles, question_costs, training_speed
 from measured.deployment import deployed, deployed_against, deployed_and_simulated, deployed_classes
-from measured.gpu_types import type_agents, type_parts, type_rules, type_search, type_settings
+from measured.gpu_types import type_agents, type_agents_otherwise, type_parts, type_rules, type_search, type_settings
 from measured.placement import model_sizes, placement_gains, placement_means
 from measured.quality import constants, other_learners, quality
 
@@ -48,6 +48,7 @@ MEASURED: dict[str, Callable[[], str]] = {
     "GPU types in other settings": type_settings,
     "GPU types without a part": type_parts,
     "GPU types, agents": type_agents,
+    "GPU types, other agents": type_agents_otherwise,
     "search of a plan": type_search,
 }
 """Name of a table → what makes it."""
