@@ -165,6 +165,12 @@ def test_inputs_are_left_as_they_were(made: Project) -> None:
     pd.testing.assert_frame_equal(windows, before[1])
 
 
+def test_without_other_placements_their_table_has_no_rows(made: Project) -> None:
+    windows = made.windows[~made.windows["role"].str.endswith("_also")]
+    artefact, frame = tables.placements(made.cells, windows, INTERVALS, made.run.config.simulation)
+    assert frame.empty and not any("CVXPY" in note for note in artefact.notes)
+
+
 def test_titles_tell_workloads_apart(made: Project) -> None:
     config = made.run.config
     experiment = config.experiments[0].model_dump()
