@@ -72,7 +72,7 @@ def main() -> None:
         "keep": args.keep,
     }
     if args.contention:
-        simulation |= {"multi_node_slowdown": 1.2, "interference_slowdown": 1.25}
+        same["nodes"] = tuple({"multi_node_slowdown": 1.2, "interference_slowdown": 1.25}.items())
         changes |= {"tunes": "scheduler"}
         same["localities"] = ("strict", "plus_one", "any", "worth_it")
     same |= {"simulation": tuple(simulation.items()), "changes": tuple(changes.items())}

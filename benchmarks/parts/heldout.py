@@ -139,9 +139,9 @@ def windows_of(load: Workload, length: int, validation: bool = False) -> np.ndar
     return disjoint_windows(start, min(stop, start + len(load.job_ids) // 10), length)
 
 
-def rules(task: Task) -> dict[str, Any]:
+def rules(task: Task, load: Workload) -> dict[str, Any]:
     """What everybody's simulation has in common."""
-    return SimulationConfig(**dict(task.simulation)).model_dump()
+    return SimulationConfig(**dict(task.simulation)).model_dump() | dict(load.slowdowns)
 
 
 def run(
@@ -170,7 +170,7 @@ def heuristics(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     for length in task.lengths:
         bound = [lower_bound(load.jobs, load.layout, int(f), length).wait_s for f in windows_of(load, length)]
         for policy, backfill, (locality, placement) in product(POLICIES, (*BACKFILLS, *MORE), open_to_all):
-            scheduler = SchedulerConfig(policy, backfill, placement, locality, **rules(task))
+            scheduler = SchedulerConfig(policy, backfill, placement, locality, **rules(task, load))
             table = run(load, length, scheduler)
             where = f" {locality}" if len(task.localities) > 1 else ""
             how = f" {placement}" if placement == ISOLATING else ""

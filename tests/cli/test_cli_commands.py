@@ -45,13 +45,13 @@ def test_the_installed_command_answers() -> None:
 def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     also = "evaluation: {also: [{placement: spread}], "
     project.change(project.run, "[fifo]", "[fifo, saf]")
-    project.change(project.run, "evaluation: {", f"simulation: {{multi_node_slowdown: 1.5}}\n{also}")
+    project.change(project.run, "evaluation: {", f"simulation: {{overrun: now}}\n{also}")
     before = sorted(project.root.rglob("*"))
     outcome = cli("config", "check", "config/tiny.yaml")
     cells = Run.open("config/tiny.yaml").config.cells()
     assert outcome.status == 0 and "valid; 2 cells, results in results" in outcome.out
     assert all(f"{cell.hash}  {cell.name}" in outcome.out for cell in cells)
-    assert "multi_node_slowdown 1.5, interference_slowdown 1.0" in outcome.out
+    assert "simulation: overrun now, sticky_head False" in outcome.out
     assert "evaluated also with: placement spread, locality strict" in outcome.out
     hours = sum(Run.open("config/tiny.yaml").config.preset(cell.preset).core_hours() for cell in cells)
     assert f"training: about {hours:.1g} core hours" in outcome.out

@@ -81,16 +81,24 @@ def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work: Workloa
 
 def test_every_field_that_an_agent_chose_counts_and_the_rules_of_the_run_stay(work: Workload) -> None:
     chosen = SchedulerConfig("saf", "easy", "isolating_best_fit", "worth_it", split_worth=0.3)
-    agent = replace(contender(agent=chose(chosen)), scheduler=SchedulerConfig("fifo", multi_node_slowdown=1.5))
-    assert scheduler_used(work, agent)[0] == replace(chosen, multi_node_slowdown=1.5)
+    agent = replace(contender(agent=chose(chosen)), scheduler=SchedulerConfig("fifo", overrun="now"))
+    assert scheduler_used(work, agent)[0] == replace(chosen, overrun="now")
+
+
+def test_everybody_has_the_slowdowns_of_the_cluster(work: Workload) -> None:
+    """A job on more nodes than it needs takes longer, whoever schedules."""
+    slowed = replace(work, slowdowns={"multi_node_slowdown": 2.0})
+    for who in (contender(locality="any"), contender(agent=chose(SchedulerConfig("saf", locality="any")))):
+        fast, slow = (simulate_windows(w, who, FIRST, LENGTH)[0] for w in (work, slowed))
+        assert set(slow["multi_node_slowdown"]) == {2.0} and slow["jct_s"].mean() > fast["jct_s"].mean()
 
 
 def test_a_chosen_rule_for_the_gpu_type_counts_only_where_types_differ_in_speed(work: Workload) -> None:
     joint = SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)
     slower = replace(work, jobs=work.jobs._replace(cut=work.jobs.cut.copy()))
     slower.jobs.cut["slow"] = 2.0
-    agent = replace(contender(agent=chose(joint)), scheduler=SchedulerConfig("fifo", multi_node_slowdown=1.5))
-    expected = replace(joint, multi_node_slowdown=1.5)
+    agent = replace(contender(agent=chose(joint)), scheduler=SchedulerConfig("fifo", overrun="now"))
+    expected = replace(joint, overrun="now")
     assert scheduler_used(slower, agent)[0] == expected
     assert scheduler_used(work, agent)[0].on(work.jobs) == replace(expected, types="any")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,11 +78,15 @@ def test_agent_and_base_are_run_in_other_placements_and_localities_too(results, 
 
 def test_a_sample_of_placement_questions_is_solved_twice_to_the_same_optimum(work):
     """Sharing a node and splitting a job cost something, so that the presolve leaves questions to the solver."""
-    rules = SimulationConfig(multi_node_slowdown=1.2, interference_slowdown=1.25)
-    windows, _, twice = evaluate(CELL, SMALLEST, work, run_config(rules, sequence_jobs=[64]))
+    work = replace(work, slowdowns={"multi_node_slowdown": 1.2, "interference_slowdown": 1.25})
+    config = run_config(sequence_jobs=[64], also=[{"placement": "lookahead_cvxpy"}])
+    windows, _, twice = evaluate(CELL, SMALLEST, work, config)
     assert of(windows, role="rltune")["milp_calls"].sum() > SAMPLE, "else the sample is all there is"
     assert 0 < len(twice) <= SAMPLE and twice["agree"].all() and {"glpk_ms", "cvxpy_ms"} <= set(twice)
-    best_fit = evaluate(CELL.but(placement="best_fit"), SMALLEST, work, run_config(rules, sequence_jobs=[64]))
+    best_fit = evaluate(CELL.but(placement="best_fit"), SMALLEST, work, run_config(sequence_jobs=[64]))
+    in_cvxpy = of(windows, role="rltune_also")
+    assert set(in_cvxpy["placement"]) == {"lookahead_cvxpy"} and in_cvxpy["milp_calls"].sum() > SAMPLE
+    assert in_cvxpy["wait_s"].mean() == pytest.approx(of(windows, role="rltune")["wait_s"].mean(), rel=0.05)
     assert best_fit.placements.empty, "without the placement model there is no question"
 
 
@@ -131,7 +137,7 @@ def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
 
     monkeypatch.setattr("rltune.evaluation.contenders.simulate", watch)
     cell = CELL.but(placement="spread", locality="plus_one", backfill="easy")
-    rules = SimulationConfig(overrun="now", sticky_head=True, multi_node_slowdown=1.5, max_wait_h={8: 24.0})
+    rules = SimulationConfig(overrun="now", sticky_head=True, max_wait_h={8: 24.0})
     config = run_config(rules, sequence_jobs=[64], baseline_policies=["sjf"])
     windows = pd.concat(
         [evaluate(cell, SMALLEST, work, config).windows, evaluate_baselines(work, config, ["plus_one"])]

@@ -81,9 +81,9 @@ def test_an_agent_is_run_under_what_it_chose_next_to_the_rules(work: Workload, f
 
 
 def test_rules_are_under_the_runs_simulation_as_agents_are(work: Workload) -> None:
-    slowed = run_config(SimulationConfig(multi_node_slowdown=1.5, sticky_head=True), sequence_jobs=[40])
-    rule = contender(slowed, SchedulerConfig("saf", "conservative", types="least")).scheduler
-    assert rule.multi_node_slowdown == contender_of(slowed, CELL).scheduler.multi_node_slowdown == 1.5
+    other_rules = run_config(SimulationConfig(overrun="now", sticky_head=True), sequence_jobs=[40])
+    rule = contender(other_rules, SchedulerConfig("saf", "conservative", types="least")).scheduler
+    assert rule.overrun == contender_of(other_rules, CELL).scheduler.overrun == "now"
     assert (rule.policy, rule.types, rule.sticky_head) == ("saf", "least", False)
 
 

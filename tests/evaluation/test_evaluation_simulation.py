@@ -108,14 +108,10 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
 
 def test_the_rules_of_the_run_hold_by_default(project: Any, cli: Cli) -> None:
     rest = ("--backfill", "easy", "--windows", "64", "--csv")
-    options = "--overrun now --sticky-head --interference-slowdown 1.5".split()
+    options = "--overrun now --sticky-head".split()
     assert cli(*RUN, *rest, "said.csv", *options).status == 0
     assert cli(*RUN, *rest, "default.csv").status == 0
-    project.change(
-        project.run,
-        "title: A tiny run",
-        "title: T\nsimulation: {overrun: now, sticky_head: true, interference_slowdown: 1.5}",
-    )
+    project.change(project.run, "title: A tiny run", "title: T\nsimulation: {overrun: now, sticky_head: true}")
     assert cli(*RUN, *rest, "run.csv").status == 0
     said, default, of_run = ((project.root / f"{name}.csv").read_text() for name in ("said", "default", "run"))
     assert said == of_run != default

@@ -199,6 +199,6 @@ def artefacts(made: Project, of_traces: bool = True) -> None:
     if len(variants[1]):
         saved += [variants, figures.ablation(variants[1], paper), figures.ablation_training(cells, curves, paper)]
     if "placements" in of(run.config):
-        saved.append(tables.placements(cells, wins, by, run.config.simulation))
+        saved.append(tables.placements(cells, wins, by, run.clusters))
     for one in saved:
         save(folder, *one)

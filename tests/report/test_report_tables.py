@@ -160,14 +160,14 @@ def test_inputs_are_left_as_they_were(made: Project) -> None:
     before = cells.copy(), windows.copy()
     tables.comparison(cells, windows, made.histories, PAPER, WAIT, INTERVALS)
     tables.ablation(cells, windows, PAPER, INTERVALS)
-    tables.placements(cells, windows, INTERVALS, made.run.config.simulation)
+    tables.placements(cells, windows, INTERVALS, made.run.clusters)
     pd.testing.assert_frame_equal(cells, before[0])
     pd.testing.assert_frame_equal(windows, before[1])
 
 
 def test_without_other_placements_their_table_has_no_rows(made: Project) -> None:
     windows = made.windows[~made.windows["role"].str.endswith("_also")]
-    artefact, frame = tables.placements(made.cells, windows, INTERVALS, made.run.config.simulation)
+    artefact, frame = tables.placements(made.cells, windows, INTERVALS, made.run.clusters)
     assert frame.empty and not any("CVXPY" in note for note in artefact.notes)
 
 

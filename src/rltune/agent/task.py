@@ -73,7 +73,7 @@ class TrainingTask:
         last_s = float(self.jobs.submit_s[self.split.train[1] - 1])
         self.jobs_until = (pd.Timestamp(workload.meta.t0) + pd.Timedelta(seconds=last_s)).isoformat(timespec="seconds")
         """When the last job of the training part was submitted."""
-        self.scheduler = SchedulerConfig.of(cell, simulation)
+        self.scheduler = SchedulerConfig.of(cell, simulation, **workload.slowdowns)
         self.length = preset.sequence_jobs
         self.validation = spread(disjoint_windows(*self.split.validation, self.length), preset.validation_windows)
         self._placer = placer_of("lookahead", lookahead)
@@ -181,7 +181,8 @@ class TrainingTask:
         step = max(self.length // 4, -(-(last - start + 1) // GRID), 1)
         at = np.arange(start, last + 1, step)
         backfill = "none" if self.scheduler.backfill == "none" else "easy"
-        quick = SchedulerConfig.of(self.simulation, policy=self.scheduler.policy, backfill=backfill)
+        easy = {"backfill": backfill, "placement": "best_fit", "locality": "strict"}
+        quick = replace(self.scheduler, **easy)
         parts = np.array_split(at, -(-len(at) // 250))
         wait_s = np.concatenate([self._table(part, self.jobs, quick)["wait_s"] for part in parts])
         return at[wait_s >= np.median(wait_s)], step

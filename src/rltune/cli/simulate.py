@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -52,12 +52,13 @@ def simulate(
 ) -> None:
     """Simulate one policy on a trace and a cluster, and print its metrics. Times are in seconds.
 
-    Options on slowdowns, overrun and the first job that are not given are as in the run's `simulation`.
+    Slowdowns that are not given are the cluster's; overrun and the first job are as in the run's `simulation`.
     """
     check_outputs(csv=csv)
     check_outputs((".svg", ".png"), gantt=gantt)
     check_goes_together(replay, warm_up, windows, part, begin, jobs)
-    slowdowns = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
+    given = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
+    slowdowns = {name: factor for name, factor in given.items() if factor is not None}
     run = Run.open(config)
     rules = {"policy": policy, "backfill": backfill, "placement": placement, "locality": locality, "types": types}
     rules |= {"overrun": overrun}
@@ -74,7 +75,7 @@ def simulate(
         run.config, **rules, **slowdowns, sticky_head=sticky_head, gpu_price=gpu_price
     )
     with step(f"reading {trace}, fitted to {cluster}"):
-        workload = build_workload(run, trace, cluster, estimate)
+        workload = build_workload(run, trace, cluster, estimate, **slowdowns)
     request = simulation.Request(part, begin, jobs, windows, replay, warm_up, gantt is not None)
     result = simulation.run(run.config, workload, request, scheduler, step)
 
@@ -83,7 +84,7 @@ def simulate(
         print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in workload.left_out.items()))
     if estimate.startswith("lognormal") and result.has_limits:
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
-    scheduler = scheduler.on(workload.jobs)
+    scheduler = replace(scheduler, **workload.slowdowns).on(workload.jobs)
     hidden = {"policy"} if scheduler.types in PLANNED_TYPES else {"policy", "gpu_price"}
     hidden |= {"types"} if scheduler.types == "any" else set()
     print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k not in hidden and v != {})]))

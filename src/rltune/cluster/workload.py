@@ -34,6 +34,8 @@ class Workload:
     layout: Layout
     split: Split
     meta: TraceMeta
+    slowdowns: Mapping[str, float] = field(default_factory=dict)
+    """Factors on run times on this cluster, fields of rltune.simulator.config.SchedulerConfig."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason → rows of the trace that are not simulated, where the caller has just cleaned and fitted it."""
 
@@ -76,6 +78,7 @@ def make_workload(
         build_layout(cluster),
         split_points(len(table), train_share),
         meta,
+        cluster.slowdowns,
         left_out or {},
     )
 

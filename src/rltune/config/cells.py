@@ -66,16 +66,19 @@ BACKFILLS: tuple[str, ...] = get_args(Backfill)
 TYPES: tuple[str, ...] = get_args(TypeRule)
 PLANNED_TYPES = ("least", "allox", "joint")
 """Those under which a job may wait for a type while another is free."""
-PLACEMENTS: tuple[str, ...] = (*get_args(Placement), "algorithm1")
-"""Those of a cell, and Algorithm 1 of the paper, with which nothing is trained."""
+Untrained = Literal["lookahead_4_slots", "lookahead_cvxpy", "algorithm1"]
+UNTRAINED: tuple[str, ...] = get_args(Untrained)
+"""Placements with which no agent is trained."""
+PLACEMENTS: tuple[str, ...] = (*get_args(Placement), *UNTRAINED)
 LOCALITIES: tuple[str, ...] = get_args(Locality)
 
 
 class OtherPlacement(Block):
     """Another placement and locality under which agents and their base policies are also evaluated."""
 
-    placement: Literal[Placement, "algorithm1"]
-    """How a job's nodes are chosen; `algorithm1` is the paper's listing, with which no agent is trained."""
+    placement: Literal[Placement, Untrained]
+    """How a job's nodes are chosen; with three no agent is trained: `lookahead_4_slots`, the placement model with four time slots;
+    `lookahead_cvxpy`, the same in CVXPY; `algorithm1`, the paper's listing."""
     locality: Locality = "strict"
     """How many nodes a job may be spread over."""
 

@@ -56,6 +56,10 @@ class ClusterConfig(Block):
     relative to the root; or the speed of each type in any unit. null: a job runs as long on every type."""
     recorded_on: str = "P100"
     """GPU type on which the trace's run times were recorded, with `speeds`."""
+    multi_node_slowdown: float = Field(1.0, ge=1, le=100)
+    """Factor on the run time of a job on more nodes than the fewest that hold it."""
+    interference_slowdown: float = Field(1.0, ge=1, le=100)
+    """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
     type_shares: dict[str, float] | None = None
     """GPU type of jobs that request none: null, any one type; else one drawn for each job, in proportion to these
     shares, from the types in its pool that could hold it (counted)."""
@@ -99,6 +103,11 @@ class ClusterConfig(Block):
         if min(self.type_shares.values(), default=0.0) < 0 or not sum(self.type_shares.values()) > 0:
             raise ValueError(f"type_shares: found {self.type_shares}, expected shares of 0 or more, one above 0")
         return self
+
+    @property
+    def slowdowns(self) -> dict[str, float]:
+        """Factors on run times, as rltune.simulator.config.SchedulerConfig names them."""
+        return {name: getattr(self, name) for name in ("multi_node_slowdown", "interference_slowdown")}
 
     @property
     def gpus(self) -> int:

@@ -51,10 +51,6 @@ class SimulationConfig(Block):
     sticky_head: bool = False
     """Whether the first job of a ranking stays first until it starts; else the queue is ranked again at its pool's next
     event."""
-    multi_node_slowdown: float = Field(1.0, ge=1, le=100)
-    """Factor on the run time of a job on more nodes than the fewest that hold it."""
-    interference_slowdown: float = Field(1.0, ge=1, le=100)
-    """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
     max_wait_h: MaxWait = {}
     """Hours after which a job goes before all others but those under an agreement, under every policy, the earlier submission
     first; by its size: most GPUs → hours, larger jobs have the hours of the largest size. The controller of a live cluster has such bounds; the paper has none."""

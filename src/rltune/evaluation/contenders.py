@@ -78,8 +78,8 @@ def heuristics(config: RunConfig, workload: Workload, locality: str = "strict") 
 def scheduler_used(
     workload: Workload, contender: Contender, who: str = "trained policy"
 ) -> tuple[SchedulerConfig, Jobs]:
-    """(The scheduler configuration, the jobs with the estimates) that a contender uses: an agent those that it chose, but its
-    rule for the GPU type only where types differ in speed.
+    """(The scheduler configuration, with the cluster's slowdowns; the jobs with the estimates) that a contender uses: an agent
+    those that it chose, but its rule for the GPU type only where types differ in speed.
 
     Raises DataError, naming ``who``, for an agent that uses calibrated estimates where the workload has none.
     """
@@ -89,7 +89,7 @@ def scheduler_used(
         raise DataError(f"{who}: uses calibrated estimates, found a workload without any")
     if not differ(workload.jobs):
         chosen.pop("types", None)
-    return replace(contender.scheduler, **chosen), jobs
+    return replace(contender.scheduler, **chosen, **workload.slowdowns), jobs
 
 
 def run(

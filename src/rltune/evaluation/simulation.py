@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -185,6 +185,7 @@ def run(
     Raises ConfigError when the request names jobs there are not.
     """
     first, n, end = _sequences(request, workload)
+    scheduler = replace(scheduler, **workload.slowdowns)
     if request.drawn:
         _check_drawn(int(n[0]))
     with stage("compiling the simulator; a minute after a change of the sources, else at once"):

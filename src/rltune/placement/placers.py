@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,12 @@ from rltune.placement.lookahead import Lookahead
 from rltune.simulator.config import ALWAYS, ASKED
 from rltune.simulator.state import State
 
-BUILT_IN = ("lookahead", "algorithm1")
+LOOKAHEAD: dict[str, dict[str, Any]] = {
+    "lookahead": {},
+    "lookahead_4_slots": {"slots": 4},
+    "lookahead_cvxpy": {"solver": "cvxpy"},
+}
+"""Placements by the placement model → what differs from the run's settings of it."""
 CUSTOM: dict[str, Callable[[], CountingPlacer]] = {}
 """Custom placements by name."""
 
@@ -36,7 +41,7 @@ def placement(name: str) -> Callable[[Made], Made]:
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"placement name: found {name!r}, expected lower-case letters, digits, underscores")
-    if name in (*RULES, *BUILT_IN):
+    if name in (*RULES, *LOOKAHEAD, "algorithm1"):
         raise ValueError(f"placement name: {name!r} is built in; choose another")
 
     def register(made: Made) -> Made:
@@ -54,8 +59,8 @@ def placement(name: str) -> Callable[[Made], Made]:
 
 def placer_of(placement: str, lookahead: LookaheadConfig, sample: int = 0) -> CountingPlacer | None:
     """A new placer; None for a placement that is a rule of the simulator. ``sample``: questions that look-ahead keeps."""
-    if placement == "lookahead":
-        return Lookahead(lookahead, sample=sample)
+    if placement in LOOKAHEAD:
+        return Lookahead(lookahead.model_copy(update=LOOKAHEAD[placement]), sample=sample)
     if placement == "algorithm1":
         return Algorithm1()
     return CUSTOM[placement]() if placement in CUSTOM else None

@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 from rltune.cluster.fit import Jobs
 from rltune.cluster.search import EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, WORTH_IT
 from rltune.cluster.types import MATCHED, PLANNED, differ
-from rltune.config.cells import PLANNED_TYPES, TYPES, Backfill
+from rltune.config.cells import PLANNED_TYPES, TYPES, UNTRAINED, Backfill
 from rltune.config.run import Overrun
 from rltune.policies import CUSTOM, FIRST_DYNAMIC, IDS
 
@@ -20,7 +20,7 @@ BACKFILLS = dict(zip(get_args(Backfill), range(4), strict=True))
 DOUBLE, NOW = range(2)
 OVERRUNS = dict(zip(get_args(Overrun), range(2), strict=True))
 NEVER, AMONG_OTHERS, ALWAYS = range(3)
-ASKED = {"lookahead": AMONG_OTHERS, "algorithm1": ALWAYS}
+ASKED = {name: ALWAYS if name == "algorithm1" else AMONG_OTHERS for name in ("lookahead", *UNTRAINED)}
 """Placements asked of a placer, and when."""
 
 MOST = 100

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from rltune.config.run import SimulationConfig
+from rltune.config import ClusterConfig
 from rltune.evaluation.compare import compare, select
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
@@ -21,7 +22,9 @@ CHOICE = ("placement", "locality")
 TESTED = {f"{side}_p": f"{side}_holm" for side in ALSO}
 
 
-def placements(cells: pd.DataFrame, windows: pd.DataFrame, by: Intervals, simulation: SimulationConfig) -> Table:
+def placements(
+    cells: pd.DataFrame, windows: pd.DataFrame, by: Intervals, clusters: Mapping[str, ClusterConfig]
+) -> Table:
     """One row per cell × window length × (placement, locality), the cell's own first, for cells evaluated in several.
 
     Of the agent (`rltune_…`) and of its base policy (`base_…`): mean wait in s, mean BSLD, utilisation of the GPUs over
@@ -37,6 +40,7 @@ def placements(cells: pd.DataFrame, windows: pd.DataFrame, by: Intervals, simula
         rows += [_row(cell, results, n, other, by) for n in common.lengths(also) for other in [{}, *others]]
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
     used = cells[cells["cell"].isin([row["cell"] for row in rows])]
+    on = [clusters[name] for name in used["cluster"].unique()]
     own = {f"own_{c}": Column(f"Own {c}") for c in CHOICE if used[c].nunique() > 1}
     return describe(
         "placements",
@@ -46,7 +50,8 @@ def placements(cells: pd.DataFrame, windows: pd.DataFrame, by: Intervals, simula
         settings=common.setting_columns(used, without=CHOICE) | own,
         sides={"rltune": "RLTune", "base": "Base policy"},
         holm=common.holm_note(frame, TESTED, "over ★"),
-        simulation=simulation,
+        slowed=[c for c in on if max(c.slowdowns.values()) > 1],
+        free=any(max(c.slowdowns.values()) == 1 for c in on),
     ), frame
 
 
