@@ -49,7 +49,7 @@ def run_of(**blocks: Any) -> Run:
     """A run of one cell with more blocks."""
     cell = {"workloads": [{"trace": "tiny", "cluster": "small"}], "policy": ["fifo"]}
     config = RunConfig.model_validate({"title": "A tiny run", "experiments": [cell], **blocks})
-    return Run("config/tiny.yaml", config, {"tiny": TRACE}, {"small": CLUSTER})
+    return Run(Path(), "config/tiny.yaml", config, {"tiny": TRACE}, {"small": CLUSTER})
 
 
 def workload_of(run: Run, estimate: str = "lognormal-1", jobs: pd.DataFrame | None = None) -> Workload:

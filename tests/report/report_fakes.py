@@ -87,7 +87,7 @@ class Project:
         )
 
     def build(self) -> Path:
-        return build(self.run, self.artefacts, self.page, PAGES, self.results / "benchmarks", MADE, self.root)
+        return build(self.run, self.artefacts, self.page, PAGES, self.results / "benchmarks", MADE)
 
 
 def project(root: Path, run: str = "run.yaml") -> Project:

@@ -244,7 +244,7 @@ def test_windows_that_do_not_fit_are_named(made: Project) -> None:
 
 
 def built(made: Project, run: Run, folder: Path) -> str:
-    out = build(run, made.artefacts, folder / "page.html", root=made.root)
+    out = build(run, made.artefacts, folder / "page.html")
     return out.read_text(encoding="utf-8")
 
 

@@ -11,6 +11,7 @@ import report_fakes_traces as seen
 from report_fakes import Project
 from report_runs import INTERVALS, PAPER
 
+from rltune.evaluation.evaluate import SOLVED_TWICE
 from rltune.report import figures, read, tables
 from rltune.report.common import distinct_names, where
 from rltune.report.studies import WAIT
@@ -169,6 +170,13 @@ def test_without_other_placements_their_table_has_no_rows(made: Project) -> None
     windows = made.windows[~made.windows["role"].str.endswith("_also")]
     artefact, frame = tables.placements(made.cells, windows, INTERVALS, made.run.clusters)
     assert frame.empty and not any("CVXPY" in note for note in artefact.notes)
+
+
+def test_agents_that_were_never_asked_where_to_place_leave_an_empty_table_of_solvers(made: Project) -> None:
+    """As on a cluster so large that nobody waits: of several best placements there is one, of two solvers no answer."""
+    nothing = pd.DataFrame(columns=["cell", *SOLVED_TWICE])
+    artefact, frame = tables.solvers(made.cells, nothing)
+    assert frame.empty and "0 of 0 answers agree" in artefact.caption
 
 
 def test_titles_tell_workloads_apart(made: Project) -> None:

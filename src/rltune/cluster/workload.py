@@ -12,7 +12,7 @@ import pandas as pd
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace, project_root
+from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace
 from rltune.config.context import Run
 from rltune.errors import DataError
 from rltune.traces.clean import clean_trace
@@ -136,7 +136,7 @@ def build_workload(
     For single simulations and benchmarks; the workflow keeps what each step makes. ``trace`` and ``cluster`` are names
     of files in config/, those of the run or others. ``changes``: fields of the cluster.
     """
-    root = project_root()
+    root = run.root
     settings, nodes = load_trace(trace, root), load_cluster(cluster, root).model_copy(update=changes)
     cleaned = clean_trace(trace, settings, obtain(trace, settings, root / CACHE, root))
     fitted, audit = fit(cleaned.jobs, nodes, f"{trace} on {cluster}", run.config.train_share)

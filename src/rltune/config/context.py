@@ -17,6 +17,8 @@ from rltune.errors import ConfigError
 class Run:
     """What a run is made from; it knows no path of a result."""
 
+    root: Path
+    """The project's."""
     path: str
     """The configuration's file, relative to the project's root where it is in the project."""
     config: RunConfig
@@ -40,7 +42,7 @@ class Run:
                 raise ConfigError(
                     f"{path}: gpu_types: config/clusters/{workload.cluster}.yaml has no `speeds`, expected some"
                 )
-        return cls(str(path), config, {name: load_trace(name, root) for name in config.traces()}, loaded)
+        return cls(root, str(path), config, {name: load_trace(name, root) for name in config.traces()}, loaded)
 
     def trace_titles(self) -> dict[str, str]:
         """Title of each trace of the run, with its name where two have the same."""

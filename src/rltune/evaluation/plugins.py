@@ -8,7 +8,6 @@ import sys
 import traceback
 from pathlib import Path
 
-from rltune.config import project_root
 from rltune.config.cells import ANY_ESTIMATE
 from rltune.config.context import Run
 from rltune.errors import ConfigError
@@ -23,7 +22,7 @@ def load_plugins(run: Run) -> dict[str, Path]:
     baseline that is then neither built in nor one of these.
     """
     found: dict[str, Path] = {}
-    for path in (project_root() / Path(name).expanduser() for name in run.config.plugins):
+    for path in (run.root / Path(name).expanduser() for name in run.config.plugins):
         for name in load_plugin(path):
             if name in found:
                 raise ConfigError(f"{path}: policy {name!r} is registered by {found[name]} too; rename one of them")

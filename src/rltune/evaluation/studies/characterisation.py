@@ -12,7 +12,7 @@ import pandas as pd
 from rltune.cluster.fit import compile_jobs
 from rltune.cluster.layout import build_layout
 from rltune.cluster.load import offered_load, scaled
-from rltune.config import ClusterConfig, project_root
+from rltune.config import ClusterConfig
 from rltune.config.context import Run
 from rltune.config.trace import TraceConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
@@ -164,7 +164,7 @@ def _estimates(
     rows = []
     for estimate in [*used, *(h for h in REALISTIC if has_limits or h != "requested")]:
         seed, predictions = run.config.evaluation.seed, run.traces[name].predictions
-        made = estimate_jobs(jobs, meta, estimate, seed, predictions, project_root())
+        made = estimate_jobs(jobs, meta, estimate, seed, predictions, run.root)
         errors = accuracy(made["estimate_s"].to_numpy(), jobs["run_s"].to_numpy(np.float64))
         modelled = 1 - made["source"].isin(FALL_BACKS).mean()
         rows.append({"estimate": estimate, "jobs": len(jobs), "modelled": modelled, **errors})

@@ -10,7 +10,6 @@ from pathlib import Path
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from rltune.config import project_root
 from rltune.config.context import Run
 from rltune.files import write_text
 from rltune.report import artefacts
@@ -29,20 +28,18 @@ def build(
     notebooks: Iterable[str] = (),
     benchmarks: Path | None = None,
     made: Sequence[Mapping[str, str]] = (),
-    root: Path | None = None,
 ) -> Path:
     """Write the page to ``out`` and return its path.
 
     ``folder``: of the artefacts; ``notebooks``: names of the pages in the folder `notebooks` next to the page;
-    ``benchmarks``: folder of the workflow's measurements; ``made``: what the notebooks recorded (rltune.sources.made); ``root``: the project's, found from the working folder. The
+    ``benchmarks``: folder of the workflow's measurements; ``made``: what the notebooks recorded (rltune.sources.made). The
     page shows the run's artefacts and names those that are missing, but nothing that an earlier configuration left in the
     folder. Raises DataError where an artefact is broken, ConfigError where the configuration or
     the paper's numbers are.
     """
-    root = root or project_root()
     wanted = artefacts.expected(run.config)
     shown = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
-    paper, cells = load_paper(root), run.config.cells()
+    paper, cells = load_paper(run.root), run.config.cells()
     rows = summary.comparisons(shown)
     claimed, untested = summary.claims(shown)
     operator = run.config.whatif is not None and len(run.traces) == 1  # a run about the user's own cluster
@@ -77,13 +74,13 @@ def build(
             validation_share=VALIDATION_SHARE,
             mixed=any(run.clusters[cell.cluster].speeds is not None for cell in cells),
             exact=sorted({c.preset for c in cells if run.config.preset(c.preset).estimates == "exact"}),
-            deviations=load_deviations(root),
+            deviations=load_deviations(run.root),
             ids={name: saved.artefact.title for name, saved in shown.items()},
             names={name: entry.title for name, entry in artefacts.entries().items()},
             paper=paper,
             rule=RULE,
             notebooks=sorted(notebooks),
-            provenance=provenance.gather(run, root, benchmarks, made),
+            provenance=provenance.gather(run, benchmarks, made),
         )
     )
     write_text(out, re.sub(r"\n\s*\n+", "\n", html))

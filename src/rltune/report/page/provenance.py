@@ -14,11 +14,11 @@ import pandas as pd
 from rltune.config.context import Run
 
 
-def gather(run: Run, root: Path, benchmarks: Path | None, made: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def gather(run: Run, benchmarks: Path | None, made: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Everything a reader needs to make the report again: when the page was made; the commit, machine and versions that
     each notebook recorded (``made``); seeds, config_path, config_text; the seconds of the workflow's steps (`stage`,
     `seconds`, longest first), and of each kind (`kind`, `steps`, `seconds` in all)."""
-    path = root / run.path
+    path = run.root / run.path
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     when = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     each = stages(benchmarks, run)
@@ -27,7 +27,7 @@ def gather(run: Run, root: Path, benchmarks: Path | None, made: Sequence[Mapping
     return {
         "run": {"Page made": when.strftime("%Y-%m-%d %H:%M UTC")},
         "made": together(made),
-        "config_path": path.name if not path.is_relative_to(root) else str(path.relative_to(root)),
+        "config_path": path.name if not path.is_relative_to(run.root) else str(path.relative_to(run.root)),
         "config_text": path.read_text(encoding="utf-8") if path.is_file() else "not found",
         "seeds": seeds(run),
         "stages": each,

@@ -86,7 +86,7 @@ def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], 
 
 
 def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> Table:
-    """One row per cell with placement questions: how many, how many answers agree, times in ms (medians).
+    """One row per cell with placement questions, which may be none: how many, how many answers agree, times in ms (medians).
 
     ``answers``: one row per cell × question (rltune.placement.agreement.resolve_sample).
     """
@@ -94,6 +94,6 @@ def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> Table:
     of = answers.assign(difference=(answers["glpk"] - answers["cvxpy"]).abs()).groupby("cell")
     counts = of.agg(questions=("agree", "size"), agree=("agree", "sum"), difference=("difference", "max"))
     found = counts.join(of[["glpk_ms", "cvxpy_ms"]].median())
-    rows = [common.about(cell) | found.loc[cell["cell"]].to_dict() for _, cell in asked.iterrows()]
-    frame = pd.DataFrame(rows).astype({"questions": int, "agree": int})
+    about = pd.DataFrame([common.about(cell) for _, cell in asked.iterrows()], asked["cell"].tolist())
+    frame = about.join(found).reset_index(drop=True)
     return describe("solvers", frame, cells=asked), frame
