@@ -95,15 +95,15 @@ def main() -> None:
         }
         seeds = [replace(first[t], seed=s, metric=m) for t in args.traces for m in args.metrics for s in args.seeds]
         with pooled(args.processes) as pool:
-            for task in first.values():
+            for trace, task in first.items():
                 pool.apply(prepare, (task,))
-            figures |= pool.apply(search_quality, (first[args.traces[0]],))  # timed: nothing else runs
+                figures[trace] = {"search": pool.apply(search_quality, (task,))}  # timed: nothing else runs
             ruled = pool.imap(work, [(ruled_by_all, t) for t in tasks.values()], chunksize=1)
             agents = pool.imap(work, [(agents_on, t) for t in seeds], chunksize=1)
             found = {}
             for (trace, name), (frame, facts) in zip(tasks, ruled):
                 found[trace, name] = frame
-                figures.setdefault(trace, {})[name] = facts | compared(f"{trace}, {name}", frame)
+                figures[trace][name] = facts | compared(f"{trace}, {name}", frame)
             for task, (frame, log) in zip(seeds, agents):
                 print("  " + ", ".join(f"{k} {v}" for k, v in log.items()), flush=True)
                 figures.setdefault("agents", []).append(log)

@@ -115,13 +115,23 @@ def type_agents_otherwise() -> str:
     return table(" | ".join(["RLTune, %, against", *found]), rows)
 
 
+SEARCHED = {
+    "search_questions": ("questions of the simulator", 1, 0),
+    "search_gap_p50": ("the plan costs more than the program's, %, median", 100, 2),
+    "search_gap_p95": ("the same, 95 %", 100, 2),
+    "cvxpy_p50_ms": ("the program in CVXPY, ms a question", 1, 0),
+    "program_p50_ms": ("a decision with 60 queued jobs or more, ms, median", 1, 2),
+    "program_p95_ms": ("the same, 95 %", 1, 1),
+    "rollout_decisions_per_s": ("decisions a second, ranked by a network", 1, 0),
+}
+"""What is measured of the search → title, factor, digits."""
+
+
 def type_search() -> str:
     """How good and how fast the search is."""
-    found = measured("types")
-    return (
-        f"On {found['search_questions']:,.0f} questions of the simulator its plan costs {100 * found['search_gap_p50']:.2g} % "
-        f"more than the program's at the median and {100 * found['search_gap_p95']:.2g} % at 95 %. A decision with at least "
-        f"60 queued jobs takes {found['program_p50_ms']:.2g} ms at the median and {found['program_p95_ms']:.2g} ms at 95 %; the "
-        f"program in CVXPY {found['cvxpy_p50_ms']:,.0f} ms a question. With a network that orders the queue, "
-        f"{found['rollout_decisions_per_s']:,.0f} decisions a second are simulated."
-    )
+    found = [trace["search"] for trace in type_columns().values()]
+    rows = [
+        (title, *("–" if of[key] is None else f"{scale * of[key]:,.{digits}f}" for of in found))
+        for key, (title, scale, digits) in SEARCHED.items()
+    ]
+    return table(" | ".join(["eight jobs planned together", *type_columns()]), rows)
