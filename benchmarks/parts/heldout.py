@@ -67,6 +67,8 @@ FROM_NOTHING = (("batch_decisions", 2048), ("validate_every", 5), ("validation_w
 """The preset `paper` with smaller steps and validated oftener: a quarter of its time."""
 VARIANTS: dict[str, Variant] = {
     **{name: Variant(name, "engineered" if name in ("paper", "quick") else "rich") for name in BUILT_IN},
+    "rlscheduler": Variant("rlscheduler", "rich", changes=(("estimates", "given"),)),
+    "schedinspector": Variant("schedinspector", "rich", changes=(("estimates", "given"),)),
     "naive": Variant("paper", "raw", "best_fit", FROM_NOTHING),
     "raw + MILP": Variant("paper", "raw", "lookahead", FROM_NOTHING),
     "engineered": Variant("paper", "engineered", "best_fit", FROM_NOTHING),
@@ -216,6 +218,7 @@ def trained(task: Task, load: Workload) -> tuple[TrainedPolicy, TrainingTask, fl
     began = time.perf_counter()
     from rltune.agent.trainer import fit  # TensorFlow
 
+    load = load.with_exact_estimates() if preset.estimates == "exact" else load
     training = TrainingTask(cell, preset, load, simulation=SimulationConfig(**dict(task.simulation)))
     return fit(make_trainer(training, threads=1)), training, time.perf_counter() - began
 

@@ -93,7 +93,7 @@ def task_of(
     jobs, layout = case
     meta = SimpleNamespace(t0="2020-01-01T00:00:00+00:00")
     split = split or split_points(len(jobs.row))
-    work = SimpleNamespace(jobs=jobs, layout=layout, split=split, calibrated=calibrated, meta=meta)
+    work = SimpleNamespace(jobs=jobs, layout=layout, split=split, calibrated=calibrated, meta=meta, slowdowns={})
     return TrainingTask(cell, preset, work, **more)
 
 

@@ -26,7 +26,6 @@ from rltune.agent.scheduler_choice import (
 from rltune.agent.task import TrainingTask
 from rltune.cluster.types import PRICES
 from rltune.config import Cell, Preset
-from rltune.config.preset import BUILT_IN
 from rltune.environment.reward import rewards
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
@@ -74,17 +73,14 @@ def test_the_agent_uses_its_estimates_and_the_base_policy_those_that_are_given()
     assert runs[0].mean() < 0.95 * runs[1].mean(), "good estimates shorten the waits"
 
 
-def test_training_goes_by_true_run_times_where_the_preset_says_so() -> None:
-    """Sequences, validation and the choice of a scheduler; the workload that agents are evaluated on keeps its estimates."""
+def test_training_goes_by_the_estimates_of_the_workload() -> None:
+    """Sequences, validation and the choice of a scheduler."""
     load = whole_workload(1500)
-    cell, given_s = CELL.but(policy="sjf", backfill="easy"), load.jobs.row["estimate_s"].copy()
-    given, exact = (TrainingTask(cell, SHORT.model_copy(update={"estimates": e}), load) for e in ("given", "exact"))
+    cell = CELL.but(policy="sjf", backfill="easy")
+    given, exact = (TrainingTask(cell, SHORT, work) for work in (load, load.with_exact_estimates()))
     assert given.agent_jobs is given.jobs is load.jobs and exact.agent_jobs is exact.jobs
-    assert (exact.jobs.row["estimate_s"] == load.jobs.run_s).all()
-    assert (load.jobs.row["estimate_s"] == given_s).all() and (given_s != load.jobs.run_s).all()
     assert exact.run(FIRST)["wait_s"].mean() < 0.95 * given.run(FIRST)["wait_s"].mean()
     assert exact.base_score != given.base_score and exact.identity != given.identity
-    assert BUILT_IN["paper"].estimates == "exact" and BUILT_IN["tuned"].estimates == "given"
 
 
 def test_a_task_is_identified_by_its_numbers_but_for_those_of_the_test_part_and_by_its_code(

@@ -14,6 +14,8 @@ import pytest
 import yaml
 from test_notebooks import parameters
 
+from rltune.config.context import Run
+
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "workflow" / "rules"
 BIN = Path(sys.executable).parent
@@ -48,6 +50,18 @@ def test_linter_and_formatter_find_nothing() -> None:
     assert lint.returncode == 0, lint.stderr
     form = [BIN / "snakefmt", "--check", "workflow"]
     assert subprocess.run(form, cwd=ROOT, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(("preset", "trained_with"), [("minibatch", "exact"), ("tuned", "lognormal-1")])
+def test_an_agent_trains_with_the_estimates_of_its_preset(preset: str, trained_with: str) -> None:
+    """`minibatch` is like `paper`, which has true run times; all are evaluated with the cell's estimates."""
+    cells = [
+        c for c in Run.open("config/real-rows.yaml").config.cells() if (c.preset, c.estimate) == (preset, "lognormal-1")
+    ]
+    policy = f"results/real-rows/cells/{cells[0].name}/policy.npz"
+    planned = ["--dry-run", "--nolock", "--configfile", "config/real-rows.yaml", "--", policy]
+    said = subprocess.run([BIN / "snakemake", *planned], cwd=ROOT, capture_output=True, text=True)
+    assert re.findall(r"run-time estimates (\S+) for", said.stdout + said.stderr) == [trained_with], said
 
 
 @pytest.mark.parametrize("notebook", sorted(BY_NOTEBOOK))

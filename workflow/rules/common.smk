@@ -119,6 +119,13 @@ def training_of(wildcards):
     return SETTINGS | {"preset": run.config.preset(CELLS[wildcards.cell].preset).model_dump()}
 
 
+def estimates_to_train_with(wildcards):
+    """The estimates of its preset, or those that a cell is evaluated with."""
+    cell = CELLS[wildcards.cell]
+    given = run.config.preset(cell.preset).estimates
+    return workload("estimates", cell if given == "given" else cell.but(estimate=given))
+
+
 def baselines_of(wildcards):
     """The heuristics' results on a cell's workload."""
     cell = CELLS[wildcards.cell]

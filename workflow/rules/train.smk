@@ -6,7 +6,7 @@ rule train:
     input:
         notebook="notebooks/train.ipynb",
         jobs=of_cell("jobs"),
-        estimates=of_cell("estimates"),
+        estimates=estimates_to_train_with,
     output:
         policy=RESULTS / "cells/{cell}/policy.npz",
         history=RESULTS / "cells/{cell}/history.csv",

@@ -47,7 +47,7 @@ class TrainingTask:
 
     Attributes:
         identity: two tasks with the same identity have the same runs.
-        jobs: with the estimates of the cell, or the true run times (``preset.estimates``).
+        jobs: with the estimates that training uses (``preset.estimates``): those of the workload.
         scheduler: base policy, backfill, placement, locality and the other rules.
         agent_scheduler: the agent's scheduler, which it may have chosen itself (rltune.agent.scheduler_choice).
         trials: a row per scheduler that was tried; the first is the cell's.
@@ -68,7 +68,6 @@ class TrainingTask:
         folder: Path | str | None = None,
     ) -> None:
         self.cell, self.preset, self.lookahead, self.simulation = cell, preset, lookahead, simulation
-        workload = workload.with_exact_estimates() if preset.estimates == "exact" else workload
         self.jobs, self.layout, self.split = workload.jobs, workload.layout, workload.split
         last_s = float(self.jobs.submit_s[self.split.train[1] - 1])
         self.jobs_until = (pd.Timestamp(workload.meta.t0) + pd.Timedelta(seconds=last_s)).isoformat(timespec="seconds")

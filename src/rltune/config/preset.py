@@ -6,12 +6,19 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from rltune.config.base import Block
+from rltune.config.base import Block, parsed_by
+from rltune.config.cells import parse_estimate
 
 BuiltIn = Literal["paper", "tuned", "quick", "linear", "rlscheduler", "schedinspector"]
 START_S, DECISION_S, STEP_S, SAMPLE_S = 30.0, 2e-5, 0.009, 2e-6
 """Seconds of one core to start and validate an agent, for a simulated decision, a gradient step, and each decision in a step:
 rounded from what agents of config/real-rows.yaml and benchmarks/quality.py took on two cores."""
+
+
+def _parse(estimates: str) -> None:
+    """Raises ConfigError for what is neither `given` nor the name of an estimate."""
+    if estimates != "given":
+        parse_estimate(estimates)
 
 
 class Preset(Block):
@@ -21,9 +28,9 @@ class Preset(Block):
     """The built-in preset that has what is left out here; null: `paper`, with the cell's estimates."""
     agent: Literal["rltune", "rlscheduler", "schedinspector", "linear"] = "rltune"
     """Which learner is trained: `rltune` or one that it is compared with."""
-    estimates: Literal["given", "exact"] = "given"
-    """Run times that schedulers are given in training: the cell's estimates, or the true ones, as in the paper (§4.1).
-    Evaluation always uses the cell's estimates."""
+    estimates: Annotated[str, parsed_by(_parse)] = "given"
+    """Run-time estimates in training: `given`, those of the cell, by which agents are always evaluated; or others: `exact`, the
+    true run times, as in the paper (§4.1), `lognormal-SIGMA`, …"""
     epochs: int = Field(100, ge=1)
     """Policy updates."""
     trajectories: int = Field(100, ge=1)
@@ -149,10 +156,16 @@ BUILT_IN: dict[BuiltIn, Preset] = {
         agent="linear", epochs=70, trajectories=48, contended=0.5, validate_every=5, validation_windows=40
     ),
     "rlscheduler": Preset(
-        agent="rlscheduler", contended=0.5, batch_decisions=2048, validate_every=5, validation_windows=40
+        agent="rlscheduler",
+        estimates="exact",
+        contended=0.5,
+        batch_decisions=2048,
+        validate_every=5,
+        validation_windows=40,
     ),
     "schedinspector": Preset(
         agent="schedinspector",
+        estimates="exact",
         trajectories=12,
         rollouts=8,
         contended=1.0,
@@ -170,5 +183,5 @@ BUILT_IN: dict[BuiltIn, Preset] = {
 }
 """`paper`: the paper's budget; `tuned`: starts from a heuristic and learns corrections of it; `quick`: for the default
 run, takes minutes and is not expected to converge. The others train what RLTune is compared with. `linear`: generations
-of CMA-ES on 48 sequences; `rlscheduler`: RLScheduler's constants, which are those of `paper` (on given estimates); `schedinspector`: about
+of CMA-ES on 48 sequences; `rlscheduler`: RLScheduler's constants, which are those of `paper`; `schedinspector`: about
 as many rollouts as `tuned`, rejecting one choice in twenty at first."""

@@ -73,7 +73,13 @@ def build(
             run=run,
             validation_share=VALIDATION_SHARE,
             mixed=any(run.clusters[cell.cluster].speeds is not None for cell in cells),
-            exact=sorted({c.preset for c in cells if run.config.preset(c.preset).estimates == "exact"}),
+            trained_with=sorted(
+                {
+                    (c.preset, run.config.preset(c.preset).estimates)
+                    for c in cells
+                    if run.config.preset(c.preset).estimates != "given"
+                }
+            ),
             deviations=load_deviations(run.root),
             ids={name: saved.artefact.title for name, saved in shown.items()},
             names={name: entry.title for name, entry in artefacts.entries().items()},
