@@ -46,9 +46,11 @@ CONTENTION = {"off": (1.0, 1.0), "low": (1.0, 1.1), "middle": (1.2, 1.25)}
 METRICS = ("wait_s", "jct_s", "bsld")
 MODEL = (8, 1)
 """Jobs K and time slots T of the placement model, as by default."""
-ADAPTED, BURST = 16, 32
-"""The paper calls K tunable, 8 to 16, under bursts: K = ADAPTED, and MODEL's while more than BURST jobs are queued."""
-MODELS = ((2, 1), (4, 1), MODEL, (ADAPTED, 1), ("8–16", 1), (8, 4), (16, 4))
+BURST = 32
+"""The paper calls K tunable, 8 to 16, under bursts: while more than so many jobs are queued, the size is MODEL."""
+ADAPTED = {("8–16", 1): (16, 1), ("8–16", "1–4"): (16, 4)}
+"""Sizes that adapt → the size while few are queued."""
+MODELS = ((2, 1), (4, 1), MODEL, (16, 1), (8, 4), (16, 4), *ADAPTED)
 
 
 class Choice(NamedTuple):
@@ -56,7 +58,7 @@ class Choice(NamedTuple):
 
     placement: str
     locality: str
-    model: tuple[int | str, int] = MODEL
+    model: tuple[int | str, int | str] = MODEL
 
     def __str__(self) -> str:
         return " ".join([self.placement, self.locality, *(map(str, self.model) if self.model != MODEL else ())])
@@ -80,12 +82,16 @@ PAIRS = [
 
 
 class Adapting(Lookahead):
-    """Looks at fewer jobs while many are queued."""
+    """Looks at fewer jobs and slots while many are queued."""
 
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
         """Write the chosen job's nodes for each sequence in ``asking``."""
-        state.top[asking[state.queued[asking] > BURST], MODEL[0] :] = -1
-        super().place(jobs, layout, state, asking)
+        large, crowded = self.config, state.queued[asking] > BURST
+        super().place(jobs, layout, state, asking[~crowded])
+        state.top[asking[crowded], MODEL[0] :] = -1
+        self.config = LookaheadConfig(jobs=MODEL[0], slots=MODEL[1])
+        super().place(jobs, layout, state, asking[crowded])
+        self.config = large
 
 
 _loaded: dict[str, tuple[Workload, np.ndarray]] = {}
@@ -111,11 +117,9 @@ def run(task: tuple[str, str, Choice, str, int | None]) -> tuple[pd.DataFrame, d
     workload, first = load(trace, *windows)
     slowdowns = dict(zip(("multi_node_slowdown", "interference_slowdown"), CONTENTION[contention], strict=True))
     scheduler = SchedulerConfig("saf", "easy", choice.placement, choice.locality, **slowdowns)
-    jobs, slots = choice.model
-    if isinstance(jobs, str):
-        placer: CountingPlacer | None = Adapting(LookaheadConfig(jobs=ADAPTED, slots=slots))
-    else:
-        placer = placer_of(scheduler.placement, LookaheadConfig(jobs=jobs, slots=slots))
+    jobs, slots = ADAPTED.get(choice.model, choice.model)
+    model = LookaheadConfig(jobs=jobs, slots=slots)
+    placer: CountingPlacer | None = Adapting(model) if choice.model in ADAPTED else placer_of(choice.placement, model)
     state = simulate(workload.jobs, workload.layout, first, np.full(len(first), LENGTH), scheduler, placer=placer)
     table = sequence_table(workload.jobs, state, workload.layout.gpus)[list(METRICS)]
     if not isinstance(placer, Lookahead):

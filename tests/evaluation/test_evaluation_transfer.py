@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from agent_fakes import SMALLEST
@@ -113,6 +114,19 @@ def test_base_policies_are_taken_from_the_results_or_simulated_on_the_same_windo
     assert waits(found, policy="fifo") == [7.0] * len(first) and set(KEPT) < set(found)
     saf = simulated(run, workloads, "saf")
     assert waits(found, policy="saf") == saf and sum(saf) > 0
+
+
+@pytest.mark.parametrize("features", ["engineered", "raw"])
+def test_an_agents_schedules_are_the_same_with_every_base_policy(run: Run, workloads: Workloads, features: str) -> None:
+    """Why Table 7 compares one schedule with all of them: weights are drawn, so that it ranks as no policy does."""
+    weights = np.random.default_rng(3).normal(size=(8, 1))
+    agent = TrainedPolicy((weights, np.zeros(1)), {"agent": "rltune", "features": features})
+    work, cell = workloads["tiny", "small", "lognormal-1"], run.config.cells()[0]
+    length, first = shortest_windows(work.split, [32])
+    every = [contender_of(run.config, cell, agent, policy=policy) for policy in ("fifo", "sjf", "f1", "wfp3")]
+    starts = [simulate_windows(work, one, first, length)[1].start for one in every]
+    assert all(np.array_equal(start, starts[0]) for start in starts[1:])
+    assert simulated(run, workloads, "fifo") != simulate_windows(work, every[0], first, length)[0]["wait_s"].tolist()
 
 
 def test_every_agent_is_evaluated_wherever_agents_of_the_same_rules_are(
