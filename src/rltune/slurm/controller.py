@@ -22,7 +22,7 @@ from rltune.slurm.client import Client
 from rltune.slurm.decide import Decision, assign, decide, overdue
 from rltune.slurm.eligibility import ABOVE, OVERRIDDEN
 from rltune.slurm.observe import View, observe
-from rltune.slurm.ownership import Ownership, look_up, names, update_ownership
+from rltune.slurm.ownership import Assignment, Ownership, look_up, names, update_ownership
 from rltune.slurm.records import Change, Outcome, SlurmJob
 from rltune.slurm.release import FullRelease, unlisted
 from rltune.slurm.state_directory import StateDirectory
@@ -317,12 +317,11 @@ class Controller:
             new |= assign(sorted(order, key=lambda number: rank.get(number, 0)), current, self.config.band)
         flags, nodes = {}, {}
         for job in view.ranked:
-            exclusive, given = job.id in decision.exclusive, ownership.has_whole_nodes(job.id)
+            exclusive, given = job.id in decision.exclusive, ownership.assigned.get(job.id, Assignment(0))
             # a job whose user requested whole nodes, or sharing, keeps that
-            if exclusive != given and (given or job.shared == "OK"):
+            if exclusive != given.exclusive and (given.exclusive or job.shared == "OK"):
                 flags[job.id] = not exclusive
-            unfit = job.id in ownership.assigned and ownership.assigned[job.id].unfit
-            kind = None if unfit else decision.types.get(job.id)
+            kind = None if given.unfit else decision.types.get(job.id)
             excluded = view.exclusions[kind] if kind else ""
             if names(excluded) != (job.excluded if job.id in restricted else frozenset()):
                 nodes[job.id] = excluded

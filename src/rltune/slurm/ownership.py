@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from rltune.config.slurm import Band
 from rltune.slurm.client import Client
 from rltune.slurm.records import ENDED_STATES, WAITING_STATES, Change, JobState, Parsed, SlurmJob
@@ -97,14 +99,11 @@ class Ownership:
 
     @classmethod
     def from_json(cls, content: Any) -> Ownership:
-        """The inverse. Raises ValueError, KeyError, TypeError or AttributeError for what is none of this version."""
+        """The inverse. Raises ValueError, KeyError or TypeError for what is none of this version."""
         if content["format"] != FORMAT:
             raise ValueError(f"format {content['format']}, expected {FORMAT}")
-        kinds = {"priority": int, "previous": int, "exclusive": bool, "excluded": str, "excluded_before": tuple}
-        kinds |= {"shown": int, "unfit": bool, "missed": int, "seen": bool, "ended_s": float}
-        jobs = {int(job): {k: kind(fields[k]) for k, kind in kinds.items()} for job, fields in content["jobs"].items()}
-        overridden = {int(job): int(missed) for job, missed in content["overridden"].items()}
-        return cls({job: Assignment(**fields) for job, fields in jobs.items()}, overridden)
+        found = {"assigned": content["jobs"], "overridden": content["overridden"]}
+        return TypeAdapter(cls).validate_python(found)
 
     @property
     def present(self) -> dict[int, Assignment]:
@@ -124,10 +123,6 @@ class Ownership:
             and job.priority in band
             and job.priority > max(given.priority, given.previous)
         ]
-
-    def has_whole_nodes(self, job: int) -> bool:
-        """Whether a job was given whole nodes."""
-        return job in self.assigned and self.assigned[job].exclusive
 
     def restricted(self, jobs: Iterable[SlurmJob]) -> frozenset[int]:
         """Jobs whose excluded nodes the controller has set."""

@@ -124,7 +124,7 @@ class StateDirectory:
     def _read(self) -> Ownership:
         try:
             return Ownership.from_json(json.loads(self.assigned_path.read_text(encoding="utf-8")))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{self.assigned_path}: cannot be read ({error}); release the jobs with a priority of the "
                 "controller's band with `rltune slurm release --band`, then delete it"
