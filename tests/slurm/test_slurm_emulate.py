@@ -74,6 +74,8 @@ def test_priorities_are_written_and_released(idle: Emulation) -> None:
     now = {job.id: job for job in client.jobs().records}
     assert (now[first].priority, now[second].priority) == (5, 70000) and now[held].held
     assert (now[first].shared, now[second].shared) == ("OK", "NO")
+    assert client.update([Change(second, None, True)])[0].ok
+    assert next(job.shared for job in client.jobs().records if job.id == second) == "YES"
     assert [outcome.ok for outcome in client.release([first, second, 99999])] == [True, True, False]
     wait_for(lambda: priorities(idle) == computed)
 
