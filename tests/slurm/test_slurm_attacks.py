@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import slurm_live
 from fake_slurm import BAND, assigned, serve, write_policy
-from slurm_live import all_in_band, become, kill, meanwhile, none_in_band, on, priorities, stand_in
-from slurm_workload import state, submit, wait_for
+from slurm_live import all_in_band, become, kill, meanwhile, none_in_band, on, priorities
+from slurm_workload import state, wait_for
 
 from rltune.slurm.controller import Controller, Stop
 from rltune.slurm.emulate import Emulation
@@ -158,19 +158,6 @@ def test_slurmctld_is_killed_just_after_a_release(slurm: Emulation, waiting: lis
 
     meanwhile(made, "release", killed, after=True)
     assert made.release_all("test") == (12, []) and none_in_band(slurm) and not assigned(made)
-
-
-def test_a_slow_slurm_gets_smaller_batches(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
-    """0.06 s a change and a limit of 4 s: 150 changes in one batch would fail."""
-    more = [submit(slurm, "--gres=gpu:1") for _ in range(138)]
-    script = '[ $# = 0 ] || exec REAL "$@"; while read -r line; do sleep 0.03; echo "$line"; done | REAL'
-    client = stand_in(slurm, tmp_path / "bin", "scontrol", script=script)
-    client.timeout_s = 4.0
-    made = controller(slurm, tmp_path, client)
-    done = made.cycle()
-    assert (done.ranked, done.changed, done.refused) == (150, 150, 0) and all_in_band(slurm)
-    assert client.batch < 50 and priorities(slurm).keys() == {*waiting, *more}
-    assert made.release_all("test") == (150, []) and none_in_band(slurm)
 
 
 def test_two_controllers_with_the_same_band(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
