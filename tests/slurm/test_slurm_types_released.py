@@ -20,11 +20,6 @@ from rltune.slurm.emulate import Emulation
 from rltune.slurm.records import Change
 
 
-def hold(slurm: FakeSlurm, control: Controller) -> None:
-    slurm.hold(10)
-    control.cycle()
-
-
 def set_priority(slurm: FakeSlurm, control: Controller) -> None:
     control.cycle()
     slurm.change(10, priority=7)
@@ -67,7 +62,7 @@ def forget_the_release(slurm: FakeSlurm, control: Controller) -> None:
 
 @pytest.mark.parametrize(
     "what",
-    [hold, set_priority, without_speeds, release, requeue, lose_the_change, forget_the_release],
+    [set_priority, without_speeds, release, requeue, lose_the_change, forget_the_release],
     ids=lambda what: what.__name__,
 )
 def test_every_type_is_released(tmp_path: Path, what: Any) -> None:
@@ -111,14 +106,6 @@ def test_a_job_with_a_type_alone_is_an_earlier_controllers(tmp_path: Path) -> No
     slurm.change(10, priority=7)
     control.jobs = tuple(slurm.queue.values())
     assert control.has_jobs() and made(slurm, tmp_path, live=False).jobs_at_start()[0] == {10}
-
-
-def test_nodes_that_the_user_excludes_later_stay(tmp_path: Path) -> None:
-    slurm, control = restricted(tmp_path)
-    slurm.change(10, excluded=frozenset({"p100-1"}))
-    control.cycle()
-    assert slurm.queue[10].excluded == {"p100-1"}
-    assert control.release_all("test") == (1, []) and slurm.queue[10].excluded == {"p100-1"}
 
 
 @pytest.mark.parametrize("seed", range(20))
