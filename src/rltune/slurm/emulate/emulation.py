@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,12 +17,9 @@ from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.files import write_text
 from rltune.slurm.client import TIMED_OUT, Client, run_command
 from rltune.slurm.emulate import clock, configure, packages
-from rltune.slurm.emulate.database import make_database
-from rltune.slurm.emulate.machine import free_ports, make_device, user_name
+from rltune.slurm.emulate.machine import free_ports, make_database, make_device, user_name
 from rltune.slurm.emulate.processes import Processes
 
-STARTS = 3
-"""How often a start is tried while another program takes one of the ports in between."""
 SLURM_VARIABLES = ("SLURM", "SBATCH", "SALLOC", "SRUN", "SQUEUE", "SINFO", "SCANCEL", "SACCT", "MUNGE", "MYSQL")
 """Beginnings of environment variables that would steer Slurm's commands elsewhere."""
 
@@ -101,16 +97,11 @@ class Emulation:
         packages.check(self.accounting, self.speed, self.settable)
         if self.kept and self.kept.exists() and (not self.kept.is_dir() or any(self.kept.iterdir())):
             raise SlurmError(f"{self.kept}: not empty, or no folder; expected a new or empty folder for the cluster")
-        for attempt in range(1, STARTS + 1):
-            try:
-                return self._start()
-            except BaseException as error:
-                taken = any("already in use" in log.read_text(errors="replace") for log in self._logs())
-                self.stop(at_once=True)
-                if attempt == STARTS or not taken or not isinstance(error, SlurmError):
-                    raise
-                if self.kept:  # has to be empty for another start
-                    shutil.rmtree(self.kept, ignore_errors=True)
+        try:
+            self._start()
+        except BaseException:
+            self.stop(at_once=True)
+            raise
 
     def stop(self, at_once: bool = False) -> None:
         """End jobs and daemons, and remove the folder unless it is kept. A second call does nothing.
@@ -343,6 +334,3 @@ class Emulation:
                 what = f"ended with status {ended[name]}" if ended else f"was not ready within {timeout_s:g} s"
                 raise SlurmError(f"{name} of the emulated cluster {what}; its log ends: " + " / ".join(tail))
             time.sleep(0.05)
-
-    def _logs(self) -> list[Path]:
-        return sorted(self.folders.logs.glob("*.log")) if hasattr(self, "folders") else []

@@ -1,4 +1,4 @@
-"""What an emulated cluster uses of the machine: a user, free ports, device files."""
+"""What an emulated cluster uses of the machine: a user, free ports, device files, a private database."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import pwd
 import socket
 import stat
+import subprocess
 from pathlib import Path
 from random import SystemRandom
 
 from rltune.errors import SlurmError
+from rltune.slurm.emulate import packages
+from rltune.slurm.emulate.configure import Folders, filled
 
 NULL_DEVICE = os.makedev(1, 3)
 PORTS = range(10000, 32000)
@@ -46,3 +49,17 @@ def make_device(path: Path) -> None:
         path.chmod(0o666)
     except PermissionError:
         path.touch()
+
+
+def make_database(folders: Folders, user: str) -> None:
+    """Make an empty database for accounts: a private MariaDB that is to listen on a socket alone.
+
+    Raises SlurmError with the installer's words where it fails.
+    """
+    folders.database.mkdir()
+    folders.database_conf.write_text(filled("mariadb.conf", folders=folders, user=user))
+    options = ("--auth-root-authentication-method=socket", f"--auth-root-socket-user={user}", "--skip-test-db")
+    argv = [packages.found("mariadb-install-db"), f"--defaults-file={folders.database_conf}", *options]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise SlurmError(f"mariadb-install-db failed: {(done.stderr or done.stdout).strip()[-800:]}")
