@@ -92,19 +92,16 @@ class FakeSlurm:
     """Slurm's own priority of each job."""
     writes: list[Change] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
-    calls: list[str] = field(default_factory=list)
-    """Queries about jobs, in their order."""
 
     def __post_init__(self) -> None:
         self.computed = {number: one.priority for number, one in self.queue.items()}
 
-    def _answer(self, query: str = "") -> None:
+    def _answer(self) -> None:
         if self.silent:
             raise SlurmUnavailable("squeue: the controller does not answer")
-        self.calls += [query] if query else []
 
     def jobs(self) -> Parsed[SlurmJob]:
-        self._answer("jobs")
+        self._answer()
         return Parsed(tuple(one for number, one in self.queue.items() if number not in self.hidden), self.faults)
 
     def nodes(self) -> Parsed[SlurmNode]:
@@ -147,7 +144,7 @@ class FakeSlurm:
         return Outcome(number, True)
 
     def states(self, ids: Iterable[int]) -> dict[int, JobState]:
-        self._answer("states")
+        self._answer()
         there = {number: self.queue[number] for number in ids if number in self.queue}
         return {number: JobState(one.state, one.priority) for number, one in there.items()}
 
@@ -156,7 +153,7 @@ class FakeSlurm:
         return self.ended_s
 
     def unknown(self, ids: Iterable[int]) -> frozenset[int]:
-        self._answer("unknown")
+        self._answer()
         return frozenset(ids) - self.queue.keys()
 
     def change(self, *numbers: int, **given: Any) -> None:

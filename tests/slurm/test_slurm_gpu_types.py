@@ -12,10 +12,9 @@ from fake_slurm import NOW_S, job, make_config, node, running
 from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, SPEEDS, cluster, made, restricted, until
 
 from rltune.errors import DataError
-from rltune.slurm.client import _update_line
 from rltune.slurm.gpu_types import read_speeds, slowdowns
 from rltune.slurm.observe import observe
-from rltune.slurm.records import Change, SlurmJob, SlurmNode
+from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.watchdog import Shadow
 
 
@@ -210,11 +209,6 @@ def test_the_watchdog_compares_completions(
     shadow.watch([], [], start_s + 100)
     waits = shadow.waits(NOW_S + 1000)
     assert (waits.jobs, waits.realised_s, waits.simulated_s) == (1, realised_s, simulated_s)
-
-
-def test_orders_to_slurm() -> None:
-    assert _update_line(Change(7, 5, exclude="a,b")) == "update jobid=7 priority=5 excnodelist=a,b"
-    assert _update_line(Change(7, exclude="")) == "update jobid=7 excnodelist="
 
 
 def test_types_and_whole_nodes_exclude_one_another() -> None:

@@ -128,15 +128,6 @@ def test_a_priority_that_somebody_else_sets_stays(tmp_path: Path, priority: int,
         assert again.directory.ownership().overridden == overridden
 
 
-def test_a_job_that_never_got_its_priority_is_not_overridden(tmp_path: Path) -> None:
-    """The list was written, and Slurm's controller ended before it had saved what it was asked for."""
-    slurm, made = ranked(tmp_path, cycles=0)
-    before = dict(slurm.queue)
-    made.cycle()
-    slurm.queue = before
-    assert made.cycle().ranked == 6 and all(p in BAND for p in priorities(slurm).values())
-
-
 def test_a_job_that_is_eligible_again_is_ranked_again(tmp_path: Path) -> None:
     """Also where nobody heard that Slurm did release it."""
     slurm, made = ranked(tmp_path)

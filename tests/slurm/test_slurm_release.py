@@ -51,15 +51,6 @@ def test_a_job_changes_just_before_its_release_in_a_cycle(tmp_path: Path, then: 
     assert made.cycle().left[13] == REASONS[then]
 
 
-def test_how_often_the_queue_is_read(tmp_path: Path) -> None:
-    slurm, made = ranked(tmp_path)
-    assert slurm.calls == ["jobs"] * 2, "once a cycle"
-    slurm.batch = 2
-    slurm.calls.clear()
-    made.release_all("test")
-    assert slurm.calls == ["jobs", "states", "states", "jobs", "jobs"], "of the second and third batch just its jobs"
-
-
 def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.hold(15)
