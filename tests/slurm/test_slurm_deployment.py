@@ -57,11 +57,11 @@ def conducted(cluster: object, jobs: list[Submission], *_: object) -> Conducted:
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
-    """The arguments of each run that is conducted, on a cluster on which every job starts at once."""
-    found: list[tuple] = []
-    monkeypatch.setattr(deployment, "conduct", lambda *args: (found.append(args), conducted(*args))[1])
-    return found
+def conduct(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """Conducts runs on a cluster on which every job starts at once."""
+    conduct = Mock(side_effect=conducted)
+    monkeypatch.setattr(deployment, "conduct", conduct)
+    return conduct
 
 
 def test_repetitions_take_the_next_jobs_of_the_test_part(run: Run, workload: Workload) -> None:
@@ -86,23 +86,19 @@ def test_jobs_that_ask_for_types_are_refused(run: Run, workload: Workload) -> No
         submissions(run, replace(workload, table=workload.table.assign(gpu_type="P100")), 1)
 
 
-def test_each_scheduler_has_its_policy(run: Run, workload: Workload, tmp_path: Path, runs: list[tuple]) -> None:
+def test_each_scheduler_has_its_policy(run: Run, workload: Workload, tmp_path: Path, conduct: Mock) -> None:
     trained = agent("sjf", scheduler={"policy": "wfp3"})
     for scheduler in ("slurm", "saf", "rltune"):
         deploy(run, workload, trained, scheduler, 1, tmp_path / "log")
-    none, rule, given = (arguments[2] for arguments in runs)
+    none, rule, given = (call.args[2] for call in conduct.call_args_list)
     config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}})
     assert none is None and given is trained
     assert [scheduler_of(policy, config).policy for policy in (rule, given)] == ["saf", "wfp3"]
 
 
-def test_a_run_whose_cluster_dies_is_repeated(
-    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_whose_cluster_dies_is_repeated(run: Run, workload: Workload, tmp_path: Path, conduct: Mock) -> None:
     said: list[str] = []
-    done = conducted(None, submissions(run, workload, 2))
-    conduct = Mock(side_effect=[ClusterDied("slurmdbd ended"), done])
-    monkeypatch.setattr(deployment, "conduct", conduct)
+    conduct.side_effect = [ClusterDied("slurmdbd ended"), conducted(None, submissions(run, workload, 2))]
     found = deploy(run, workload, None, "saf", 2, tmp_path / "saf-2.log", said.append).facts
     assert (found["scheduler"], found["repetition"], found["speed"]) == ("saf", 2, 100.0)
     assert (found["tries"], found["retries"]) == (2, ["slurmdbd ended"])
@@ -115,10 +111,9 @@ def test_a_run_whose_cluster_dies_is_repeated(
     [(ClusterDied("slurmctld ended"), 2), (SlurmError("the controller ended by itself"), 1), (KeyboardInterrupt(), 1)],
 )
 def test_a_run_is_repeated_once_and_after_no_other_error(
-    run: Run, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, tries: int
+    run: Run, workload: Workload, tmp_path: Path, conduct: Mock, error: BaseException, tries: int
 ) -> None:
-    conduct = Mock(side_effect=error)
-    monkeypatch.setattr(deployment, "conduct", conduct)
+    conduct.side_effect = error
     with pytest.raises(type(error)):
         deploy(run, workload, None, "saf", 2, tmp_path / "saf-2.log", lambda line: None)
     assert conduct.call_count == tries
@@ -233,9 +228,10 @@ def test_only_the_scheduler_that_decides_types_knows_speeds(
     assert np.allclose(types.estimate_s, limits) and set(np.unique(types.cut["slow"])) == {1.0, 4.0}
 
 
-def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, runs: list[tuple]) -> None:
+def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, conduct: Mock) -> None:
     for scheduler in ("slurm_fastest", "rltune", "rltune_types"):
         deploy(*typed, agent(), scheduler, 1, tmp_path / "log")
+    runs = [call.args for call in conduct.call_args_list]
     assert [(args[2] is None, args[-1]) for args in runs] == [(True, False), (False, False), (False, True)]
     assert [args[1][0].types for args in runs] == ["p100", "", ""]
     assert all(args[5] == DEFAULT for args in runs)
@@ -243,7 +239,7 @@ def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, runs: li
     simulation = run.config.simulation.model_copy(update={"max_wait_h": {8: 8.0}})
     bounded = replace(run, config=run.config.model_copy(update={"simulation": simulation}))
     deploy(bounded, workload, agent(), "rltune", 1, tmp_path / "log")
-    assert runs[-1][5] == {8: 8.0}
+    assert conduct.call_args.args[5] == {8: 8.0}
 
 
 def test_missing_packages_and_how_to_install_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

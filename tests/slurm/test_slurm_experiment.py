@@ -41,20 +41,25 @@ LIMITS_S = (5400.0, 1200.0, 7200.0, 2400.0, 600.0, 3600.0)
 QUEUE = [job(f"queued{k}", 60.0 + k, 4, 200.0 if limit > 1000 else 190.0, limit) for k, limit in enumerate(LIMITS_S)]
 
 
-@pytest.fixture(scope="module")
-def packages_there(slurm_packages: None) -> None:
+Run = Callable[..., Conducted]
+
+
+@pytest.fixture
+def run(slurm_packages: None, tmp_path: Path) -> Run:
+    """Runs jobs on the cluster of paper §5.6, in Slurm's order or in that of a rule."""
     need(accounting=True, speed=SPEED)
+    cluster = load_cluster("deployment", project_root())
 
+    def run(jobs: list[Submission], rule: str | None = None, say: Any = print) -> Conducted:
+        policy = None if rule is None else policy_of_rule(rule)
+        return conduct(cluster, jobs, policy, SPEED, tmp_path / "run.log", {8: 24.0}, say)
 
-def run(jobs: list[Submission], log: Path, rule: str | None = None, say: Any = print) -> Conducted:
-    """A run on the cluster of paper §5.6, in Slurm's order or in that of a rule."""
-    policy = None if rule is None else policy_of_rule(rule)
-    return conduct(load_cluster("deployment", project_root()), jobs, policy, SPEED, log, {8: 24.0}, say)
+    return run
 
 
 @pytest.mark.parametrize("rule", [None, "saf", "fifo"])
-def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, rule: str | None, tmp_path: Path) -> None:
-    done = run([*FULL, *QUEUE], tmp_path / "log", rule)
+def test_a_dozen_jobs_run_in_the_order_that_was_written(run: Run, rule: str | None, tmp_path: Path) -> None:
+    done = run([*FULL, *QUEUE], rule)
     jobs = done.jobs.set_index("job")
     assert list(jobs.index) == [job.name for job in (*FULL, *QUEUE)] and set(jobs["state"]) == {"COMPLETED"}
     assert list(jobs["asked_gpus"]) == [8, 2, 2, 1, *[4] * 6] and set(jobs["account"]) == {"ann", "ben"}
@@ -72,7 +77,7 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, ru
         assert not len(done.cycles)
         return
     assert done.cycles["ok"].all() and done.cycles["changed"].sum() >= 6 and not done.cycles["refused"].sum()
-    assert (done.cycles["took_s"] > 0).all() and "released " in (tmp_path / "log").read_text()
+    assert (done.cycles["took_s"] > 0).all() and "released " in (tmp_path / "run.log").read_text()
     # of one size: the shortest limit, the smallest area
     wanted = np.argsort(LIMITS_S) if rule == "saf" else np.arange(6)
     start_s = queued["start_s"].to_numpy()[wanted]  # two at a time, on two nodes; backfilling may change the middle
@@ -80,7 +85,7 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(packages_there: None, ru
 
 
 def test_the_error_of_a_cluster_that_dies_names_the_log(
-    packages_there: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dies(slurm: Emulation, *_: object) -> None:
         next(child for child in psutil.Process(slurm.supervisor).children() if child.name() == "slurmctld").kill()
@@ -90,28 +95,24 @@ def test_the_error_of_a_cluster_that_dies_names_the_log(
     monkeypatch.setattr(conducting, "submit_all", dies)
     said = r"Unable to contact .* slurmctld of the emulated cluster ended .* slurmctld\.log"
     with pytest.raises(ClusterDied, match=said):
-        run(QUEUE, tmp_path / "run.log")
+        run(QUEUE)
     assert (tmp_path / "run.daemons" / "slurmctld.log").read_text()
 
 
 SHORT = [job("short", 0, 1, 60, 600)]
 
 
-def test_a_controller_that_fails_is_no_fault_of_the_cluster(
-    packages_there: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_controller_that_fails_is_no_fault_of_the_cluster(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: object) -> None:
         raise KeyError("a mistake of its own")
 
     monkeypatch.setattr(conducting._Timed, "cycle", fails)
     with pytest.raises(SlurmError, match="the controller .*a mistake of its own") as raised:
-        run([*SHORT, *QUEUE], tmp_path / "run.log", "fifo")
+        run([*SHORT, *QUEUE], "fifo")
     assert not isinstance(raised.value, ClusterDied)
 
 
-def test_a_cluster_that_does_not_stop_after_its_run_is_reported(
-    packages_there: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_that_does_not_stop_after_its_run_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     really_end = Processes.end
 
     def hangs(processes: Processes, timeout_s: float = 120.0) -> None:
@@ -120,7 +121,7 @@ def test_a_cluster_that_does_not_stop_after_its_run_is_reported(
 
     monkeypatch.setattr(Processes, "end", hangs)
     said: list[str] = []
-    done = run(SHORT, tmp_path / "run.log", say=said.append)
+    done = run(SHORT, say=said.append)
     assert list(done.jobs["state"]) == ["COMPLETED"] and said[-1].endswith("still ending daemons")
 
 
