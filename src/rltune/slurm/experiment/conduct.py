@@ -29,7 +29,7 @@ from rltune.slurm.controller import Controller, Cycle
 from rltune.slurm.decide import decide
 from rltune.slurm.emulate import Emulation, packages
 from rltune.slurm.experiment.accounts import jobs_of
-from rltune.slurm.experiment.submission import Submission, submit_all
+from rltune.slurm.experiment.submission import WATCH_S, Submission, submit_all
 from rltune.slurm.observe import observe
 from rltune.slurm.records import SlurmJob
 from rltune.slurm.service import DONE, Service
@@ -41,8 +41,6 @@ KEPT_S = 10.0
 """Real seconds that Slurm keeps ended jobs in the listing of its queue."""
 LEAD_S = 1.0
 """Real seconds from the last preparation to the first submission."""
-WATCH_S = 0.5
-"""Real seconds between two looks at the queue."""
 STALLED_S = 300.0
 """Real seconds without a start or an end, beyond the longest limit, after which a run has failed."""
 HANGING = "Kill task failed"
@@ -131,7 +129,7 @@ def conduct(
             try:
                 if driver is not None:
                     driver.start(began_s)
-                submit_all(slurm, submissions, began_s, watch)
+                submit_all(slurm, submissions, began_s, watch.look)
                 while watch.look():
                     time.sleep(WATCH_S)
                 if driver is not None:
@@ -207,16 +205,10 @@ class _Watch:
     say: Callable[[str], None]
     resumed: list[str] = field(default_factory=list)
     """Names of nodes, once per time."""
-    _looked: float = 0.0
     _looked_at_nodes: float = field(default_factory=time.monotonic)
     _moved: float = field(default_factory=time.monotonic)
     _state: tuple[int, int] = (-1, -1)
     _said: float = field(default_factory=time.monotonic)
-
-    def __call__(self) -> None:
-        """Look if the last look is WATCH_S ago."""
-        if time.monotonic() - self._looked >= WATCH_S:
-            self.look()
 
     def look(self) -> int:
         """The number of jobs that have not ended.
@@ -224,7 +216,7 @@ class _Watch:
         Raises ClusterDied if a daemon has ended or nothing has moved for long, SlurmError if the controller has ended, or
         jobs wait for long on an idle cluster that it orders, since it may be the cause.
         """
-        now = self._looked = time.monotonic()
+        now = time.monotonic()
         if ended := self.slurm.ended():
             raise ClusterDied(_ended(self.slurm, ended))
         if now - self._looked_at_nodes >= NODES_S:

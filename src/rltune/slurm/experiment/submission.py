@@ -16,6 +16,8 @@ WORKERS = 4
 """Concurrent sbatch commands, so that the first of a burst does not delay the others."""
 CALM_S = 0.5
 """Real seconds without a submission that leave time for something else."""
+WATCH_S = 0.5
+"""Real seconds between two looks at the queue."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,10 @@ def account_of(user: str) -> str:
     return NO_NAME.sub("_", str(user).lower()).strip("_") or "nobody"
 
 
-def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_work: Callable[[], None]) -> None:
+def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_work: Callable[[], object]) -> None:
     """Submit every job at its time on the cluster's clock, ``began_s`` + ``at_s``.
 
-    ``at_work`` is called a few times a second while the next submission is at least CALM_S away, so it delays none; it ends
+    ``at_work`` is called every WATCH_S while the next submission is at least CALM_S away, so it delays none; it ends
     everything by raising. Raises SlurmError if Slurm refuses a job, SlurmUnavailable if it does not answer.
     """
     sent: list[Future[int]] = []
@@ -93,7 +95,7 @@ def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_
                     if left_s < CALM_S:
                         time.sleep(left_s)
                     else:
-                        time.sleep(min(left_s - CALM_S, 0.2))
+                        time.sleep(min(left_s - CALM_S, WATCH_S))
                         at_work()
                 sent.append(pool.submit(submit, slurm, job))
                 for done in filter(Future.done, sent):
