@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import re
 import shlex
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from fake_slurm import BAND
 from slurm_live import priorities
@@ -49,18 +50,14 @@ def history(slurm: Emulation) -> None:
 
 def day_after_day(log: str) -> str:
     """The log of so many days like this one: an emulated cluster has no months to wait."""
-    head, *rows = log.splitlines()
-    at = [head.split("|").index(name) for name in ("Submit", "Start", "End")]
-    lines = [head]
+    jobs = pd.read_csv(io.StringIO(log), sep="|", dtype=str, keep_default_na=False)
+    ids = jobs.pop(jobs.columns[0]).astype(int)
+    times = jobs[["Submit", "Start", "End"]].apply(pd.to_datetime, format=STAMP, errors="coerce")
+    days = []
     for day in range(DAYS):
-        for row in rows:
-            cells = row.split("|")
-            cells[0] = str(int(cells[0]) + 10_000 * day)
-            for k in at:
-                if cells[k] != "None":
-                    cells[k] = (datetime.strptime(cells[k], STAMP) + timedelta(days=day)).strftime(STAMP)
-            lines.append("|".join(cells))
-    return "\n".join(lines) + "\n"
+        later = (times + pd.Timedelta(days=day)).apply(lambda at: at.dt.strftime(STAMP)).fillna("None")
+        days.append(jobs.assign(**later).set_index(ids + 10_000 * day))
+    return pd.concat(days).to_csv(sep="|")
 
 
 def away(slurm: Emulation) -> dict[int, frozenset[str]]:
