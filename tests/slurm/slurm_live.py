@@ -78,7 +78,8 @@ def created(slurm: Emulation, *words: str) -> Iterator[None]:
     try:
         yield
     finally:
-        slurm.run("scancel", "--quiet", f"--user={slurm.user}")
+        for user in {job.user for job in slurm.client().jobs().records}:
+            slurm.run("scancel", "--quiet", f"--user={user}")
         wait_for(lambda: not slurm.client().jobs().records)
         slurm.run("scontrol", "delete", next(word for word in words if "Name=" in word))
 

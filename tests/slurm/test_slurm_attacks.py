@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import slurm_live
 from fake_slurm import BAND, assigned, serve, write_policy
-from slurm_live import all_in_band, become, kill, meanwhile, none_in_band, on, priorities
+from slurm_live import all_in_band, become, created, kill, meanwhile, none_in_band, on, priorities
 from slurm_workload import state, wait_for
 
 from rltune.slurm.controller import Controller, Stop
@@ -107,8 +107,7 @@ def test_users_who_lower_their_jobs_into_the_band(slurm: Emulation, users_jobs: 
 def test_a_ranked_job_moves_to_an_unranked_partition(slurm: Emulation, users_jobs: list[int], tmp_path: Path) -> None:
     """It is released by the next cycle, also where it was ended and is put back there."""
     made = controller(slurm, tmp_path)
-    slurm.run("scontrol", "create", "PartitionName=other", "Nodes=ALL", "State=UP")
-    try:
+    with created(slurm, "PartitionName=other", "Nodes=ALL", "State=UP"):
         made.cycle()
         as_user(slurm, "scontrol", "update", f"jobid={users_jobs[0]}", "partition=other")
         assert priorities(slurm)[users_jobs[0]] in BAND, "the window until the next cycle"
@@ -117,11 +116,7 @@ def test_a_ranked_job_moves_to_an_unranked_partition(slurm: Emulation, users_job
         for _ in range(2):
             made.cycle()
         assert users_jobs[0] not in assigned(made) and not made.said  # type: ignore[attr-defined]
-        assert made.release_all("test")[1] == [] and not any(at in BAND for at in priorities(slurm).values())
-    finally:
-        slurm.run("scancel", "--quiet", f"--user={USER}")
-        wait_for(lambda: not any(job.partition == "other" for job in slurm.client().jobs().records))
-        slurm.run("scontrol", "delete", "PartitionName=other")
+        assert made.release_all("test")[1] == [] and none_in_band(slurm)
 
 
 def test_slurmctld_is_away_for_a_while(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Faults around real daemons while the controller writes: accounting, clock, nodes, garbled answers."""
+"""Faults around real daemons while the controller writes: accounting, clock, nodes."""
 
 from __future__ import annotations
 
