@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from measured.claims import claims, verdicts, waits_on_pai
+from measured.claims import claims, verdicts, waits_of_csv
 from measured.costs import controller_cycles, question_costs, training_speed
 from measured.deployment import deployed, deployed_against, deployed_and_simulated, deployed_classes
 from measured.gpu_types import type_agents, type_agents_otherwise, type_parts, type_rules, type_search, type_settings
@@ -23,7 +23,7 @@ MEASURED: dict[str, Callable[[], str]] = {
     "constants": constants,
     "verdicts": verdicts,
     "claims": claims,
-    "waits on PAI": waits_on_pai,
+    "waits of CSV files": waits_of_csv,
     "placements": placement_means,
     "placements compared": lambda: placement_gains(
         "middle",
