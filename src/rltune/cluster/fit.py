@@ -102,8 +102,9 @@ def fit(
     kinds = _type_masks(jobs, cluster, layout, slow)
     leave_out("GPU type not in the cluster", ~kinds.any(axis=1))
     cpu, mem = _per_gpu(jobs)
+    asked = (gpus, cpu, mem, kinds)
     # what each pool could hold, for every job: [J, P]
-    could = np.stack([_cuts(layout, p, gpus, cpu, mem, kinds)[1].max(axis=1) >= 0 for p in range(len(layout.pools))], 1)
+    could = np.stack([_cuts(layout, p, *asked)[1].max(axis=1) >= 0 for p in range(len(layout.pools))], 1)
     leave_out("larger than every pool", ~could.any(axis=1))
     pool = np.zeros(len(jobs), dtype=np.int64)
     if layout.has_vcs:
@@ -120,7 +121,7 @@ def fit(
         weight = could[draw] * np.diff(layout.nodes.pool_start)  # a pool by its nodes, of those that could hold the job
         pool[draw] = _drawn(jobs["job_id"].to_numpy()[draw], "pool", weight)
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
-    full = _draw_types(jobs, _cuts_in(layout, cluster, pool, gpus, cpu, mem, kinds)[1], cluster, layout)
+    full = _draw_types(jobs, _cuts_in(layout, cluster, pool, *asked)[1], cluster, layout)
     if cluster.type_shares is not None:
         leave_out("no GPU type with a share could hold it", ~(full >= 0).any(axis=1))
         audit.note("GPU type missing, drawn by type_shares", int((keep & jobs["gpu_type"].isna().to_numpy()).sum()))
@@ -143,8 +144,7 @@ def fit(
     audit.note("CPUs follow the GPU share", int((keep & (cpu < 0)).sum()))
     audit.note("memory follows the GPU share", int((keep & (mem < 0)).sum()))
     fitted = jobs[keep].assign(pool=pool[keep]).reset_index(drop=True)
-    audit.rows_kept = len(fitted)
-    audit.check()
+    audit.keep(len(fitted))
     if not len(fitted):
         raise DataError(
             f"{name or cluster.title}: no job of the trace fits the cluster ({len(jobs)} read); left out: "
@@ -272,21 +272,13 @@ def _draw_types(jobs: pd.DataFrame, full: np.ndarray, cluster: ClusterConfig, la
     return np.where(jobs["gpu_type"].notna().to_numpy()[:, None] | drawn, full, -1)
 
 
-def _cuts_in(
-    layout: Layout,
-    cluster: ClusterConfig,
-    pool: np.ndarray,
-    gpus: np.ndarray,
-    cpu: np.ndarray,
-    mem: np.ndarray,
-    kinds: np.ndarray,
-) -> tuple[np.ndarray, ...]:
-    """(size, full, rem), each [J, T], of every job on the nodes of its own pool [J]."""
-    out = tuple(np.full(kinds.shape, value, np.int64) for value in (0, -1, 0))
+def _cuts_in(layout: Layout, cluster: ClusterConfig, pool: np.ndarray, *asked: np.ndarray) -> tuple[np.ndarray, ...]:
+    """(size, full, rem), each [J, T], of every job on the nodes of its own pool [J]; ``asked`` as :func:`_cuts` has it."""
+    out = tuple(np.full(asked[-1].shape, value, np.int64) for value in (0, -1, 0))
     for p in range(len(layout.pools)):
         here = np.flatnonzero(pool == p)
         if len(here):
-            for column, found in zip(out, _cuts(layout, p, gpus[here], cpu[here], mem[here], kinds[here])):
+            for column, found in zip(out, _cuts(layout, p, *(of_all[here] for of_all in asked))):
                 column[here] = found
     if cluster.fewest_nodes:
         _, full, rem = out
@@ -309,9 +301,7 @@ def _cuts(
         mine = [(int(start + f), int(c)) for f, c in zip(first, count, strict=True) if nodes["type"][start + f] == t]
         if not mine:
             continue
-        most = np.stack(
-            [_most(nodes["gpus"][m], nodes["cpu_milli"][m], nodes["mem_mb"][m], cpu, mem) for m, _ in mine], 1
-        )
+        most = np.stack([_most(nodes[m], cpu, mem) for m, _ in mine], 1)
         largest = most.max(axis=1)
         usable = kinds[:, t] & (largest > 0)
         per = np.maximum(largest, 1)
@@ -341,10 +331,11 @@ def _fewest_nodes(gpus: np.ndarray, most: np.ndarray, number: np.ndarray) -> np.
     return np.where(left > 0, -1, nodes)
 
 
-def _most(gpus: int, cpu_milli: int, mem_mb: int, cpu: np.ndarray, mem: np.ndarray) -> np.ndarray:
-    most = np.full(cpu.shape, gpus, dtype=np.int64)
-    most = np.where(cpu > 0, np.minimum(most, cpu_milli // np.maximum(cpu, 1)), most)
-    return np.where(mem > 0, np.minimum(most, mem_mb // np.maximum(mem, 1)), most)
+def _most(node: np.void, cpu: np.ndarray, mem: np.ndarray) -> np.ndarray:
+    """GPUs [J] that an idle node (NODE) can give each job, by what it asks for per GPU."""
+    most = np.full(cpu.shape, node["gpus"])
+    most = np.where(cpu > 0, np.minimum(most, node["cpu_milli"] // np.maximum(cpu, 1)), most)
+    return np.where(mem > 0, np.minimum(most, node["mem_mb"] // np.maximum(mem, 1)), most)
 
 
 def _drawn(job_id: np.ndarray, key: str, weight: np.ndarray) -> np.ndarray:
