@@ -44,6 +44,9 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
 @config_app.command()
 def schema() -> None:
     """Write config/schema.json from the code."""
-    from rltune.config.schema import write_schema
+    from rltune.config.schema import schema_text
+    from rltune.files import write_text
 
-    print(write_schema(project_root()))
+    path = project_root() / "config" / "schema.json"
+    write_text(path, schema_text())
+    print(path)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from rltune.config.cluster import ClusterConfig
 from rltune.config.run import RunConfig
 from rltune.config.slurm import SlurmConfig
 from rltune.config.trace import TraceConfig
-from rltune.files import write_text
 
 
 def schema_text() -> str:
@@ -19,10 +17,3 @@ def schema_text() -> str:
         name: model.model_json_schema(ref_template=f"#/{name}/$defs/{{model}}") for name, model in models.items()
     }
     return json.dumps(schemas, indent=1, ensure_ascii=False) + "\n"
-
-
-def write_schema(root: Path) -> Path:
-    """Write config/schema.json."""
-    path = root / "config" / "schema.json"
-    write_text(path, schema_text())
-    return path
