@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from history_cases import META, table
 
+from rltune.config.trace import RecordedOn
 from rltune.errors import DataError
 from rltune.traces import statistics
 from rltune.traces.columns import TraceMeta, empty_columns
@@ -35,14 +36,15 @@ def test_workload(jobs: pd.DataFrame) -> None:
 
 
 def test_summary(jobs: pd.DataFrame) -> None:
-    row = statistics.summary_row(jobs, META).iloc[0]
+    row = statistics.summary_row(jobs, META, None).iloc[0]
     assert row["days"] == 10 and row["jobs"] == 11 and row["run_max_days"] == pytest.approx(1100 / statistics.DAY_S)
     assert pd.isna(row[["gpus", "nodes", "gpu_types", "users"]]).all()
     jobs.loc[:1, "user"] = ["a", "b"]
     jobs.loc[:1, "gpu_type"] = ["T4", "P100"]
-    row = statistics.summary_row(jobs, META, gpus=16, nodes=2).iloc[0]
+    row = statistics.summary_row(jobs, META, RecordedOn(gpus=16, nodes=2, source="a paper")).iloc[0]
     assert row["gpu_types"] == "P100, T4" and row["users"] == 2 and row["gpus"] == 16 and row["nodes"] == 2
-    assert statistics.summary_row(jobs, META, gpu_types=["V100"])["gpu_types"].item() == "V100"
+    named = RecordedOn(gpu_types=["V100"], source="a paper")
+    assert statistics.summary_row(jobs, META, named)["gpu_types"].item() == "V100"
 
 
 def test_too_short(jobs: pd.DataFrame) -> None:

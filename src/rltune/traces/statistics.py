@@ -3,11 +3,10 @@ ask for, how waits come in bursts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import pandas as pd
 
+from rltune.config.trace import RecordedOn
 from rltune.errors import DataError
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates.history import job_size
@@ -54,41 +53,31 @@ def workload_row(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
     )
 
 
-def summary_row(
-    jobs: pd.DataFrame,
-    meta: TraceMeta,
-    gpus: int | None = None,
-    nodes: int | None = None,
-    gpu_types: Iterable[str] | None = None,
-) -> pd.DataFrame:
-    """One row of Table 4.
-
-    Args:
-        jobs: job table.
-        meta: its metadata.
-        gpus: GPUs of the cluster the trace was recorded on, where known.
-        nodes: its nodes, where known.
-        gpu_types: its GPU types; default: those the jobs name.
+def summary_row(jobs: pd.DataFrame, meta: TraceMeta, system: RecordedOn | None) -> pd.DataFrame:
+    """One row of Table 4, of a trace recorded on a system of which this is known.
 
     Columns: ``title``, ``data``, ``days`` (first to last submission), ``jobs``, ``gpus``, ``nodes``, ``gpu_types``
-    (comma-separated), ``users``, ``run_avg_s``, ``run_max_days``. What is not known is null.
+    (comma-separated; of an unknown system those the jobs name), ``users``, ``run_avg_s``, ``run_max_days``; of a known
+    system also ``scheduler`` and ``network``. What is not known is null.
     """
-    types = list(gpu_types) if gpu_types is not None else sorted(set(jobs["gpu_type"].dropna()))
+    known = system or RecordedOn(source="")
+    types = known.gpu_types or sorted(set(jobs["gpu_type"].dropna()))
     users = jobs["user"].nunique()
-    return pd.DataFrame(
+    row = pd.DataFrame(
         {
             "title": [meta.title],
             "data": [meta.data],
             "days": [span_s(jobs) / DAY_S],
             "jobs": [len(jobs)],
-            "gpus": pd.array([gpus], dtype="Int64"),
-            "nodes": pd.array([nodes], dtype="Int64"),
+            "gpus": pd.array([known.gpus], dtype="Int64"),
+            "nodes": pd.array([known.nodes], dtype="Int64"),
             "gpu_types": pd.Series([", ".join(types) or None], dtype="str"),
             "users": pd.array([users or None], dtype="Int64"),
             "run_avg_s": [jobs["run_s"].mean()],
             "run_max_days": [jobs["run_s"].max() / DAY_S],
         }
     )
+    return row if system is None else row.assign(scheduler=system.scheduler, network=system.network)
 
 
 HOUR_S = 3600.0

@@ -74,7 +74,7 @@ def characterise(run: Run, tables: Tables, fitted: Fitted) -> Characterisation:
         about = {"trace": title, "data": meta.data, "type": row["type"].item()}
         found = {
             "workloads": row.drop(columns=["data", "type"]).assign(wait_is=wait_is),
-            "summary": _summary(run.traces[name], jobs, meta).drop(columns=["title", "data"]),
+            "summary": summary_row(jobs, meta, run.traces[name].recorded_on).drop(columns=["title", "data"]),
             "loads": _loads(run, on_clusters),
             "run_times": run_times(jobs),
             "sizes": sizes(jobs),
@@ -179,10 +179,3 @@ def _loads(run: Run, fitted: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         loads = {"load_all": offered_load(jobs, cluster.gpus), "load_test": offered_load(jobs.iloc[test], cluster.gpus)}
         rows.append({"cluster": cluster.title, "gpus": cluster.gpus, **loads})
     return pd.DataFrame(rows)
-
-
-def _summary(trace: TraceConfig, jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
-    if (system := trace.recorded_on) is None:
-        return summary_row(jobs, meta)
-    row = summary_row(jobs, meta, system.gpus, system.nodes, system.gpu_types or None)
-    return row.assign(scheduler=system.scheduler, network=system.network)
