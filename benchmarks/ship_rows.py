@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from rltune.config import load_trace, project_root
 from rltune.traces.audit import Audit
-from rltune.traces.fetch.local_files import DATA, local_file
+from rltune.traces.fetch import local_file
+from rltune.traces.fetch.download import DATA
 from rltune.traces.readers import read
 
 TYPES = {

@@ -17,7 +17,7 @@ from slurm_live import priorities
 from slurm_workload import need, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
-from rltune.traces.raw.slurm_requeued import ENDED_EARLY
+from rltune.traces.readers.sacct import ENDED_EARLY
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS, DAYS = 60, 60

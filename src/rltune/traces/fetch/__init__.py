@@ -5,7 +5,6 @@ Archives are not unpacked: readers stream what they need out of them.
 """
 
 from rltune.traces.fetch.download import sha256
-from rltune.traces.fetch.local_files import local_file, manual_file
-from rltune.traces.fetch.sources import Manifest, obtain
+from rltune.traces.fetch.sources import Manifest, local_file, manual_file, obtain
 
 __all__ = ["Manifest", "local_file", "manual_file", "obtain", "sha256"]

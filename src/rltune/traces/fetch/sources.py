@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +11,14 @@ import filelock
 from pydantic import BaseModel, Field
 
 from rltune.config.trace import Download, TraceConfig
-from rltune.errors import DataError
+from rltune.errors import ConfigError, DataError
 from rltune.files import read_json, write_json
 from rltune.traces.fetch.download import MANUAL_FILES, SHIPPED, Fault, check, download, parts_of, sha256
-from rltune.traces.fetch.local_files import local_file, manual_file
 from rltune.traces.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
 
 MANIFEST = "manifest.json"
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 class Entry(BaseModel):
@@ -153,3 +155,38 @@ def _check_manual(name: str, item: Download, path: Path, manifest: Manifest) -> 
             f"trace {name}: {path} is not the file expected: {wrong}. It was left as it is. "
             f"Put the right one there (from {item.url}), or {otherwise} for it to be downloaded."
         ) from None
+
+
+def local_file(name: str, path: str, root: Path, key: str = "path") -> Path:
+    """The file or folder that a trace's configuration names under ``key``.
+
+    ``${VARIABLE}`` is replaced from the environment. Raises:
+        ConfigError: a variable in ``path`` is not set.
+        DataError: there is no such file or folder.
+    """
+    file = f"config/traces/{name}.yaml"
+    key = f"{file}, {key}"
+    known = {variable: value for variable, value in os.environ.items() if value}
+    if unset := set(_VARIABLE.findall(path)) - known.keys():
+        variable = min(unset)
+        needs = f"needs the environment variable {variable}, which is not set (export {variable}=…)"
+        raise ConfigError(f"{key}: {path!r} {needs}; the head of {file} says what for.")
+    found = root / Path(_VARIABLE.sub(lambda match: known[match[1]], path)).expanduser()
+    if not found.exists():
+        raise DataError(f"{key}: {path!r} is {found}, and there is no such file or folder.")
+    return found
+
+
+def manual_file(name: str, file: str) -> Path | None:
+    """A trace's file in the folder that ``RLTUNE_TRACE_FILES`` names, first in its sub-folder ``name``; else None.
+
+    Raises:
+        ConfigError: the variable names no folder.
+    """
+    text = os.environ.get(MANUAL_FILES)
+    if not text:
+        return None
+    folder = Path(text).expanduser().resolve()
+    if not folder.is_dir():
+        raise ConfigError(f"{MANUAL_FILES}: found {text!r}, expected a folder of trace files downloaded manually.")
+    return next((path for path in (folder / name / file, folder / file) if path.is_file()), None)
