@@ -54,20 +54,8 @@ def test_a_pool_serves_the_vc_of_its_name_or_those_it_lists() -> None:
     pools = [p.model_dump() for p in config.pools]
     pools[1]["vcs"] = ["x", "Venus/*", "a/b"]
     layout = build_layout(ClusterConfig.model_validate({"title": "C", "pools": pools}))
-    served = {name: layout.serves(name) for name in ("a", "x", "Venus/x", "Venus/y/z", "a/b", "Venus", "y", "a/c", "")}
-    assert served == {
-        "a": 0,
-        "x": 1,
-        "Venus/x": 1,
-        "Venus/y/z": 1,
-        "a/b": 1,
-        "Venus": None,
-        "y": None,
-        "a/c": None,
-        "": None,
-    }
-    assert layout.has_vcs
-    assert not build_layout(cluster([group(1, 1)])).has_vcs
+    assert [layout.serves(name) for name in ("a", "x", "Venus/x", "Venus/y/z", "a/b")] == [0, 1, 1, 1, 1]
+    assert not [name for name in ("Venus", "y", "a/c", "") if layout.serves(name) is not None]
 
 
 @pytest.mark.parametrize("name", ["Venus*", "*", "a*/*"])

@@ -107,7 +107,7 @@ def fit(
     could = np.stack([_cuts(layout, p, *asked)[1].max(axis=1) >= 0 for p in range(len(layout.pools))], 1)
     leave_out("larger than every pool", ~could.any(axis=1))
     pool = np.zeros(len(jobs), dtype=np.int64)
-    if layout.has_vcs:
+    if len(layout.pools) > 1:  # jobs are separated by virtual cluster
         vc = jobs["vc"]
         served = vc.map({name: layout.serves(name) for name in vc.dropna().unique()})
         known = served.notna().to_numpy()

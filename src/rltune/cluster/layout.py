@@ -63,11 +63,6 @@ class Layout:
         """GPUs in all."""
         return int(self.nodes.gpus.sum())
 
-    @property
-    def has_vcs(self) -> bool:
-        """Whether jobs are separated by virtual cluster."""
-        return len(self.pools) > 1
-
     def serves(self, vc: str) -> int | None:
         """The pool of a virtual cluster: the one that names it, or all of its part of the trace (``Venus/*``)."""
         part, slash, _ = vc.partition("/")
