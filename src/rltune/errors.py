@@ -11,8 +11,8 @@ class RLTuneError(Exception):
         return [f"{type(self).__name__}: {self}"]
 
 
-class ConfigError(RLTuneError):
-    """A value, key or file of the configuration is wrong."""
+class ConfigError(RLTuneError, ValueError):
+    """A value, key or file of the configuration is wrong. A ValueError, which pydantic's validators may raise."""
 
 
 class DataError(RLTuneError):

@@ -7,8 +7,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
-from rltune.errors import ConfigError
-
 NAME = r"^[A-Za-z0-9.]+([-_][A-Za-z0-9.]+)*$"
 Name = Annotated[str, Field(pattern=NAME)]
 """Name of a file or preset; it becomes part of file names, so: letters, digits, dots, single - or _."""
@@ -18,10 +16,7 @@ def parsed_by(parse: Callable[[str], object]) -> AfterValidator:
     """Accepts the names that ``parse`` takes; its ConfigError says what is wrong with others."""
 
     def check(name: str) -> str:
-        try:
-            parse(name)
-        except ConfigError as error:
-            raise ValueError(str(error)) from None
+        parse(name)
         return name
 
     return AfterValidator(check)

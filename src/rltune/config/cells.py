@@ -175,10 +175,7 @@ class Experiment(Block):
     @model_validator(mode="after")
     def _estimates_for_policies(self) -> Experiment:
         for policy, estimate in itertools.product(self.policy, self.estimate):
-            try:
-                check_estimate(policy, estimate)
-            except ConfigError as error:
-                raise ValueError(str(error)) from None
+            check_estimate(policy, estimate)
         return self
 
     def cells(self) -> list[Cell]:

@@ -127,10 +127,7 @@ class RunConfig(Block):
     @model_validator(mode="after")
     def _has_what_is_deployed(self) -> Self:
         if self.deployment is not None:
-            try:
-                self.deployed_cell()
-            except ConfigError as error:
-                raise ValueError(str(error)) from None
+            self.deployed_cell()
         return self
 
     def deployed_cell(self) -> Cell:
