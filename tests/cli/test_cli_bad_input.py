@@ -51,17 +51,6 @@ def test_inspect_a_good_file(project: Any, cli: Cli) -> None:
     cli("trace", "inspect", "nope.csv").explains("nope.csv", "no such file")
 
 
-TWO_TYPES = """\
-title: Small
-gpu_types: any
-speeds: own.csv
-recorded_on: V100
-pools:
-  - name: all
-    groups:
-      - {gpu_type: V100, nodes: 2, gpus: 8, cpus: 64, mem_gb: 512}
-      - {gpu_type: K80, nodes: 2, gpus: 8, cpus: 64, mem_gb: 512}
-"""
 SPEEDS = """\
 model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s
 a,1,V100,8,8
@@ -70,7 +59,9 @@ a,1,K80,2,
 
 
 def test_speeds_of_ones_own(project: Any, cli: Cli) -> None:
-    project.cluster.write_text(TWO_TYPES)
+    project.change(project.cluster, "gpu_types: ignore", "gpu_types: any\nspeeds: own.csv\nrecorded_on: V100")
+    project.change(project.cluster, "gpu_type: P100, nodes: 2, gpus: 8", "gpu_type: V100, nodes: 2, gpus: 8")
+    project.change(project.cluster, "gpu_type: P100", "gpu_type: K80")
     (project.root / "own.csv").write_text(SPEEDS)
     found = cli(*SIMULATE, "--backfill", "conservative", "--types", "least", "--gpu-price", "0.1")
     assert found.status == 0 and "types least, gpu_price 0.1" in found.out

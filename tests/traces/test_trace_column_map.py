@@ -35,11 +35,6 @@ def clean(tmp_path: Path) -> Callable:
     return run
 
 
-def test_the_model_that_a_job_trains_is_a_column(clean: Callable) -> None:
-    jobs = clean("id,t,run,g,m\na,0,9,1,LM\nb,1,9,1,\n", BASIC | {"model": "m"}).jobs
-    assert jobs["model"].iloc[0] == "LM" and jobs["model"].isna().iloc[1]
-
-
 def test_units_factors_constants_fallbacks_and_maps(clean: Callable) -> None:
     text = (
         "id,t,run,span,g,mem,cpu,state,cut\n"

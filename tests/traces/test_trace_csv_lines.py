@@ -62,11 +62,6 @@ def test_blanks_before_fields_are_no_part_of_them() -> None:
     assert frame.values.tolist() == [["a", "0", "5"], ["b", "1", "6 "]]
 
 
-def test_columns_that_are_not_needed_may_have_one_name_or_none() -> None:
-    frame, _ = read("a,a,b,,\n1,2,3,4,5\n", needed=["b"])
-    assert frame.loc[0].to_dict() == {"b": "3"}
-
-
 def test_a_row_with_too_few_fields_is_counted_and_a_last_one_cut_off_refused() -> None:
     assert read(HEADER + "a,0,5,1\nb,1\n")[1].left_out == {"row with too few fields": 1}
     with pytest.raises(DataError, match=r"own.csv: truncated: the last row has 2 of 4 fields and no end of line"):

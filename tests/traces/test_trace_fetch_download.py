@@ -87,11 +87,6 @@ def test_a_cut_file_is_continued(site: Site, get: Callable, capsys: Any) -> None
     assert "the connection ended after 9,000 of 20,000 bytes" in out and "continuing after 9 kB" in out
 
 
-def test_a_cut_answer_of_unknown_length_is_requested_again(site: Site, get: Callable) -> None:
-    site.answers["data.zip"] = in_turn(file(DATA, length=False, upto=9_000), file(DATA, length=False))
-    assert get() == DATA and len(site.log) == 2
-
-
 @times(0.4)
 @given(data=st.data())
 def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site, monkeypatch: Any) -> None:

@@ -12,7 +12,7 @@ from raw_cases import trace_config
 from rltune.config.load import load_trace, project_root
 from rltune.errors import DataError
 from rltune.traces.clean import clean_trace
-from rltune.traces.fetch import download, obtain, sha256
+from rltune.traces.fetch import obtain, sha256
 from rltune.traces.fetch.download import DATA
 
 ROWS = {"job_id": [1, 2, 3], "submit_unix_s": [10, 5, 20], "run_s": [60, 0, 5], "gpus": [1, 1, 2]}
@@ -25,18 +25,6 @@ def test_they_are_the_ones_described(name: str, kept: int, tmp_path: Path) -> No
     trace = load_trace(f"{name}-rows", project_root())
     clean = clean_trace(f"{name}-rows", trace, obtain(f"{name}-rows", trace, tmp_path, project_root()))
     assert len(clean.jobs) == kept and clean.meta.licence == "CC-BY-4.0"
-
-
-def test_a_damaged_one_is_not_used(tmp_path: Path, monkeypatch) -> None:
-    content = bytearray((DATA / "philly.parquet").read_bytes())
-    content[len(content) // 2] ^= 1
-    (tmp_path / "philly.parquet").write_bytes(content)
-    monkeypatch.setattr(download, "DATA", tmp_path)
-    trace = load_trace("philly-rows", project_root())
-    with pytest.raises(
-        DataError, match=r"shipped://philly.parquet: found [\d,]+ bytes with sha256 .*, expected sha256 20aa0"
-    ):
-        obtain("philly-rows", trace, tmp_path / "cache", project_root())
 
 
 def test_a_file_of_raw_columns(tmp_path: Path) -> None:

@@ -238,7 +238,6 @@ def test_fields() -> None:
         ("gres/gpu:a100_1g.5gb=3", 3, "a100_1g.5gb"),
         ("gres/gpumem=80G,gres/gpuutil=50", 0, None),
         (None, np.nan, None),
-        ("gpu:tesla:2(S:0-1)", 2, "tesla"),
         ("gres:gpu:2", 2, None),
         ("mic:1,gpu:2080ti:4", 4, "2080ti"),
         ("gpu:p100:many", np.nan, "odd"),
