@@ -284,17 +284,3 @@ def test_a_job_that_only_a_type_without_a_share_could_hold_is_left_out() -> None
     config = cluster([group(2, 8, "V100"), group(2, 4, "P100")], type_shares={"P100": 1.0})
     fitted, audit = fit(table([{"gpus": 1}, {"gpus": 16}, {"gpus": 16, "gpu_type": "V100"}]), config)
     assert audit.left_out == {"no GPU type with a share could hold it": 1} and len(fitted) == 2
-
-
-@pytest.mark.parametrize(
-    ("fields", "match"),
-    [
-        ({"type_shares": {"T4": 1.0}}, "found T4; the cluster has P100, V100"),
-        ({"type_shares": {"V100": -1.0}}, "0 or more"),
-        ({"type_shares": {"V100": 0.0}}, "one above 0"),
-        ({"type_shares": {"V100": 1.0}, "gpu_types": "ignore"}, "gpu_types: match"),
-    ],
-)
-def test_shares_that_make_no_sense_are_refused(fields: dict, match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        cluster([group(1, 4, "V100"), group(1, 4, "P100")], **fields)

@@ -58,13 +58,6 @@ def test_a_pool_serves_the_vc_of_its_name_or_those_it_lists() -> None:
     assert not [name for name in ("Venus", "y", "a/c", "") if layout.serves(name) is not None]
 
 
-@pytest.mark.parametrize("name", ["Venus*", "*", "a*/*"])
-def test_a_star_stands_for_all_of_a_part_only(name: str) -> None:
-    pools = [cluster([group(1, 1)]).pools[0].model_dump() | {"vcs": [name]}]
-    with pytest.raises(ValueError, match=r"a \* stands at the end"):
-        ClusterConfig.model_validate({"title": "C", "pools": pools})
-
-
 def test_offered_load() -> None:
     """200 + 100 GPU-seconds in 50 s on 4 GPUs."""
     jobs = table([{"submit_s": 0.0, "run_s": 100.0, "gpus": 2}, {"submit_s": 50.0, "run_s": 100.0, "gpus": 1}])

@@ -5,12 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from config_texts import CLUSTER, MODELS, ROOT, RUN, TRACE, mistake
+from config_texts import CLUSTER, MAP, MODELS, ROOT, RUN, TRACE, mistake
 
 from rltune.config.load import load_run
 from rltune.errors import ConfigError
 
-FILTER = "filter: [{column: a, op: '==', value: {a: 1}}]\n"
+NO_MAP = TRACE.replace(MAP, "")
+
+
+def mapped(column: str) -> str:
+    """A trace in which one column is mapped so."""
+    rest = {"submit_s": "a", "gpus": "b", "run_s": "c"}
+    rest.pop(column.partition(":")[0], None)
+    return NO_MAP + f"columns: {{{column}, {', '.join(f'{name}: {of}' for name, of in rest.items())}}}\n"
+
+
+def filtered(rule: str) -> str:
+    """A trace whose second filter is this."""
+    return TRACE + f"filter:\n  - {{column: a, op: '>', value: 0}}\n  - {{column: a, {rule}}}\n"
+
+
+def with_vcs(cluster: str, name: str, vcs: str) -> str:
+    """A cluster whose first pool that is called all has another name, and these virtual clusters."""
+    return cluster.replace("name: all", f"name: {name}\n    vcs: [{vcs}]", 1)
+
+
 RUNS = [
     # unknown keys
     (RUN + "evaluations: {}\n", "mine.yaml:6: evaluations: unknown key (did you mean 'evaluation'?); allowed here: "),
@@ -55,23 +74,65 @@ RUNS = [
     ("\x00\x01", "not valid YAML"),
     ('title: !!python/object/apply:os.system ["true"]\n', "not valid YAML"),
 ]
-OTHERS = [
-    ("trace", TRACE + "time_zone: Mars/Olympus\n", "mine.yaml:6: time_zone: found 'Mars/Olympus'"),
-    ("trace", TRACE + "start: 2020-13-45\n", "mine.yaml: not valid YAML: month must be in 1..12"),
+TRACES = [
+    (TRACE + "time_zone: Mars/Olympus\n", "mine.yaml:6: time_zone: found 'Mars/Olympus'"),
+    (TRACE + "start: 2020-13-45\n", "mine.yaml: not valid YAML: month must be in 1..12"),
+    # a column that does not suit its name
+    (mapped("run_s: {column: c, unit: GB}"), "columns.run_s: `unit`: found 'GB'; allowed: s, ms, min, h, d"),
     (
-        "trace",
-        TRACE + FILTER,
-        "mine.yaml:6: filter[0].value: found {'a': 1}, expected a valid string or a valid integer",
+        mapped("gpus: {column: c, unit: mili}"),
+        "columns.gpus: `unit`: found 'mili' (did you mean 'milli'?); allowed: milli, percent",
     ),
+    (mapped("user: {column: c, unit: s}"), "user: `unit`: found 's'; allowed: none, as this is no column of numbers"),
+    (mapped("vc: {column: c, factor: 2}"), "columns.vc: `factor`: found 2.0, which goes with numbers: submit_s, "),
+    (mapped("run_s: {column: c, factor: 0}"), "columns.run_s.factor: found 0, expected greater than 0"),
+    (
+        mapped("run_s: {column: c, time_zone: UTC}"),
+        "columns.run_s: `time_zone`: found 'UTC', which goes with times: submit_s, start_s, end_s",
+    ),
+    (mapped("gpus: {column: c, constant: 1}"), "columns.gpus: give either `column` or `constant`"),
+    # a map without submission, GPUs or run time
+    (
+        NO_MAP + "columns: {}\n",
+        "mine.yaml:5: columns: found none; needs submit_s, gpus, run_s (or start_s and end_s) as",
+    ),
+    (NO_MAP + "columns: {submit_s: t, run_s: r, resource: kind}\n", "resource; needs gpus as well"),
+    (NO_MAP + "columns: {submit_s: t, gpus: g, end_s: e}\n", "needs run_s (or start_s and end_s) as well"),
+    # a filter whose value does not suit its op
+    (
+        filtered("op: '==', value: {a: 1}"),
+        "filter[1].value: found {'a': 1}, expected a valid string or a valid integer",
+    ),
+    (filtered("op: in, value: 1"), "mine.yaml:8: filter[1].value: found 1; `in` needs a list of values"),
+    (filtered("op: '==', value: [1, 2]"), "filter[1].value: found a list; `==` needs one value (`in` takes several)"),
+    (filtered("op: '=~', value: 1"), "mine.yaml:8: filter[1].op: found '=~'"),
+    # a trace that contradicts itself
+    (TRACE + "synthetic: {jobs: 10}\n", "give exactly one of"),
+    (TRACE.replace("path: jobs.csv\n", ""), "give exactly one of"),
+    (NO_MAP, "`columns` goes with format `csv`"),
+    (TRACE.replace("format: csv", "format: philly"), "`columns` goes with format `csv`"),
+    (TRACE + "part: Venus\n", "`part` goes with format `helios`"),
+    (TRACE.replace("path: jobs.csv", "synthetic: {}"), "format `csv` reads a file of yours"),
 ]
+TWO_POOLS = CLUSTER + CLUSTER.split("pools:\n")[1]
+CLUSTERS = [
+    (TWO_POOLS, "pool names must differ; found twice: all"),
+    (with_vcs(with_vcs(TWO_POOLS, "a", "x"), "b", "y, x"), "a virtual cluster belongs to one pool; found in two: x"),
+    *((with_vcs(CLUSTER, "a", f"'{name}'"), "a * stands at the end") for name in ("Venus*", "*", "a*/*")),
+    (CLUSTER + "type_shares: {T4: 1.0}\n", "type_shares: found T4; the cluster has P100"),
+    (CLUSTER + "type_shares: {P100: -1.0}\n", "expected shares of 0 or more"),
+    (CLUSTER + "type_shares: {P100: 0.0}\n", "one above 0"),
+    (CLUSTER + "type_shares: {P100: 1.0}\ngpu_types: ignore\n", "type_shares: goes with gpu_types: match or any"),
+]
+CASES = [(kind, *case) for kind, cases in (("run", RUNS), ("trace", TRACES), ("cluster", CLUSTERS)) for case in cases]
 
 
-@pytest.mark.parametrize(("kind", "text", "part"), [*(("run", *case) for case in RUNS), *OTHERS])
+@pytest.mark.parametrize(("kind", "text", "part"), CASES)
 def test_a_mistake_is_named_with_file_line_key_and_what_was_found(
     kind: str, text: str, part: str, tmp_path: Path
 ) -> None:
     message = mistake(tmp_path, text, MODELS[kind][0])
-    assert part in message and "nput should" not in message, message
+    assert part in message and "nput should" not in message and "\n" not in message, message
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
