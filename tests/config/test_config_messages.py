@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from config_texts import CLUSTER, MAP, MODELS, ROOT, RUN, TRACE, mistake
 
+from rltune.config.context import Run
 from rltune.config.load import load_run
 from rltune.errors import ConfigError
 
@@ -151,10 +153,7 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
     assert "mine.yaml: not UTF-8 text" in mistake(tmp_path, (RUN + "description: caf\xe9\n").encode("latin-1"))
 
 
-def test_a_mistake_in_a_named_trace_is_found_when_the_run_is_read(tmp_path: Path) -> None:
-    for folder, name, text in (("traces", "philly-smoke", TRACE + "x: 1\n"), ("clusters", "philly-192", CLUSTER)):
-        (tmp_path / "config" / folder).mkdir(parents=True)
-        (tmp_path / "config" / folder / f"{name}.yaml").write_text(text)
-    (tmp_path / "config" / "mine.yaml").write_text(RUN)
-    with pytest.raises(ConfigError, match=r"^config/traces/philly-smoke\.yaml:6: x: unknown key"):
-        load_run("config/mine.yaml", tmp_path)
+def test_a_mistake_in_a_named_trace_is_found_when_the_run_is_opened(project: Any) -> None:
+    project.change(project.trace, "title: Tiny", "title: Tiny\nx: 1")
+    with pytest.raises(ConfigError, match=r"^config/traces/tiny\.yaml:2: x: unknown key"):
+        Run.open("config/tiny.yaml")

@@ -50,10 +50,6 @@ def common(
     """RLTune: learn and evaluate schedulers for deep-learning jobs on GPU clusters, from traces to a report."""
 
 
-CACHES = {"MPLCONFIGDIR": "matplotlib", "XDG_CACHE_HOME": "xdg"}
-"""Where the drawing library keeps its files: in the project's cache folder, not in the user's home (see also Makefile)."""
-
-
 ADVICE = {
     errno.ENOSPC: "; free some space. What is finished is kept, and the same command goes on from there",
     errno.EDQUOT: "; your quota is used up: free some space. The same command goes on from there",
@@ -68,8 +64,9 @@ def main() -> None:
     try:
         with suppress(ConfigError):  # the package alone, as on a head node, has no project folder
             cache = project_root() / ".cache"
-            for name, folder in CACHES.items():
-                os.environ.setdefault(name, str(cache / folder))
+            # where the drawing library keeps its files: not in the user's home (see also Makefile)
+            os.environ.setdefault("MPLCONFIGDIR", str(cache / "matplotlib"))
+            os.environ.setdefault("XDG_CACHE_HOME", str(cache / "xdg"))
         app()
     except RLTuneError as error:
         print(f"rltune: {error}", file=sys.stderr)

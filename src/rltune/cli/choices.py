@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rltune.config import load_cluster, load_trace, project_root
 from rltune.config.cells import ANY_ESTIMATE, BACKFILLS, LOCALITIES, PLACEMENTS, POLICIES, TYPES, parse_estimate
 from rltune.config.messages import nearest
 from rltune.errors import ConfigError
 
-ConfigOption = Annotated[str, typer.Option("--config", help="The run's configuration.")]
 OVERRUNS = ("double", "now")
 PARTS = ("all", "train", "validation", "test")
 BUILT_IN = {
@@ -78,15 +74,14 @@ def check_goes_together(
             raise ConfigError(f"--{option}: found {value}, expected {least} or more")
 
 
-def check_outputs(suffixes: Iterable[str] = (), **options: Path | None) -> None:
-    """Check that the output files can be written. Raises ConfigError where one cannot."""
-    for option, path in options.items():
-        if path is None:
-            continue
-        if suffixes and path.suffix not in suffixes:
-            raise ConfigError(f"--{option}: found {path}, expected a name that ends in {' or '.join(suffixes)}")
-        if path.is_dir():
-            raise ConfigError(f"--{option}: found {path}, but it is a folder; name a file in it")
-        if not path.parent.is_dir():
-            make = f"make it: mkdir -p {path.parent}"
-            raise ConfigError(f"--{option}: found {path}, but there is no folder {path.parent}; {make}")
+def check_output(option: str, path: Path | None, suffixes: Iterable[str] = ()) -> None:
+    """Check that an output file, if one is asked for, can be written. Raises ConfigError where it cannot."""
+    if path is None:
+        return
+    if suffixes and path.suffix not in suffixes:
+        raise ConfigError(f"--{option}: found {path}, expected a name that ends in {' or '.join(suffixes)}")
+    if path.is_dir():
+        raise ConfigError(f"--{option}: found {path}, but it is a folder; name a file in it")
+    if not path.parent.is_dir():
+        make = f"make it: mkdir -p {path.parent}"
+        raise ConfigError(f"--{option}: found {path}, but there is no folder {path.parent}; {make}")

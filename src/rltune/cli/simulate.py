@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rltune.cli.choices import ConfigOption, check_goes_together, check_named, check_outputs, check_words
+from rltune.cli.choices import check_goes_together, check_named, check_output, check_words
 from rltune.cli.steps import step
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, PLANNED_TYPES, POLICIES, TYPES, check_estimate
 from rltune.config.context import Run
@@ -48,14 +48,14 @@ def simulate(
     bound: Annotated[bool, typer.Option("--bound", help="Add a lower bound on the mean wait of any policy.")] = False,
     csv: Annotated[Path | None, typer.Option(help="Write a row per job to this file.")] = None,
     gantt: Annotated[Path | None, typer.Option(help="Draw the first window to this file (.svg or .png).")] = None,
-    config: ConfigOption = "config/default.yaml",
+    config: Annotated[str, typer.Option(help="The run's configuration.")] = "config/default.yaml",
 ) -> None:
     """Simulate one policy on a trace and a cluster, and print its metrics. Times are in seconds.
 
     Slowdowns that are not given are the cluster's; overrun and the first job are as in the run's `simulation`.
     """
-    check_outputs(csv=csv)
-    check_outputs((".svg", ".png"), gantt=gantt)
+    check_output("csv", csv)
+    check_output("gantt", gantt, (".svg", ".png"))
     check_goes_together(replay, warm_up, windows, part, begin, jobs)
     given = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
     slowdowns = {name: factor for name, factor in given.items() if factor is not None}
