@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from workload_cases import cluster, compiled, group, random_cluster, random_rows, table
 
-from rltune.cluster.fit import compile_jobs, fit, in_slots
+from rltune.cluster.fit import compile_jobs, fit
 from rltune.cluster.layout import build_layout
 from rltune.config import ClusterConfig, load_cluster, project_root
 from rltune.errors import DataError
@@ -60,8 +60,6 @@ def test_on_a_cluster_of_processors_cpus_are_what_a_job_asks_for() -> None:
     assert audit.left_out == {"asks for no CPU, or for GPUs": 2, "larger than every pool": 1}
     jobs = compile_jobs(fitted, fitted["run_s"].to_numpy(), processors)
     assert jobs.gpus.tolist() == [3, 2] and set(jobs.row["cpu_milli"]) == set(jobs.row["mem_mb"]) == {-1}
-    pd.testing.assert_frame_equal(in_slots(fitted, processors), fitted)
-    assert in_slots(fitted, ONE) is fitted
 
 
 def test_nothing_left_is_an_error_that_names_the_reasons() -> None:

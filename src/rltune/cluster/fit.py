@@ -59,17 +59,16 @@ class Jobs(NamedTuple):
         return Jobs(self.row[rows], self.cut[rows])
 
 
-def in_slots(jobs: pd.DataFrame, cluster: ClusterConfig) -> pd.DataFrame:
+def _in_slots(jobs: pd.DataFrame, cluster: ClusterConfig) -> pd.DataFrame:
     """The job table in the cluster's slots.
 
     On a cluster of GPUs it is unchanged. On a cluster of processors ``gpus`` holds a job's CPUs, rounded up, and its CPUs and
-    memory are unknown; a second call changes nothing.
+    memory are unknown.
     """
     if cluster.slots == "gpu":
         return jobs
-    cpus = jobs["cpus"].to_numpy(dtype=np.float64, na_value=np.nan)
-    slots = np.where(np.isnan(cpus), jobs["gpus"].to_numpy(np.float64), np.ceil(np.nan_to_num(cpus)))
-    return jobs.assign(gpus=slots.astype(np.int64), cpus=np.nan, mem_gb=np.nan)
+    slots = np.ceil(jobs["cpus"].fillna(0.0)).astype(np.int64)
+    return jobs.assign(gpus=slots, cpus=np.nan, mem_gb=np.nan)
 
 
 def fit(
@@ -84,7 +83,7 @@ def fit(
     among those on which its pool could hold it. With ``balance``, jobs are thinned to that offered load; the first
     ``known_share`` of them decide how many, so that held-out jobs have no influence. Raises DataError when no job is left.
     """
-    jobs = in_slots(jobs, cluster)
+    jobs = _in_slots(jobs, cluster)
     layout = build_layout(cluster)
     audit = Audit(rows_read=len(jobs))
     keep = np.ones(len(jobs), dtype=bool)
