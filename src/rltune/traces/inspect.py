@@ -97,9 +97,7 @@ def _cleaned(config: str, path: Path) -> list[str]:
     if path.stat().st_size > MAX_BYTES:
         return [f"cleaning: not tried, as the file is over {MAX_BYTES >> 30} GB"]
     try:
-        trace = TraceConfig(**yaml.safe_load(config))
-        source = path.resolve().parent if trace.format == "alibaba2020" else path
-        return _audit(clean_trace("NAME", trace, source))
+        return _audit(clean_trace("NAME", TraceConfig(**yaml.safe_load(config)), path))
     except ValidationError as error:
         return [f"cleaning: not tried, as the lines below are not complete ({error.errors()[0]['msg']})"]
     except yaml.YAMLError as error:
