@@ -132,7 +132,7 @@ def loaded(task: Task) -> Workload:
         with atomic_write(path) as temporary:
             temporary.write_bytes(pickle.dumps(made))
     load: Workload = pickle.loads(path.read_bytes())
-    return replace(load, split=split_points(len(load.job_ids), task.origin, 0.1))
+    return replace(load, split=split_points(len(load.job_ids), task.origin))
 
 
 def windows_of(load: Workload, length: int, validation: bool = False) -> np.ndarray:

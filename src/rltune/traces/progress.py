@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 EVERY_S = 5.0
@@ -11,8 +10,7 @@ EVERY_S = 5.0
 
 def say(line: str) -> None:
     """Print a line in one write: stages that run at the same time share the terminal."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    print(f"{line}\n", end="", flush=True)
 
 
 def size_text(size: float) -> str:
