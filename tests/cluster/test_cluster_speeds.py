@@ -10,6 +10,7 @@ import pytest
 
 from rltune.cluster.speeds import GAVEL, Profile, ratios, read_profile, slowdowns
 from rltune.errors import DataError
+from rltune.traces.columns import empty_columns
 
 HEAD = "model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s\n"
 TYPES = ("K80", "P100", "V100")
@@ -17,7 +18,7 @@ TYPES = ("K80", "P100", "V100")
 
 def jobs(n: int = 4000, seed: int = 1) -> pd.DataFrame:
     gpus = np.random.default_rng(seed).choice([1, 2, 3, 4, 6, 8, 16, 32], n)
-    return pd.DataFrame({"job_id": [f"j{i}" for i in range(n)], "gpus": gpus})
+    return empty_columns(n).assign(job_id=[f"j{i}" for i in range(n)], gpus=gpus)
 
 
 @pytest.fixture(scope="module")

@@ -129,8 +129,8 @@ def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], reco
     """The slowdowns of jobs on a cluster's ``types``.
 
     Args:
-        jobs: job_id, gpus; ``model`` where the trace names models; ``gpu_type``, where it is one with a speed, is the type on
-            which a job was recorded.
+        jobs: job_id, gpus, ``model`` and ``gpu_type``, which is the type on which a job was recorded where it is one with a
+            speed.
         profile: the speeds.
         types: GPU types of the cluster.
         recorded_on: the type on which the other jobs were recorded.
@@ -141,9 +141,8 @@ def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], reco
     if missing := [t for t in (*types, recorded_on) if t.lower() not in profile.types]:
         found = ", ".join(profile.types)
         raise DataError(f"{profile.path}: no speed on GPU type {', '.join(dict.fromkeys(missing))}; found {found}")
-    own = jobs["gpu_type"] if "gpu_type" in jobs else pd.Series(pd.NA, jobs.index, dtype="str")
     number = {t: i for i, t in enumerate(profile.types)}
-    recorded = own.str.lower().map(number).fillna(number[recorded_on.lower()]).to_numpy(np.int64)
+    recorded = jobs["gpu_type"].str.lower().map(number).fillna(number[recorded_on.lower()]).to_numpy(np.int64)
     at_types = profile.numbers(types)
     size = np.searchsorted(profile.gpus, np.maximum(jobs["gpus"].to_numpy(np.int64), 1), side="right") - 1
     size = np.maximum(size, 0)
@@ -153,7 +152,7 @@ def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], reco
         if not able[:, g, r].any():
             raise DataError(f"{profile.path}: no model runs with {profile.gpus[g]} GPUs on {profile.types[r]}")
     model = np.full(len(jobs), -1, np.int64)
-    if "model" in jobs and profile.models != ("",):
+    if profile.models != ("",):
         named = jobs["model"].notna().to_numpy()
         number = jobs["model"].map({m: i for i, m in enumerate(profile.models)}).to_numpy(np.float64)
         if (unknown := named & np.isnan(number)).any():
