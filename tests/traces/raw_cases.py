@@ -54,6 +54,10 @@ def pai_tasks(rows: int = 12) -> str:
 PAI_JOBS = "".join(f"j{i},i{i},ü,Terminated,{900 + i},2000\n" for i in range(12))
 SWF_HEAD = "; UnixStartTime: 1027839845\n; TimeZoneString: Europe/Stockholm\n; MaxProcs: 64\n"
 SACCT_HEAD = "JobID|User|Partition|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|NNodes|ReqMem|ReqTRES|AllocTRES"
+SACCT_ROW = (
+    "N|ü|gpu|2024-03-01T10:N:00|2024-03-01T11:N:00|2024-03-01T12:N:00|3600|120|COMPLETED|2|64G|cpu=8,gres/gpu=4,mem=64G"
+    "|cpu=8,gres/gpu=4,mem=64G"
+)
 POD_HEAD = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 )
@@ -64,30 +68,18 @@ def lines(row: str, head: str = "", rows: int = 12) -> str:
     return head + "\n" * bool(head) + "".join(row.replace("N", str(i)) + "\n" for i in range(10, 10 + rows))
 
 
-BASES = {
-    "csv": helios(),
-    "helios": helios(),
-    "philly": philly(),
-    "alibaba2020": pai_tasks(),
-    "alibaba2023": lines("pN,12000,16384,1,460,T4,LS,Succeeded,1N,4N,2N", POD_HEAD),
-    "authors": lines("aN,1N,5,60,2,-1,-1,12,90,29.25,1,7,-1,-1,0,-1,-1,4,0"),
-    "swf": lines("N 1N 10 60 8 -1 512 4 120 -1 1 7 1 -1 2 -1 -1 -1", SWF_HEAD.rstrip("\n")),
-    "sacct": lines(
-        "N|ü|gpu|2024-03-01T10:N:00|2024-03-01T11:N:00|2024-03-01T12:N:00|3600|120|COMPLETED|2|64G|cpu=8,gres/gpu=4,mem=64G"
-        "|cpu=8,gres/gpu=4,mem=64G",
-        SACCT_HEAD,
-    ),
+RAW = {
+    "csv": ("own.csv", helios()),
+    "helios": ("Venus/cluster_log.csv", helios()),
+    "philly": ("cluster_job_log", philly()),
+    "alibaba2020": ("pai_task_table.csv", pai_tasks()),
+    "alibaba2023": ("openb_pod_list_default.csv", lines("pN,12000,16384,1,460,T4,LS,Succeeded,1N,4N,2N", POD_HEAD)),
+    "authors": ("Philly_Formatted_withGPUType.csv", lines("aN,1N,5,60,2,-1,-1,12,90,29.25,1,7,-1,-1,0,-1,-1,4,0")),
+    "swf": ("a.swf", lines("N 1N 10 60 8 -1 512 4 120 -1 1 7 1 -1 2 -1 -1 -1", SWF_HEAD.rstrip("\n"))),
+    "sacct": ("jobs.txt", lines(SACCT_ROW, SACCT_HEAD)),
 }
-FILES = {
-    "csv": "own.csv",
-    "helios": "Venus/cluster_log.csv",
-    "philly": "cluster_job_log",
-    "alibaba2020": "pai_task_table.csv",
-    "alibaba2023": "openb_pod_list_default.csv",
-    "authors": "Philly_Formatted_withGPUType.csv",
-    "swf": "a.swf",
-    "sacct": "jobs.txt",
-}
+FILES, BASES = ({name: raw[i] for name, raw in RAW.items()} for i in (0, 1))
+"""Format → its main file, and the text of that."""
 FEW = ("csv", "helios", "philly", "alibaba2020")
 """Of each kind of archive one."""
 
