@@ -10,7 +10,6 @@ from history_cases import META, generated, table, with_another_future
 from rltune.traces.estimates import calibrated as module, estimate_jobs
 from rltune.traces.estimates.accuracy import accuracy
 from rltune.traces.estimates.calibrated import GIVEN, HISTORY, RECALIBRATED, TOO_LITTLE_KNOWN, calibrated
-from rltune.traces.estimates.calibration_models import HEAVIEST, censoring_weights, inputs, recalibration
 from rltune.traces.estimates.kinds import history_lightgbm
 
 MEAN, VARIANCE = 6.0, 2.25
@@ -104,24 +103,24 @@ def test_later_jobs_make_no_difference_and_the_same_rows_give_the_same_bytes() -
 
 def test_each_known_job_stands_for_those_that_still_run() -> None:
     elapsed = np.array([10.0, 20.0, 30.0, 40.0, -5.0])  # the last has not started
-    assert censoring_weights(elapsed, np.array([1.0, 10.0, 15.0, 30.0, 40.0])) == pytest.approx(
+    assert module.censoring_weights(elapsed, np.array([1.0, 10.0, 15.0, 30.0, 40.0])) == pytest.approx(
         [5 / 4, 5 / 4, 5 / 3, 5 / 2, 5]
     )
-    assert censoring_weights(np.arange(1000.0), np.array([999.0])) == HEAVIEST
+    assert module.censoring_weights(np.arange(1000.0), np.array([999.0])) == module.HEAVIEST
 
 
 def test_no_input_tells_the_date() -> None:
     """The same jobs a year later, behind as many others, look the same but for those others."""
     jobs = generated(400)
-    seen = inputs(jobs, META, np.log(blurred(jobs)))
-    later = inputs(jobs.assign(submit_s=jobs["submit_s"] + 3.2e7), META, np.log(blurred(jobs)))
+    seen = module.inputs(jobs, META, np.log(blurred(jobs)))
+    later = module.inputs(jobs.assign(submit_s=jobs["submit_s"] + 3.2e7), META, np.log(blurred(jobs)))
     pd.testing.assert_frame_equal(seen, later)
     assert not [name for name in seen if "known" in name or name in ("hour", "weekday")]
 
 
 def test_known_inputs() -> None:
     jobs = table([{"submit_s": s, "run_s": 1000, "user": u} for s, u in ((0, "a"), (5, "b"), (7, "a"), (7, "a"))])
-    seen = inputs(jobs, META, np.array([1.0, 9.0, 3.0, 4.0]))
+    seen = module.inputs(jobs, META, np.array([1.0, 9.0, 3.0, 4.0]))
     assert seen["user given"].tolist() == pytest.approx([np.nan, np.nan, 1, 2], nan_ok=True)
     assert seen["all jobs given, recent"].tolist() == pytest.approx([np.nan, 1, 5, 13 / 3], nan_ok=True)
     assert seen["user given, spread"].tolist() == pytest.approx([np.nan, np.nan, 0, 1], nan_ok=True)
@@ -131,5 +130,5 @@ def test_known_inputs() -> None:
 
 def test_a_recalibrated_line_goes_on_beyond_what_was_seen() -> None:
     x = np.linspace(0, 10, 4001)
-    line = recalibration(x, 3 + 2 * x, np.ones(4001))
+    line = module.recalibration(x, 3 + 2 * x, np.ones(4001))
     assert line(np.array([-5.0, 4.0, 20.0])) == pytest.approx([-7, 11, 43])
