@@ -12,13 +12,7 @@ import ijson
 
 from rltune.errors import DataError
 
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # begins like UTF-16's, so it is tried first
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _CHUNK = 1 << 20
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as surrogateescape writes them (PEP 383)."""
