@@ -39,8 +39,6 @@ REALISTIC = ("requested", "history-rolling", "history-lightgbm")
 FALL_BACKS = (*(module.FALL_BACK for module in KINDS.values() if hasattr(module, "FALL_BACK")), NOTHING_KNOWN)
 """Sources of estimates that are not of the kind asked for."""
 
-__all__ = ["FALL_BACKS", "KINDS", "MIN_ESTIMATE_S", "REALISTIC", "Request", "estimate_jobs"]
-
 
 def estimate_jobs(
     jobs: pd.DataFrame,

@@ -30,8 +30,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.columns import TraceMeta
-from rltune.traces.estimates import MIN_ESTIMATE_S
-from rltune.traces.estimates.history import all_known, end_s, group_keys, known, mean_known
+from rltune.traces.estimates.history import MIN_ESTIMATE_S, all_known, end_s, group_keys, known, mean_known
 from rltune.traces.estimates.kinds import history_lightgbm
 
 GIVEN, RECALIBRATED, HISTORY = "given", "recalibrated", "history"
