@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
 
 import pandas as pd
 import pytest
@@ -23,13 +22,11 @@ def rows(count: int, first: int = 0) -> list[str]:
     return [f"j{i},{i},{i % 97 + 1},1\n" for i in range(first, first + count)]
 
 
-def read(
-    text: str | bytes, names: list[str] | None = None, needed: Iterable[str] = ("id", "t ", "t", "run", "g")
-) -> tuple[pd.DataFrame, Audit]:
+def read(text: str | bytes, names: list[str] | None = None) -> tuple[pd.DataFrame, Audit]:
     """The frame, and an audit closed with its rows, so that the sum is checked."""
     audit = Audit()
     stream = io.BytesIO(text.encode() if isinstance(text, str) else text)
-    frame = read_csv_text(stream, "own.csv", audit, names=names, needed=dict.fromkeys(needed))
+    frame = read_csv_text(stream, "own.csv", audit, names=names, needed=dict.fromkeys(("id", "t ", "t", "run", "g")))
     audit.keep(len(frame))
     return frame, audit
 

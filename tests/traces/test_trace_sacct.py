@@ -231,26 +231,6 @@ def test_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "gpus", "kind"),
-    [
-        ("cpu=8,gres/gpu=4,mem=64G", 4, None),
-        ("gres/gpu:a100=2,gres/gpu:v100=2", 4, "mixed"),
-        ("gres/gpu:a100_1g.5gb=3", 3, "a100_1g.5gb"),
-        ("gres/gpumem=80G,gres/gpuutil=50", 0, None),
-        (None, np.nan, None),
-        ("gres:gpu:2", 2, None),
-        ("mic:1,gpu:2080ti:4", 4, "2080ti"),
-        ("gpu:p100:many", np.nan, "odd"),
-        ("cpu=8,gres/gpu=4,gres/gpu:a100:1g.5gb:x=4", 4, "odd"),
-    ],
-)
-def test_gpus_of_tres_and_gres(written: str | None, gpus: float, kind: str | None) -> None:
-    found, types, mixed, odd = parsed(slurm.gpus_of, [written])
-    np.testing.assert_array_equal(found, [gpus])
-    assert types.fillna("mixed" if mixed[0] else "odd" if odd[0] else "none").tolist() == [kind or "none"]
-
-
-@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "the first line is ''"),
