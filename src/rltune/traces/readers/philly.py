@@ -101,9 +101,6 @@ def _attempt_times(
         early.append(wall_clock_to_unix(text, time_zone, f"{name}_time", audit, where=where))
         never = np.full(len(text), np.inf)  # after any time, so that the second reading is taken
         late.append(wall_clock_to_unix(text, time_zone, f"{name}_time", Audit(), never, where))
-    start, end = early
-    if np.array_equal(start, late[0], equal_nan=True) and np.array_equal(end, late[1], equal_nan=True):
-        return start, end
     number = np.arange(len(owner)) - np.searchsorted(owner, owner)  # of an attempt within its job, from 0
     latest = submit.copy()
     for these in np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1]):
@@ -111,7 +108,7 @@ def _attempt_times(
         for first, second in zip(early, late):
             first[these] = np.where(first[these] < latest[job], second[these], first[these])
             latest[job] = np.fmax(latest[job], first[these])
-    return start, end
+    return early[0], early[1]
 
 
 def _stream(stream: Any, where: str) -> tuple[pd.DataFrame, pd.DataFrame]:
