@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from history_cases import META, table
+from history_cases import table
 
 from rltune.config.trace import RecordedOn
 from rltune.errors import DataError
@@ -23,34 +23,34 @@ def jobs() -> pd.DataFrame:
 
 
 def test_workload(jobs: pd.DataFrame) -> None:
-    row = statistics.workload_row(jobs, META).iloc[0]
+    row = statistics.workload_row(jobs).iloc[0]
     assert row["type"] == "GPU" and row["avg_run_s"] == 600
     assert row["arrival_per_s"] == pytest.approx(1 / statistics.DAY_S)
     assert row["jobs_per_month"] == pytest.approx(30)
     assert row["alloc"] == pytest.approx(60)
     assert pd.isna(row["avg_wait_s"])
     jobs["wait_s"] = 5.0
-    assert statistics.workload_row(jobs, META)["avg_wait_s"].item() == 5
-    row = statistics.workload_row(jobs.assign(resource="cpu", gpus=0, cpus=4.0), META).iloc[0]
+    assert statistics.workload_row(jobs)["avg_wait_s"].item() == 5
+    row = statistics.workload_row(jobs.assign(resource="cpu", gpus=0, cpus=4.0)).iloc[0]
     assert row["type"] == "CPU" and row["alloc"] == pytest.approx(120)
 
 
 def test_summary(jobs: pd.DataFrame) -> None:
-    row = statistics.summary_row(jobs, META, None).iloc[0]
+    row = statistics.summary_row(jobs, None).iloc[0]
     assert row["days"] == 10 and row["jobs"] == 11 and row["run_max_days"] == pytest.approx(1100 / statistics.DAY_S)
     assert pd.isna(row[["gpus", "nodes", "gpu_types", "users"]]).all()
     jobs.loc[:1, "user"] = ["a", "b"]
     jobs.loc[:1, "gpu_type"] = ["T4", "P100"]
-    row = statistics.summary_row(jobs, META, RecordedOn(gpus=16, nodes=2, source="a paper")).iloc[0]
+    row = statistics.summary_row(jobs, RecordedOn(gpus=16, nodes=2, source="a paper")).iloc[0]
     assert row["gpu_types"] == "P100, T4" and row["users"] == 2 and row["gpus"] == 16 and row["nodes"] == 2
     named = RecordedOn(gpu_types=["V100"], source="a paper")
-    assert statistics.summary_row(jobs, META, named)["gpu_types"].item() == "V100"
+    assert statistics.summary_row(jobs, named)["gpu_types"].item() == "V100"
 
 
 def test_too_short(jobs: pd.DataFrame) -> None:
     for few in (jobs.head(0), jobs.head(1)):
         with pytest.raises(DataError, match="too few"):
-            statistics.workload_row(few, META)
+            statistics.workload_row(few)
 
 
 MONDAY = TraceMeta("t", "T", "own", "csv", "2020-01-06T08:30:00.000+08:00", "Asia/Shanghai", "a file")

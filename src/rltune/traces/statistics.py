@@ -28,12 +28,12 @@ def span_s(jobs: pd.DataFrame) -> float:
     return span
 
 
-def workload_row(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
+def workload_row(jobs: pd.DataFrame) -> pd.DataFrame:
     """One row of Table 2.
 
-    Columns: ``title``, ``data``, ``type`` (GPU or CPU), ``jobs_per_month``, ``avg_wait_s`` (recorded waits; null
-    where none is recorded), ``avg_run_s``, ``arrival_per_s``, ``alloc`` (GPUs, for CPU traces CPUs, summed over the
-    jobs of one month). A month has 30 days.
+    Columns: ``type`` (GPU or CPU), ``jobs_per_month``, ``avg_wait_s`` (recorded waits; null where none is recorded),
+    ``avg_run_s``, ``arrival_per_s``, ``alloc`` (GPUs, for CPU traces CPUs, summed over the jobs of one month). A month
+    has 30 days.
     """
     span = span_s(jobs)
     rate = (len(jobs) - 1) / span
@@ -41,8 +41,6 @@ def workload_row(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
     allocated = jobs["gpus"].mean() if gpu else jobs["cpus"].mean()
     return pd.DataFrame(
         {
-            "title": [meta.title],
-            "data": [meta.data],
             "type": ["GPU" if gpu else "CPU"],
             "jobs_per_month": [rate * MONTH_S],
             "avg_wait_s": [jobs["wait_s"].mean()],
@@ -53,20 +51,18 @@ def workload_row(jobs: pd.DataFrame, meta: TraceMeta) -> pd.DataFrame:
     )
 
 
-def summary_row(jobs: pd.DataFrame, meta: TraceMeta, system: RecordedOn | None) -> pd.DataFrame:
+def summary_row(jobs: pd.DataFrame, system: RecordedOn | None) -> pd.DataFrame:
     """One row of Table 4, of a trace recorded on a system of which this is known.
 
-    Columns: ``title``, ``data``, ``days`` (first to last submission), ``jobs``, ``gpus``, ``nodes``, ``gpu_types``
-    (comma-separated; of an unknown system those the jobs name), ``users``, ``run_avg_s``, ``run_max_days``; of a known
-    system also ``scheduler`` and ``network``. What is not known is null.
+    Columns: ``days`` (first to last submission), ``jobs``, ``gpus``, ``nodes``, ``gpu_types`` (comma-separated; of an
+    unknown system those the jobs name), ``users``, ``run_avg_s``, ``run_max_days``; of a known system also ``scheduler``
+    and ``network``. What is not known is null.
     """
     known = system or RecordedOn(source="")
     types = known.gpu_types or sorted(set(jobs["gpu_type"].dropna()))
     users = jobs["user"].nunique()
     row = pd.DataFrame(
         {
-            "title": [meta.title],
-            "data": [meta.data],
             "days": [span_s(jobs) / DAY_S],
             "jobs": [len(jobs)],
             "gpus": pd.array([known.gpus], dtype="Int64"),

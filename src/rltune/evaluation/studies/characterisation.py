@@ -70,11 +70,11 @@ def characterise(run: Run, tables: Tables, fitted: Fitted) -> Characterisation:
         jobs, meta = tables[name]
         on_clusters = {cluster: frame for (trace, cluster), frame in fitted.items() if trace == name}
         wait_s, wait_is = known_wait(run, name, jobs, on_clusters)
-        row = workload_row(jobs.assign(wait_s=wait_s), meta).drop(columns=["title"])
+        row = workload_row(jobs.assign(wait_s=wait_s))
         about = {"trace": title, "data": meta.data, "type": row["type"].item()}
         found = {
-            "workloads": row.drop(columns=["data", "type"]).assign(wait_is=wait_is),
-            "summary": summary_row(jobs, meta, run.traces[name].recorded_on).drop(columns=["title", "data"]),
+            "workloads": row.drop(columns="type").assign(wait_is=wait_is),
+            "summary": summary_row(jobs, run.traces[name].recorded_on),
             "loads": _loads(run, on_clusters),
             "run_times": run_times(jobs),
             "sizes": sizes(jobs),
