@@ -148,8 +148,3 @@ def test_a_model_that_the_trace_names_has_its_own_speeds(tmp_path: Path) -> None
     )
     with pytest.raises(DataError, match="no model 'c', which the trace names; found a, b"):
         fit(table([{"model": "c"}]), cluster(*TWO, speeds=str(profile)))
-
-
-def test_a_type_without_a_speed_is_named() -> None:
-    with pytest.raises(DataError, match="C: speeds: no speed on GPU type K80; found v100, p100"):
-        fit(table([{}]), cluster(*TWO, speeds={"V100": 4.0, "P100": 2.0}))

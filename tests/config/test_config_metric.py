@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
 
-from rltune.config.cells import Experiment
 from rltune.config.metric import METRICS, parse_metric
 from rltune.errors import ConfigError
 
@@ -35,6 +33,3 @@ def test_metrics_and_mixes() -> None:
 def test_other_names(name: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         parse_metric(name)
-    workloads = [{"trace": "t", "cluster": "c"}]
-    with pytest.raises(ValidationError):
-        Experiment.model_validate({"workloads": workloads, "policy": ["fifo"], "metric": [name]})
