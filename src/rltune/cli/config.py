@@ -24,9 +24,9 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
     for name, trace in run.traces.items():
         published = any(cell.trace == name and cell.estimate == "published" for cell in cells)
         if trace.path is not None:
-            local_file(name, trace.path, project_root())
+            local_file(name, trace.path, run.root)
         if published and trace.predictions is not None:
-            local_file(name, trace.predictions.path, project_root(), "predictions.path")
+            local_file(name, trace.predictions.path, run.root, "predictions.path")
     print(f"{file}: valid; {len(cells)} cells, results in {run.config.results}")
     rules = run.config.simulation.model_dump()
     print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items() if value != {})}")

@@ -78,8 +78,7 @@ def read_log(path: Path, zone: str | None, suggestion: tuple[Found, str] | None)
         trace = TraceConfig(**yaml.safe_load(text))
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_error(error)}") from None
-    source = path.resolve().parent if trace.format == "alibaba2020" else path
-    return Log(path, found, text, clean_trace(path.name, trace, source), assumed)
+    return Log(path, found, text, clean_trace(path.name, trace, path), assumed)
 
 
 def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
