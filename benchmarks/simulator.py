@@ -1,81 +1,64 @@
 """How fast the simulator is.
 
-Real rows where RLTUNE_REAL_TRACES (default ../shared/traces) has philly/philly_jobs.csv.gz, as
-config/traces/philly-csv.yaml reads it; synthetic jobs of the same number otherwise. Everything on one core, compiled
+All rows of Philly that ship with the package, and synthetic jobs on 10,000 nodes. Everything on one core, compiled
 beforehand, best of several runs. The last line is one JSON object.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import parts.one_core  # noqa: F401
 
 # isort: split
 import numpy as np
 
-from rltune.cluster.fit import CUT, JOB, Jobs
+from rltune.cluster.fit import CUT, JOB, Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
 from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace, project_root
 from rltune.reference import twin
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.state import State
+from rltune.traces.clean import clean_trace
+from rltune.traces.estimates import estimate_jobs
+from rltune.traces.fetch import obtain
 from rltune.traces.split import disjoint_windows
 
 LENGTH = 256
-PHILLY_ROWS = 111_549
 
 
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
-    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
-    real = (Path(os.environ["RLTUNE_REAL_TRACES"]) / "philly" / "philly_jobs.csv.gz").is_file()
-    figures: dict[str, object] = {"data": "real rows of Philly" if real else "synthetic jobs"}
-    slice_jobs, slice_layout = philly("philly-192", real)
-    figures |= windows(slice_jobs, slice_layout)
-    figures |= whole_trace(*philly("philly-full", real))
+    slice_jobs, slice_layout = philly("philly-192")
+    figures = windows(slice_jobs, slice_layout)
+    figures |= whole_trace(*philly("philly-full"))
     figures |= environment(slice_jobs, slice_layout)
     figures |= in_process_of_its_own("--million")
     figures |= in_process_of_its_own("--warm")
     print(json.dumps(figures))
 
 
-def philly(cluster: str, real: bool) -> tuple[Jobs, Layout]:
-    """Philly's jobs, estimates lognormal(1), on a cluster."""
+def philly(cluster: str) -> tuple[Jobs, Layout]:
+    """All of Philly's jobs, estimates lognormal(1), on a cluster."""
     root = project_root()
-    nodes = load_cluster(cluster, root)
-    layout = build_layout(nodes)
-    if not real:
-        return synthetic(PHILLY_ROWS, layout, load=0.6 if cluster == "philly-full" else 4.0, largest=64), layout
-    from rltune.cluster.fit import compile_jobs, fit
-    from rltune.traces.clean import clean_trace
-    from rltune.traces.estimates import estimate_jobs
-    from rltune.traces.fetch import obtain
-
-    trace = load_trace("philly-csv", root).model_copy(update={"start": None})
-    raw = obtain("philly-csv", trace, root / CACHE, root)
-    cleaned = clean_trace("philly-csv", trace, raw)
+    nodes, trace = load_cluster(cluster, root), load_trace("philly-rows", root).model_copy(update={"start": None})
+    cleaned = clean_trace("philly-rows", trace, obtain("philly-rows", trace, root / CACHE, root))
     fitted, _ = fit(cleaned.jobs, nodes)
     estimate_s = estimate_jobs(fitted, cleaned.meta, "lognormal-1", 1)["estimate_s"].to_numpy()
-    return compile_jobs(fitted, estimate_s, nodes), layout
+    return compile_jobs(fitted, estimate_s, nodes), build_layout(nodes)
 
 
-def synthetic(
-    n: int, layout: Layout, load: float, largest: int = 64, longest_s: float = 30 * 86400, seed: int = 1
-) -> Jobs:
+def synthetic(n: int, layout: Layout, load: float, longest_s: float) -> Jobs:
     """Poisson arrivals at an offered load, heavy-tailed run times, mostly small jobs; one pool, one GPU type."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     sizes = np.array([1, 2, 4, 8, 16, 32, 64])
-    share = np.array([0.7, 0.1, 0.08, 0.08, 0.02, 0.01, 0.01]) * (sizes <= largest)
     row = np.zeros(n, JOB)
-    row["gpus"] = rng.choice(sizes, n, p=share / share.sum())
+    row["gpus"] = rng.choice(sizes, n, p=[0.7, 0.1, 0.08, 0.08, 0.02, 0.01, 0.01])
     row["run_s"] = np.clip(rng.lognormal(6.5, 2.0, n), 1, longest_s)
     row["estimate_s"] = row["run_s"] * np.exp(rng.normal(size=n))
     gap = (row["gpus"] * row["run_s"]).mean() / (layout.gpus * load)
@@ -89,9 +72,9 @@ def synthetic(
     return Jobs(row, cut)
 
 
-def nodes_of(n: int, gpus: int = 8) -> Layout:
+def nodes_of(n: int) -> Layout:
     """A cluster of one pool of equal nodes."""
-    group = {"gpu_type": "V100", "nodes": n, "gpus": gpus, "cpus": 8 * gpus, "mem_gb": 64 * gpus}
+    group = {"gpu_type": "V100", "nodes": n, "gpus": 8, "cpus": 64, "mem_gb": 512}
     return build_layout(ClusterConfig.model_validate({"title": "C", "pools": [{"name": "all", "groups": [group]}]}))
 
 
@@ -217,7 +200,7 @@ def warm() -> None:
     """From nothing to the first simulated window in new processes, the code compiled before."""
     code = """if True:
         import numpy as np
-        from rltune.cluster.fit import CUT, JOB, Jobs
+        from rltune.cluster.fit import CUT, JOB, Jobs, compile_jobs, fit
         from rltune.cluster.layout import build_layout
         from rltune.config import ClusterConfig
         from rltune.simulator.batch import SchedulerConfig, simulate
