@@ -9,7 +9,6 @@ are the same kinds of nodes and synthetic jobs at load 1.2. One core. The last l
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 import parts.one_core  # noqa: F401
@@ -24,6 +23,7 @@ from rltune.cluster.layout import Layout
 from rltune.cluster.workload import build_workload
 from rltune.config import LookaheadConfig
 from rltune.config.context import Run
+from rltune.placement.counts import timed
 from rltune.placement.instance import Instance, Outcome
 from rltune.placement.kernel import GlpkSolver, columns_of, options_of
 from rltune.placement.lookahead import Lookahead, reduce
@@ -35,7 +35,6 @@ from rltune.traces.split import disjoint_windows
 
 LENGTH, SLOW = 256, 60
 """Jobs of a window; questions the slow contenders are asked."""
-KEPT = "1,000 of them, all by GLPK, its problem kept in memory"
 TIMED: dict[str, dict[str, object]] = {}
 """What was timed → how many questions, and the median, 95th and 99th percentile in ms."""
 ORDERS = (("saf", "none"), ("saf", "easy"), ("fifo", "none"), ("fifo", "easy"))
@@ -47,7 +46,7 @@ class Harvest:
 
     config: LookaheadConfig
     most: int
-    seconds: list[float] = field(default_factory=list)
+    ms: list[float] = field(default_factory=list)
     proven: list[bool] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
     best_fit_optimal: list[bool] = field(default_factory=list)
@@ -59,17 +58,15 @@ class Harvest:
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
         """Ask, time, and go on by best_fit, so that every contender sees the same questions."""
         for s in asking:
-            if len(self.seconds) < self.most and (state.top[s] >= 0).all():
+            if len(self.ms) < self.most and (state.top[s] >= 0).all():
                 self._question(jobs, layout, state, s)
             state.status["place_len"][s] = fall_back(layout.nodes, jobs, state, s)
 
     def _question(self, jobs: Jobs, layout: Layout, state: State, s: int) -> None:
         self.placer._memory.clear()
-        one = np.array([s])
         before = self.placer.counts.presolved
-        began = time.perf_counter()
-        self.placer.place(jobs, layout, state, one)
-        self.seconds.append(time.perf_counter() - began)
+        _, ms = timed(self.placer.place, jobs, layout, state, np.array([s]))
+        self.ms.append(ms)
         self.proven.append(self.placer.counts.presolved > before)
         _, instance = reduce(jobs, layout, state, s, self.config, always=True)
         self.instances.append(instance)
@@ -122,38 +119,31 @@ def harvest(jobs: Jobs, layout: Layout, first: np.ndarray, length: int, config: 
     return every
 
 
-def tell(name: str, seconds: list[float]) -> tuple[float, float]:
-    """(Median, p95) in ms, printed."""
-    ms = np.array(seconds) * 1000
+def tell(name: str, ms: list[float]) -> None:
+    """Print quantiles, and keep them in TIMED."""
     p50, p95, p99, most = np.percentile(ms, (50, 95, 99, 100))
     print(f"{name:<44} {len(ms):>6} questions: {p50:7.3f} / {p95:7.3f} / {p99:7.3f} / {most:8.3f} ms", flush=True)
     TIMED[name] = {"questions": len(ms), "ms": [round(float(p), 4) for p in (p50, p95, p99)]}
-    return round(float(p50), 4), round(float(p95), 4)
 
 
-def contenders(instances: list[Instance], config: LookaheadConfig) -> dict[str, float]:
+def contenders(instances: list[Instance], config: LookaheadConfig) -> None:
     """The same instances, without the compiled proof, by each solver; objectives must agree."""
-    fast = GlpkSolver(config)
-    seconds: dict[str, list[float]] = {}
-    objective = []
-
-    def timed(name: str, solve) -> None:
-        began = time.perf_counter()
-        solution = solve()
-        seconds.setdefault(name, []).append(time.perf_counter() - began)
-        assert solution.outcome is Outcome.OPTIMAL, (name, solution)
-        objective[-1].append(solution.objective)
-
-    highs, glpk_mi = CvxpySolver(config), CvxpySolver(config, "GLPK_MI")
+    solvers = {
+        "1,000 of them, all by GLPK, its problem kept in memory": GlpkSolver(config),
+        "some of these by CVXPY, HiGHS": CvxpySolver(config),
+        "some of these by CVXPY, GLPK": CvxpySolver(config, "GLPK_MI"),
+    }
+    ms: dict[str, list[float]] = {name: [] for name in solvers}
     for i, instance in enumerate(instances):
-        objective.append([])
-        timed(KEPT, lambda: fast.solve(instance))
-        if i >= SLOW:
-            continue
-        timed("some of these by CVXPY, HiGHS", lambda: highs.solve(instance))
-        timed("some of these by CVXPY, GLPK", lambda: glpk_mi.solve(instance))
-    assert max(np.ptp(values) for values in objective) < 1e-6
-    return {name: tell(name, values)[0] for name, values in seconds.items()}
+        objectives = []
+        for name in list(solvers)[: len(solvers) if i < SLOW else 1]:
+            solution, taken = timed(solvers[name].solve, instance)
+            assert solution.outcome is Outcome.OPTIMAL, (name, solution)
+            ms[name].append(taken)
+            objectives.append(solution.objective)
+        assert np.ptp(objectives) < 1e-6
+    for name, of_solver in ms.items():
+        tell(name, of_solver)
 
 
 def main() -> None:
@@ -165,40 +155,27 @@ def main() -> None:
     jobs = with_requests(work.jobs, layout)
     config = LookaheadConfig()
     harvest(jobs, layout, first[:2], LENGTH, config, 8)  # compiles
-    figures: dict[str, object] = {}
     print("median / p95 / p99 / longest")
     here = harvest(jobs, layout, first, LENGTH, config, 4000)
-    figures["lookahead_36_median_ms"], figures["lookahead_36_p95_ms"] = tell("36 nodes, 8 jobs", here.seconds)
-    unsolved = [t for t, proven in zip(here.seconds, here.proven, strict=True) if not proven]
-    figures["solver_share"] = round(len(unsolved) / len(here.seconds), 3)
-    figures["unsolved_36_median_ms"], figures["unsolved_36_p95_ms"] = tell(
-        "those of them that are not presolved, by GLPK", unsolved
-    )
-    figures["bestfit_not_optimal_share"] = round(1 - float(np.mean(here.best_fit_optimal)), 4)
-    print(f"best_fit is not optimal on {figures['bestfit_not_optimal_share']:.1%} of them")
+    tell("36 nodes, 8 jobs", here.ms)
+    unsolved = [t for t, proven in zip(here.ms, here.proven, strict=True) if not proven]
+    tell("those of them that are not presolved, by GLPK", unsolved)
     rng = np.random.default_rng(1)
-    some = [here.instances[i] for i in rng.permutation(len(here.instances))[:1000]]
-    slow = contenders(some, config)
-    figures["glpk_36_median_ms"] = slow[KEPT]
-    figures["cvxpy_glpk_36_median_ms"] = slow["some of these by CVXPY, GLPK"]
-    figures["cvxpy_highs_36_median_ms"] = slow["some of these by CVXPY, HiGHS"]
+    contenders([here.instances[i] for i in rng.permutation(len(here.instances))[:1000]], config)
     wide = config.model_copy(update={"jobs": 16})
-    sixteen = harvest(jobs, layout, first, LENGTH, wide, 2000)
-    figures["lookahead_36_k16_median_ms"], _ = tell("36 nodes, 16 jobs", sixteen.seconds)
+    tell("36 nodes, 16 jobs", harvest(jobs, layout, first, LENGTH, wide, 2000).ms)
     slots = config.model_copy(update={"slots": 4})
     four = harvest(jobs, layout, first, LENGTH, slots, 1000)
-    figures["lookahead_t4_median_ms"], figures["lookahead_t4_p95_ms"] = tell("36 nodes, 8 jobs, 4 slots", four.seconds)
-    figures["bestfit_not_optimal_share_t4"] = round(1 - float(np.mean(four.best_fit_optimal)), 4)
-    print(f"best_fit is not optimal on {figures['bestfit_not_optimal_share_t4']:.1%} of these")
+    tell("36 nodes, 8 jobs, 4 slots", four.ms)
     large = nodes_of(10_000)
     many = with_requests(synthetic(150_000, large, load=1.2, longest_s=6 * 3600), large)
     big = harvest(many, large, np.array([0]), len(many.row), config, 2000)
-    figures["lookahead_10000_median_ms"], figures["lookahead_10000_p95_ms"] = tell(
-        "10,000 nodes, 8 jobs (synthetic)", big.seconds
-    )
-    figures["bestfit_not_optimal_share_10000"] = round(1 - float(np.mean(big.best_fit_optimal)), 4)
-    figures["timed"] = TIMED
-    report(figures, args.write)
+    tell("10,000 nodes, 8 jobs (synthetic)", big.ms)
+    shares = {
+        f"bestfit_not_optimal_share{end}": round(1 - float(np.mean(asked.best_fit_optimal)), 4)
+        for end, asked in {"": here, "_t4": four, "_10000": big}.items()
+    }
+    report({**shares, "timed": TIMED}, args.write)
 
 
 if __name__ == "__main__":

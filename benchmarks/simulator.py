@@ -7,9 +7,8 @@ beforehand, best of several runs. The last line is one JSON object.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 
@@ -38,8 +37,8 @@ def main() -> None:
     figures = windows(slice_jobs, slice_layout)
     figures |= whole_trace(*philly("philly-full"))
     figures |= environment(slice_jobs, slice_layout)
-    figures |= in_process_of_its_own("--million")
-    figures |= in_process_of_its_own("--warm")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        figures |= pool.apply(million)
     print(json.dumps(figures))
 
 
@@ -164,15 +163,7 @@ def environment(jobs: Jobs, layout: Layout) -> dict[str, float]:
     return out
 
 
-def in_process_of_its_own(flag: str) -> dict[str, float]:
-    """What this file prints last when it is called with a flag."""
-    done = subprocess.run([sys.executable, __file__, flag], capture_output=True, text=True, check=True)
-    *said, last = done.stdout.strip().splitlines()
-    print("\n".join(said))
-    return json.loads(last)
-
-
-def million() -> None:
+def million() -> dict[str, float]:
     """A million jobs on 10,000 nodes, in a process that does nothing else."""
     layout = nodes_of(10_000)
     jobs = synthetic(1_000_000, layout, load=1.05, longest_s=6 * 3600)  # short enough for the cluster to fill
@@ -193,34 +184,8 @@ def million() -> None:
         )
     print(f"peak memory of the process {gb:.2f} GB")
     figures = {"million_jobs_s": took, "million_jobs_easy_s": easy, "million_jobs_rss_gb": gb}
-    print(json.dumps({name: round(value, 2) for name, value in figures.items()}))
-
-
-def warm() -> None:
-    """From nothing to the first simulated window in new processes, the code compiled before."""
-    code = """if True:
-        import numpy as np
-        from rltune.cluster.fit import CUT, JOB, Jobs, compile_jobs, fit
-        from rltune.cluster.layout import build_layout
-        from rltune.config import ClusterConfig
-        from rltune.simulator.batch import SchedulerConfig, simulate
-        group = {"gpu_type": "V100", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 512}
-        pools = [{"name": "all", "groups": [group]}]
-        layout = build_layout(ClusterConfig.model_validate({"title": "C", "pools": pools}))
-        row, cut = np.zeros(256, JOB), np.zeros((256, 1), CUT)
-        row["run_s"], row["estimate_s"], row["gpus"], row["cpu_milli"], row["mem_mb"] = 1, 1, 1, -1, -1
-        cut["size"], cut["rem"] = 8, 1
-        simulate(Jobs(row, cut), layout, [0], [256], SchedulerConfig("fifo"))
-    """
-    took = []
-    for _ in range(6):
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
-        took.append(time.perf_counter() - began)
-    best, median = min(took), float(np.median(took))
-    print(f"warm start-up to the first window: {best:.2f} s, median of {len(took)} {median:.2f} s")
-    print(json.dumps({"warm_start_s": round(best, 2), "warm_start_median_s": round(median, 2)}))
+    return {name: round(value, 2) for name, value in figures.items()}
 
 
 if __name__ == "__main__":
-    {"--million": million, "--warm": warm}.get(sys.argv[1] if len(sys.argv) > 1 else "", main)()
+    main()

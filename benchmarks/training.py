@@ -43,18 +43,9 @@ CELL = Cell(
 EPOCHS = 3
 """Epochs that are timed."""
 MEASURED = (
-    "rollout_seconds",
-    "update_seconds",
-    "choices",
-    "mean_queue",
-    "choices_per_second",
-    "actor_iterations",
-    "milp_asked",
-    "milp_presolved",
-    "milp_cached",
-    "milp_calls",
-    "decisions",
-)
+    "rollout_seconds update_seconds decisions choices mean_queue choices_per_second actor_iterations "
+    "milp_asked milp_presolved milp_cached milp_calls"
+).split()
 """Columns of the history whose means are printed."""
 QUEUES = (256, 1024)
 HUNDRED = {"tunes": "nothing", "trajectories": 25, "rollouts": 4}
@@ -138,47 +129,21 @@ def main() -> None:
     work = workload()
     jobs, layout = work.jobs, work.layout
     print(f"{set_up(1, 1)}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
-    heads = (
-        "s",
-        "rollout",
-        "update",
-        "choices",
-        "queue",
-        "choices/s",
-        "steps",
-        "questions",
-        "presolved",
-        "cached",
-        "solves",
-        "GB",
-    )
-    print(" " * 20 + "".join(f"{head:>10}" for head in heads))
     found: dict[str, dict[str, float]] = {}
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for name in TRAININGS:
-            one = found[name] = pool.apply(epochs, (name,))
-            columns = ("seconds", *MEASURED[:-1], "rss_gb")
-            print(f"{name:>20}" + "".join(f"{one[column]:>10,.2f}" for column in columns), flush=True)
+            found[name] = pool.apply(epochs, (name,))
+            print(f"{name}: {', '.join(f'{what} {mean:,.4g}' for what, mean in found[name].items())}", flush=True)
         cells = {placement: pool.apply(cell_minutes, (placement,)) for placement in ("best_fit", "lookahead")}
     print("; ".join(f"a cell of 100 epochs, {placement}: {minutes:.1f} min" for placement, minutes in cells.items()))
-    rss_gb = max(one["rss_gb"] for one in found.values())
     online = {queued: online_ms(jobs, layout, queued) for queued in QUEUES}
     for queued, taken in online.items():
         print(f"online decision, {queued} queued: {taken:.3f} ms")
     plain, placed = found["tuned"], found["tuned, look-ahead"]
     figures = {
-        "rollout_decisions_per_s": round(plain["choices_per_second"]),
         "rollout_mean_queue": round(plain["mean_queue"], 1),
-        "epoch_s": round(plain["seconds"], 3),
-        "epoch_milp_s": round(placed["seconds"], 3),
-        "paper_epoch_s": round(found["paper"]["seconds"], 3),
-        "train_rss_gb": round(rss_gb, 3),
-        "decisions": round(plain["decisions"]),
-        "choices": round(plain["choices"]),
-        "actor_iterations": plain["actor_iterations"],
-        "paper_actor_iterations": found["paper"]["actor_iterations"],
-        "paper_critic_iterations": BUILT_IN["paper"].iterations,
-        **{name: round(placed[name]) for name in ("milp_asked", "milp_presolved", "milp_cached", "milp_calls")},
+        **{name: round(plain[name]) for name in ("decisions", "choices")},
+        **{name: round(placed[name]) for name in ("milp_asked", "milp_presolved")},
         "cell_minutes": round(cells["best_fit"], 2),
         "cell_milp_minutes": round(cells["lookahead"], 2),
         **{f"decision_ms_{queued}": round(taken, 4) for queued, taken in online.items()},
