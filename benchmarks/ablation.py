@@ -85,7 +85,7 @@ def measured(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 def main() -> None:
     """Train, evaluate, print."""
-    parser = parser_of(__doc__, write=False)
+    parser = parser_of(__doc__)
     parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=["philly", "venus"])
     parser.add_argument(
         "--rows", nargs="+", choices=list(ROWS), metavar="ROW", default=list(ROWS), help="; ".join(ROWS)
@@ -114,7 +114,7 @@ def main() -> None:
                     f"  {log['seconds']:.0f}",
                     flush=True,
                 )
-    report({**figures, "seconds": round(time.perf_counter() - start)})
+    report({**figures, "seconds": round(time.perf_counter() - start)}, args.write)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from itertools import product
+from typing import Any
 
 from parts.heldout import COLUMNS, SHIPPED, TRACES, VARIANTS, Task, add_options, play, show
 from parts.output import parser_of, report
@@ -39,43 +40,26 @@ def main() -> None:
     )
     parser.add_argument("--metric", choices=list(COLUMNS), default="wait", help="what is trained for")
     parser.add_argument("--lengths", nargs="+", type=int, default=[256, 1024], help="jobs of a window evaluated on")
-    parser.add_argument("--balanced", action="store_true", help="clusters that keep up with their load")
-    parser.add_argument(
-        "--sticky-head",
-        action="store_true",
-        help="the first job stays first until it starts, for everybody: RLScheduler's own rule",
-    )
     parser.add_argument(
         "--contention",
         action="store_true",
         help="split jobs run 1.2 times as long and co-located ones 1.25 times; everybody may split, and agents choose "
         "placement and locality too (give --learners tuned)",
     )
-    parser.add_argument("--epochs", type=int, help="default: the preset's")
     parser.add_argument(
         "--draw", metavar="FILE", help="draw the mean waits in the longest windows: the README's picture"
     )
     add_options(parser)
     args = parser.parse_args()
-    if args.balanced and args.origins != [0.9]:
-        parser.error("--balanced: jobs are thinned by the load of the first 0.9, found another origin")
     if args.draw and args.contention:
         parser.error("--draw: draws rules without a locality, found --contention")
     os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began = time.perf_counter()
-    simulation = {"sticky_head": True} if args.sticky_head else {}
-    changes = {"epochs": args.epochs} if args.epochs else {}
-    same = {
-        "metric": args.metric,
-        "lengths": tuple(args.lengths),
-        "cluster": "-balanced" if args.balanced else "",
-        "keep": args.keep,
-    }
+    same: dict[str, Any] = {"metric": args.metric, "lengths": tuple(args.lengths), "keep": args.keep}
     if args.contention:
-        same["nodes"] = tuple({"multi_node_slowdown": 1.2, "interference_slowdown": 1.25}.items())
-        changes |= {"tunes": "scheduler"}
+        same["nodes"] = (("multi_node_slowdown", 1.2), ("interference_slowdown", 1.25))
+        same["changes"] = (("tunes", "scheduler"),)
         same["localities"] = ("strict", "plus_one", "any", "worth_it")
-    same |= {"simulation": tuple(simulation.items()), "changes": tuple(changes.items())}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [
             Task(trace, origin, seed, learner, folder, **same)

@@ -32,7 +32,7 @@ from rltune.agent.scheduler_choice import POLICIES
 from rltune.agent.task import TrainingTask
 from rltune.agent.trainer import make_trainer
 from rltune.cluster.workload import Workload, build_workload
-from rltune.config import Cell, LookaheadConfig, SimulationConfig
+from rltune.config import Cell, LookaheadConfig
 from rltune.config.context import Run
 from rltune.config.preset import BUILT_IN
 from rltune.evaluation.intervals import improved
@@ -97,11 +97,10 @@ class Task:
     metric: str = "wait"
     lengths: tuple[int, ...] = (256,)
     cluster: str = ""
-    """Behind the cluster's name: -balanced, -mixed."""
+    """Behind the cluster's name: -mixed."""
     nodes: tuple[tuple[str, Any], ...] = ()
     """Fields of the cluster that are changed."""
     localities: tuple[str, ...] = ("strict",)
-    simulation: tuple[tuple[str, float], ...] = ()
     keep: str = ""
     """Where results are kept, for a benchmark that is stopped or another with the same tasks; empty: nowhere."""
     changes: tuple[tuple[str, Any], ...] = ()
@@ -141,11 +140,6 @@ def windows_of(load: Workload, length: int, validation: bool = False) -> np.ndar
     return disjoint_windows(start, min(stop, start + len(load.job_ids) // 10), length)
 
 
-def rules(task: Task, load: Workload) -> dict[str, Any]:
-    """What everybody's simulation has in common."""
-    return SimulationConfig(**dict(task.simulation)).model_dump() | dict(load.slowdowns)
-
-
 def run(
     load: Workload,
     length: int,
@@ -172,7 +166,7 @@ def heuristics(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     for length in task.lengths:
         bound = [lower_bound(load.jobs, load.layout, int(f), length).wait_s for f in windows_of(load, length)]
         for policy, backfill, (locality, placement) in product(POLICIES, (*BACKFILLS, *MORE), open_to_all):
-            scheduler = SchedulerConfig(policy, backfill, placement, locality, **rules(task, load))
+            scheduler = SchedulerConfig(policy, backfill, placement, locality, **load.slowdowns)
             table = run(load, length, scheduler)
             where = f" {locality}" if len(task.localities) > 1 else ""
             how = f" {placement}" if placement == ISOLATING else ""
@@ -219,7 +213,7 @@ def trained(task: Task, load: Workload) -> tuple[TrainedPolicy, TrainingTask, fl
     from rltune.agent.trainer import fit  # TensorFlow
 
     load = load.with_exact_estimates() if preset.estimates == "exact" else load
-    training = TrainingTask(cell, preset, load, simulation=SimulationConfig(**dict(task.simulation)))
+    training = TrainingTask(cell, preset, load)
     return fit(make_trainer(training, threads=1)), training, time.perf_counter() - began
 
 

@@ -9,16 +9,15 @@ from typing import Any
 from rltune.files import write_json
 
 
-def parser_of(description: str | None, write: bool = True) -> argparse.ArgumentParser:
-    """A parser of options with ``--write``, unless the benchmark writes nothing."""
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """A parser of options with ``--write``."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    if write:
-        help_ = "write the JSON object to a file too: the documents read theirs"
-        parser.add_argument("--write", metavar="FILE", help=help_)
+    help_ = "write the JSON object to a file too: the documents read theirs"
+    parser.add_argument("--write", metavar="FILE", help=help_)
     return parser
 
 
-def report(figures: dict[str, Any], file: str | None = None) -> None:
+def report(figures: dict[str, Any], file: str | None) -> None:
     """Print the figures as one JSON object, and write them to a file if one is given."""
     print(json.dumps(figures), flush=True)
     if file:

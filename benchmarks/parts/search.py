@@ -46,11 +46,9 @@ def search_quality(task: Task) -> dict[str, float | None]:
         "search_questions": float(len(measured)),
         "search_gap_p50": measured["gap"].median(),
         "search_gap_p95": measured["gap"].quantile(0.95),
-        "search_p50_ms": measured["search_ms"].median(),
         "cvxpy_p50_ms": measured["program_ms"].median(),
         "program_p50_ms": float(np.median(long)),
         "program_p95_ms": float(np.percentile(long, 95)),
-        f"decisions_of_{QUEUED}_queued": float(len(long)),
         "rollout_decisions_per_s": float(rate),
     }
     return {name: round(value, 4) if value == value else None for name, value in figures.items()}
