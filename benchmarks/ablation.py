@@ -9,7 +9,6 @@ in %, ± one standard error over the paired windows; negative is better. The las
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import time
@@ -93,7 +92,6 @@ def main() -> None:
     parser.add_argument("--origin", type=float, default=0.8, help="share of the rows before the windows")
     add_options(parser)
     args = parser.parse_args()
-    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     start, figures = time.perf_counter(), {}
     with tempfile.TemporaryDirectory() as folder:
         tasks = [

@@ -14,7 +14,6 @@ Negative differences are better. The last line is one JSON object.
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import time
@@ -80,7 +79,6 @@ def main() -> None:
     parser.add_argument("--metrics", nargs="+", choices=list(BY), default=["jct"], help="that these are trained for")
     add_options(parser)
     args = parser.parse_args()
-    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began, figures = time.perf_counter(), {}
     with tempfile.TemporaryDirectory() as folder:
         for name, models in MODELS.items():
@@ -139,11 +137,7 @@ def contender(scheduler: SchedulerConfig, policy: TrainedPolicy | None = None) -
 def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row per rule × its information × window, those of the validation windows too; how many windows, and a lower bound."""
     given = loaded(task)
-    calibrated, exact = given.calibrated, given.with_estimates(given.jobs.run_s)
-    assert calibrated is not None
-    by_information = {
-        name: replace(given, jobs=jobs) for name, jobs in (("given", given.jobs), ("calibrated", calibrated))
-    }
+    by_information = {"given": given, "calibrated": replace(given, jobs=given.calibrated)}
 
     def table(name: str, work: Workload, tried: list[SchedulerConfig], before: bool) -> pd.DataFrame:
         starts = windows_of(given, LENGTH, validation=before)
@@ -159,7 +153,7 @@ def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     our_scheduler = SchedulerConfig(**dict(zip(RULE[2:], ours[2:])))
     every = [*rules(POLICIES, priced=False), *priced]
     frames = [known, *(table(name, work, every, False) for name, work in by_information.items())]
-    frames.append(table("exact", replace(given, jobs=exact), [r for r in priced if r.types == "joint"], False))
+    frames.append(table("exact", given.with_exact_estimates(), [r for r in priced if r.types == "joint"], False))
     with_ours = by_information[ours[-1]]
     for name, jobs in (
         ("speeds off by 20 %", with_wrong_speeds(with_ours.jobs, 0.2, np.random.default_rng(1))),
@@ -184,10 +178,8 @@ def chosen(frame: pd.DataFrame, by: str) -> dict[str, tuple[Any, ...]]:
         "ours": before[joint].idxmin(),
         "best_rule": plain.idxmin(),
         "priced": before[~joint].idxmin(),
-        **{
-            f"{types}_free" if types == "any" else types: plain.xs(types, level="types", drop_level=False).idxmin()
-            for types in ("fastest_free", "any")
-        },
+        "fastest_free": plain.xs("fastest_free", level="types", drop_level=False).idxmin(),
+        "any_free": plain.xs("any", level="types", drop_level=False).idxmin(),
         "exact": means[level("information") == "exact"].idxmin(),
     }
 

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,18 +95,13 @@ class Adapting(Lookahead):
         self.config = large
 
 
-_loaded: dict[str, tuple[Workload, np.ndarray]] = {}
-"""This process's workloads and the first rows of their windows."""
-
-
+@cache
 def load(trace: str, part: str, most: int | None) -> tuple[Workload, np.ndarray]:
     """(Workload, first rows of the windows of a part)."""
-    if trace not in _loaded:
-        workload = build_workload(Run.open(), *TRACES[trace], "lognormal-1")
-        begin, stop = (0, workload.split.test[0]) if part == "choose" else workload.split.test
-        limit = MOST_TO_CHOOSE if part == "choose" and most is None else most
-        _loaded[trace] = workload, spread(disjoint_windows(begin, stop, LENGTH), limit)
-    return _loaded[trace]
+    workload = build_workload(Run.open(), *TRACES[trace], "lognormal-1")
+    begin, stop = (0, workload.split.test[0]) if part == "choose" else workload.split.test
+    limit = MOST_TO_CHOOSE if part == "choose" and most is None else most
+    return workload, spread(disjoint_windows(begin, stop, LENGTH), limit)
 
 
 def run(task: tuple[str, str, Choice, str, int | None]) -> tuple[pd.DataFrame, dict[str, float]]:

@@ -11,7 +11,6 @@ Negative differences are better. The last line is one JSON object.
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import time
@@ -53,7 +52,6 @@ def main() -> None:
     args = parser.parse_args()
     if args.draw and args.contention:
         parser.error("--draw: draws rules without a locality, found --contention")
-    os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
     began = time.perf_counter()
     same: dict[str, Any] = {"metric": args.metric, "lengths": tuple(args.lengths), "keep": args.keep}
     if args.contention:
@@ -61,13 +59,7 @@ def main() -> None:
         same["changes"] = (("tunes", "scheduler"),)
         same["localities"] = ("strict", "plus_one", "any", "worth_it")
     with tempfile.TemporaryDirectory() as folder:
-        tasks = [
-            Task(trace, origin, seed, learner, folder, **same)
-            for trace in args.traces
-            for origin in args.origins
-            for seed in args.seeds
-            for learner in args.learners
-        ]
+        tasks = [Task(*of, folder, **same) for of in product(args.traces, args.origins, args.seeds, args.learners)]
         ruled, agents, logs = play(tasks, args.processes)
     figures: dict = {trace: {} for trace in args.traces}
     metrics = [args.metric, *(m for m in COLUMNS if m != args.metric)]

@@ -1,11 +1,11 @@
 """Cycles of the controller on an emulated Slurm cluster: seconds to read, decide and write, and CPU, by the queue's length.
 
 Real daemons on this machine, five nodes with made-up GPUs, all of them taken. `first`: the queue has just grown to this
-length; `next`: ten more jobs have come. With no GPU free nothing can be placed: `free` is what deciding takes on the same
-queue if every node were idle, with the placement model asked. The policy is untrained, which costs the same. CPU is the
-controller's and that of Slurm's commands it starts, not of the daemons. `watch` is what the watchdog needs to take note
-of the queue in each cycle, `all` a cycle of the service, with it. `compare` is one comparison of the watchdog's, of which
-it makes one in ten minutes; neither `all` nor CPU has it. At the end all jobs are released. The last line is one JSON
+length; `next`: ten more jobs have come. With no GPU free nothing can be placed: `free_s` is what deciding takes on the same
+queue if every node were idle, with the placement model asked. The policy is untrained, which costs the same. `cpu_s` is
+the controller's and that of Slurm's commands it starts, not of the daemons. `watch_s` is what the watchdog needs to take
+note of the queue in each cycle, `cycle_s` a cycle of the service, with it. `compare_s` is one comparison of the
+watchdog's, of which it makes one in ten minutes; neither `cycle_s` nor `cpu_s` has it. At the end all jobs are released. The last line is one JSON
 object.
 """
 
@@ -34,8 +34,6 @@ from rltune.slurm.emulate import Emulation
 from rltune.slurm.observe import observe
 from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.watchdog import Watchdog
-
-INTERVAL_S = 60.0
 
 
 def policy(path: Path) -> Path:
@@ -99,7 +97,6 @@ def measure(folder: Path, queues: list[int], speeds: dict[str, float] | None) ->
         watchdog.cycle(controller.view)
         _compare(watchdog, controller)
         _idle(controller)  # all of them compile
-        print(" queue   cycle    read  decide    free   write   watch     all  compare   CPU  written  % of a core")
         for n in queues:
             while waiting < n:
                 some = min(n - waiting, 500)
@@ -114,16 +111,11 @@ def measure(folder: Path, queues: list[int], speeds: dict[str, float] | None) ->
                 watchdog.cycle(controller.view)
                 took, used, watched = time.perf_counter() - began, cpu_s() - used, time.perf_counter() - watching
                 compared, idle = _compare(watchdog, controller), _idle(controller)
-                print(
-                    f"{done.ranked:>6}  {name:>6}  {done.read_s:6.2f}  {done.decide_s:6.2f}  {idle:6.2f}  {done.write_s:6.2f}"
-                    f"  {watched:6.3f}  {took:6.2f}  {compared:7.2f}  {used:4.2f}  {done.changed:>7}"
-                    f"  {100 * used / INTERVAL_S:.1f}",
-                    flush=True,
-                )
                 measured = {"read_s": done.read_s, "decide_s": done.decide_s, "write_s": done.write_s, "cycle_s": took}
                 measured |= {"cpu_s": used, "watch_s": watched, "compare_s": compared, "free_s": idle}
                 rounded = {what: round(value, 3) for what, value in measured.items()}
                 found.setdefault(str(n), {})[name] = {**rounded, "written": done.changed}
+                print(f"{done.ranked} queued, {name}: {found[str(n)][name]}", flush=True)
         began = time.perf_counter()
         count, _ = controller.release_all("end of the benchmark")
         found["release"] = {"jobs": count, "s": round(time.perf_counter() - began, 3)}

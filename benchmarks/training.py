@@ -24,18 +24,14 @@ from parts.output import parser_of, report
 
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.ppo import PPO, set_up
-from rltune.agent.rollout import AgentRanker
 from rltune.agent.task import TrainingTask
 from rltune.agent.trainer import fit, make_trainer
-from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
 from rltune.cluster.workload import Workload, build_workload
-from rltune.config import Cell
+from rltune.config import Cell, LookaheadConfig
 from rltune.config.context import Run
 from rltune.config.preset import BUILT_IN
-from rltune.environment.observation import Observer, width_of
-from rltune.simulator.batch import SchedulerConfig, Simulation
-from rltune.simulator.state import MAX_VISIBLE
+from rltune.environment.observation import width_of
+from rltune.evaluation.studies.decision_time import decision_times
 
 CELL = Cell(
     "philly-rows", "philly-192", "fifo", "wait", "easy", "best_fit", "strict", "rich", "lognormal-1", "tuned", 1
@@ -102,32 +98,11 @@ def cell_minutes(placement: str) -> float:
     return (time.perf_counter() - start) / 60
 
 
-def online_ms(jobs: Jobs, layout: Layout, queued: int) -> float:
-    """Median time of one decision on a queue of jobs that were submitted together."""
-    weights = PPO(BUILT_IN["tuned"], np.random.default_rng(1), width_of(CELL.features)).weights()
-    taken: list[float] = []
-    for first in np.linspace(0, len(jobs.row) - queued, 10).astype(int):
-        some = jobs.take(np.arange(first, first + queued))
-        some.row["submit_s"] = some.row["submit_s"][0]
-        ranker = AgentRanker(
-            TrainedPolicy(weights, {}).logits, Observer(some, layout, CELL.features), base_policy_bias=1.0
-        )
-        run = Simulation(some, layout, np.array([0]), np.array([queued]), SchedulerConfig("saf"), None, MAX_VISIBLE)
-        asking = run.advance()
-        while len(asking) and run.state.now[0] == some.submit_s[0]:
-            began = time.perf_counter()
-            ranker(run.state, asking)
-            taken.append(time.perf_counter() - began)
-            asking = run.advance()
-    return statistics.median(taken) * 1000
-
-
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
     parser = parser_of(__doc__)
     args = parser.parse_args()
     work = workload()
-    jobs, layout = work.jobs, work.layout
     print(f"{set_up(1, 1)}; {EPOCHS} epochs of 100 sequences of 256 jobs each")
     found: dict[str, dict[str, float]] = {}
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
@@ -136,7 +111,10 @@ def main() -> None:
             print(f"{name}: {', '.join(f'{what} {mean:,.4g}' for what, mean in found[name].items())}", flush=True)
         cells = {placement: pool.apply(cell_minutes, (placement,)) for placement in ("best_fit", "lookahead")}
     print("; ".join(f"a cell of 100 epochs, {placement}: {minutes:.1f} min" for placement, minutes in cells.items()))
-    online = {queued: online_ms(jobs, layout, queued) for queued in QUEUES}
+    weights = PPO(BUILT_IN["tuned"], np.random.default_rng(1), width_of(CELL.features)).weights()
+    untrained = TrainedPolicy(weights, {"features": CELL.features, "base_policy_bias": 1.0})
+    decisions = decision_times(untrained, work.jobs, work.layout, LookaheadConfig(), QUEUES, 10)
+    online = 1000 * decisions.groupby("queue")["inference_s"].median()
     for queued, taken in online.items():
         print(f"online decision, {queued} queued: {taken:.3f} ms")
     plain, placed = found["tuned"], found["tuned, look-ahead"]
