@@ -18,14 +18,14 @@ def nodes_of(*gpus: int) -> Nodes:
     return build_layout(cluster([group(1, g) for g in gpus])).nodes
 
 
-def tables(*jobs: tuple[float, float, float, dict[int, int]], sequence: int = 0) -> Tables:
+def tables(*jobs: tuple[float, float, float, dict[int, int]]) -> Tables:
     """Job and chunk table of (submit_s, start_s, end_s, node → GPUs); jobs are numbered from 10."""
     rows, chunks = [], []
     for job, (submit, start, end, where) in enumerate(jobs, start=10):
         times = {"submit_s": float(submit), "start_s": float(start), "end_s": float(end)}
-        rows.append({"sequence": sequence, "job": job, "gpus": sum(where.values()), **times})
-        chunks += [{"sequence": sequence, "job": job, "node": node, "gpus": gpus} for node, gpus in where.items()]
-    return pd.DataFrame(rows), pd.DataFrame(chunks, columns=["sequence", "job", "node", "gpus"])
+        rows.append({"job": job, "gpus": sum(where.values()), **times})
+        chunks += [{"job": job, "node": node, "gpus": gpus} for node, gpus in where.items()]
+    return pd.DataFrame(rows), pd.DataFrame(chunks, columns=["job", "node", "gpus"])
 
 
 def random_run(seed: int, tries: int = 120, until: int = 60) -> tuple[pd.DataFrame, pd.DataFrame, Nodes]:
@@ -106,20 +106,16 @@ def test_more_than_a_node_has_is_refused() -> None:
     run = tables((0, 0, 5, {0: 2, 1: 1}), (0, 4.5, 9, {1: 2}))
     with pytest.raises(ValueError, match="node 1 has 2 GPUs, too few for job 11 at 4.5 s"):
         bars(*run, nodes_of(2, 2))
-    with pytest.raises(ValueError, match="expected one sequence"):
-        bars(pd.concat([run[0], run[0].assign(sequence=1)]), run[1], nodes_of(2, 2))
 
 
 def test_tables_that_do_not_go_together_are_refused() -> None:
     job_table, chunk_table = tables((0, 0, 5, {0: 2}), (0, 5, 9, {0: 1, 1: 1}))
     nodes = nodes_of(2, 1)
 
-    def refuses(match: str, jobs: pd.DataFrame = job_table, chunks: pd.DataFrame = chunk_table) -> None:
+    def refuses(match: str, jobs: pd.DataFrame) -> None:
         with pytest.raises(ValueError, match=match):
-            bars(jobs, chunks, nodes)
+            bars(jobs, chunk_table, nodes)
 
-    other = tables((0, 0, 5, {0: 2}), sequence=1)
-    refuses("expected one sequence, got 2: 0, 1", pd.concat([job_table, other[0]]), pd.concat([chunk_table, other[1]]))
     refuses("job 11: not submitted, started and ended", job_table.assign(start_s=[0, np.nan]))
     refuses("job 10: not submitted, started and ended", job_table.assign(submit_s=[1, 0]))
     refuses("job 11 has chunks but is not in the job table", job_table.head(1))

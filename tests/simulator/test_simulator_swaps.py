@@ -18,7 +18,6 @@ from rltune.evaluation.studies.example_schedules import (
     POLICY,
     Panel,
     order_of,
-    raise_above,
     schedules,
     simulate_panel,
     simulated,
@@ -88,9 +87,3 @@ def test_the_table_of_schedules_has_every_job_on_every_node() -> None:
     for panel in PANELS:
         mine = runs[runs["figure"] == panel.figure].drop_duplicates("job").sort_values("priority", ascending=False)
         assert mine["job"].tolist() == order_of(panel, workload()[0]).tolist()
-
-
-def test_a_raised_job_goes_before_the_others() -> None:
-    order = np.array([0, 1, 4, 5, 6, 2, 3])
-    assert raise_above(order, 3, (6, 2)).tolist() == [0, 1, 4, 5, 3, 6, 2]
-    assert raise_above(order, 6, (0,)).tolist() == [6, 0, 1, 4, 5, 2, 3]

@@ -16,14 +16,14 @@ END, IN_PASSING, START = 0, 1, 2
 
 
 def bars(job_table: pd.DataFrame, chunk_table: pd.DataFrame, nodes: Nodes) -> pd.DataFrame:
-    """One row a job × node × run of neighbouring GPUs, in order of start, job, node, GPU; one sequence.
+    """One row a job × node × run of neighbouring GPUs, in order of start, job, node, GPU; of the tables of one sequence.
 
     job, node; gpu: lowest GPU of the run, from 0 on each node; gpus: how many; submit_s, start_s, end_s of the job.
     Jobs take the lowest free GPUs of a node in the order of their starts (ties: by job), so one that finds gaps is
-    split over several rows; no GPU has two jobs at a time. Raises ValueError as `one_sequence`, and when the tables ask
-    for more GPUs than a node has.
+    split over several rows; no GPU has two jobs at a time. Raises ValueError when the tables ask for more GPUs than a
+    node has, unless the jobs of the chunk table are in the job table, and unless every job has submission ≤ start ≤ end.
     """
-    row = one_sequence(job_table, chunk_table)
+    row = _rows(job_table, chunk_table)
     node, gpus = chunk_table["node"].to_numpy(np.int64), chunk_table["gpus"].to_numpy(np.int64)
     job = chunk_table["job"].to_numpy(np.int64)
     start, end = (job_table[c].to_numpy(np.float64)[row] for c in ("start_s", "end_s"))
@@ -82,17 +82,12 @@ def _hand_out(event, node, gpus, lasts, sizes):
     return out_chunk[:n], out_first[:n], out_count[:n], -1
 
 
-def one_sequence(job_table: pd.DataFrame, chunk_table: pd.DataFrame) -> np.ndarray:
+def _rows(job_table: pd.DataFrame, chunk_table: pd.DataFrame) -> np.ndarray:
     """[chunks] int64, the row of the job table that each row of the chunk table belongs to.
 
-    Raises ValueError unless both tables are about the same one sequence and its jobs, and every job has
-    submission ≤ start ≤ end.
     Ends are compared with starts to the last bit: ``end_s`` is start + run time as the simulator adds them, since
     submission + (wait + run time) is rounded otherwise and can lie behind the start of the job that follows.
     """
-    found = sorted({*job_table["sequence"], *chunk_table["sequence"]})
-    if len(found) > 1:
-        raise ValueError(f"expected one sequence, got {len(found)}: {', '.join(map(str, found[:5]))}")
     submit, start, end = (job_table[c].to_numpy(np.float64) for c in ("submit_s", "start_s", "end_s"))
     wrong = ~((submit <= start) & (start <= end) & np.isfinite(end))
     if wrong.any():

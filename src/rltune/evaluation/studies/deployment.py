@@ -219,8 +219,8 @@ def bars(jobs: pd.DataFrame, nodes: Nodes, numbers: Mapping[str, int]) -> pd.Dat
     on = ran.assign(job=ran["index"], gpus=ran["asked_gpus"] // names.str.len(), node=names).explode("node")
     # a node may have its next job in the second in which the accounting lets the last one end
     start = np.maximum(ran["start_s"], ran["submit_s"])
-    times = ran.assign(job=ran["index"], sequence=0, start_s=start, end_s=np.maximum(ran["end_s"] - 1.0, start))
-    return number_gpus(times, on.assign(sequence=0, node=on["node"].map(numbers)), nodes)
+    times = ran.assign(job=ran["index"], start_s=start, end_s=np.maximum(ran["end_s"] - 1.0, start))
+    return number_gpus(times, on.assign(node=on["node"].map(numbers)), nodes)
 
 
 def _area(edges: np.ndarray, begin: pd.Series, end: pd.Series, weight: pd.Series) -> np.ndarray:

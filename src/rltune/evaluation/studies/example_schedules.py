@@ -90,17 +90,14 @@ def priorities(jobs: Jobs) -> np.ndarray:
     return np.lexsort((jobs.submit_s, -jobs.gpus))
 
 
-def raise_above(order: np.ndarray, raised: int, above: tuple[int, ...]) -> np.ndarray:
-    """The order with one job moved directly before the first of some jobs that precede it."""
-    rest = [int(job) for job in order if job != raised]
-    at = min(rest.index(job) for job in above)
-    return np.array([*rest[:at], raised, *rest[at:]])
-
-
 def order_of(panel: Panel, jobs: Jobs) -> np.ndarray:
-    """A panel's order of all jobs once they are submitted, first to last, [jobs]."""
+    """A panel's order of all jobs once they are submitted, first to last, [jobs]: a raised job goes directly before the first
+    of those it is raised above."""
     order = priorities(jobs)
-    return order if panel.raised is None else raise_above(order, panel.raised, panel.above)
+    if panel.raised is None:
+        return order
+    rest = order[order != panel.raised]
+    return np.insert(rest, np.flatnonzero(np.isin(rest, panel.above))[0], panel.raised)
 
 
 def simulate_panel(panel: Panel, jobs: Jobs, layout: Layout, backfill: str = BACKFILL) -> State:
@@ -161,9 +158,9 @@ def schedules(measured: pd.DataFrame | None = None, how: Mapping[str, object] | 
     drawn, rows = {}, []
     for panel in PANELS:
         run, ours, easy = (frame[frame["figure"] == panel.figure] for frame in (runs, in_simulator, first_only))
-        jobs = run.drop_duplicates("job").drop(columns=["node", "gpus"]).assign(sequence=0)
+        jobs = run.drop_duplicates("job").drop(columns=["node", "gpus"])
         jobs["gpus"] = jobs["job"].map(run.groupby("job")["gpus"].sum())
-        drawn[panel.figure] = bars(jobs, run.assign(sequence=0), layout.nodes)
+        drawn[panel.figure] = bars(jobs, run, layout.nodes)
         waiting = jobs[jobs["start_s"] >= jobs["submit_s"].max()]
         row = {
             "figure": panel.figure,
