@@ -34,7 +34,9 @@ CFF_THRESHOLD = 0.5
 """Largest fragmentation at which free GPUs lie together (our choice)."""
 
 
-VISIBLE, CLUSTER, ENGINEERED = "visible job", "cluster", "engineered"
+PER = ("job", "shape of job and state of the free GPUs", "pool and decision", "job and decision")
+"""How often a feature of each of these is computed."""
+CATEGORIES = VISIBLE, CLUSTER, ENGINEERED = "visible job", "cluster", "engineered"
 """The categories of the paper's Table 3: of the job itself, of what is free and queued, and made of these."""
 
 
@@ -59,131 +61,109 @@ class Feature:
     """Whether it is one fact that is only scaled; else it is computed of several."""
 
 
-FEATURES: dict[str, Feature] = {
-    feature.name: feature
-    for feature in (
-        Feature("gpus", JOB, VISIBLE, "GPUs / 64, cut at 1", "T3, requested GPUs", raw=True),
-        Feature(
-            "estimate",
-            JOB,
-            VISIBLE,
-            "estimated run time / 12 h, cut at 1",
-            "T3, requested time; scale of RLScheduler",
-            raw=True,
-        ),
-        Feature(
-            "cpus",
-            JOB,
-            VISIBLE,
-            "CPUs / 512, cut at 1; where none were asked for, those that go with the GPUs",
-            "T3, req_CPU",
-            raw=True,
-        ),
-        Feature(
-            "memory",
-            JOB,
-            VISIBLE,
-            "memory / 4,096 GB, cut at 1; where none was asked for, what goes with the GPUs",
-            "T3, req_mem",
-            raw=True,
-        ),
-        Feature("vc", JOB, VISIBLE, "number of the pool from 0 / pools", "T3, virtual cluster", raw=True),
-        Feature(
-            "gpu_type",
-            JOB,
-            VISIBLE,
-            "number of the first GPU type it may use, from 0 / types",
-            "T3, GPU type",
-            raw=True,
-        ),
-        Feature("log_gpus", JOB, VISIBLE, "log2(1 + GPUs) / 7, cut at 2", "ours: 128 GPUs are 1", high=2, raw=True),
-        Feature(
-            "log_estimate", JOB, VISIBLE, "log10(1 + seconds) / 6, cut at 2", "ours: 12 days are 1", high=2, raw=True
-        ),
-        Feature("job_size", JOB, ENGINEERED, "log10(1 + GPUs × seconds) / 8, cut at 2", "T3, job size", high=2),
-        Feature("can_schedule_now", SHAPE, CLUSTER, "1 when it could start now, under the run's locality", "T3"),
-        Feature("num_ways", SHAPE, CLUSTER, "candidate placements now, counted to 8, / 8", "T3, num_ways_to_schedule"),
-        Feature(
-            "sampled_ways",
-            SHAPE,
-            CLUSTER,
-            "num_ways, doubled from two candidates on",
-            "§3.2, feature sampling",
-            high=EMPHASIS,
-        ),
-        Feature(
-            "dsr",
-            SHAPE,
-            ENGINEERED,
-            "x / (1 + x), x = GPUs / free GPUs of the types it may use (at least 1)",
-            "T3, eq. 1",
-        ),
-        Feature(
-            "future_availability",
-            SHAPE,
-            ENGINEERED,
-            "(free − its GPUs + GPUs expected back within 1 h) / all, of its types, cut at ±1",
-            "T3, eq. 2",
-            low=-1,
-        ),
-        Feature(
-            "cff",
-            POOL,
-            ENGINEERED,
-            "fragmentation, 1 − Σ free² / Σ (node size × free) over nodes; 0 when nothing is free",
-            "T3, eq. 3",
-        ),
-        Feature("scattered", POOL, CLUSTER, "1 when cff is above 0.5", "regime of the sampling"),
-        Feature("free_share", POOL, CLUSTER, "free GPUs / GPUs", "§3.2", raw=True),
-        Feature("free_nodes", POOL, CLUSTER, "nodes of which every GPU is free / nodes", "T3", raw=True),
-        Feature(
-            "queue_length",
-            POOL,
-            CLUSTER,
-            "log2(1 + jobs in the queue, unseen ones too) / 8, cut at 2",
-            "ours: 255 jobs are 1",
-            high=2,
-            raw=True,
-        ),
-        Feature(
-            "backlog",
-            POOL,
-            CLUSTER,
-            "log10(1 + hours) / 3, cut at 2; hours the whole pool would need for the jobs seen",
-            "ours: 1,000 h are 1",
-            high=2,
-        ),
-        Feature(
-            "next_release",
-            POOL,
-            CLUSTER,
-            "t / (t + 10 min), t until the next expected end in the pool; 1 when nothing runs",
-            "ours",
-        ),
-        Feature(
-            "submit",
-            NOW,
-            VISIBLE,
-            "submission since the sequence's first / 12 h, cut at 1",
-            "T3, submit time",
-            raw=True,
-        ),
-        Feature("wait", NOW, VISIBLE, "wait so far / 12 h, cut at 1", "RLScheduler", raw=True),
-        Feature("log_wait", NOW, VISIBLE, "log10(1 + seconds waited) / 6, cut at 2", "ours", high=2, raw=True),
-        Feature("urgency", NOW, ENGINEERED, "wait / (wait + estimate)", "T3, job urgency score; formula ours"),
-        Feature("rank_size", NOW, ENGINEERED, "share of the other jobs seen with less GPUs × seconds", "ours"),
-        Feature("rank_estimate", NOW, ENGINEERED, "share of the other jobs seen with a shorter estimate", "ours"),
-        Feature("rank_gpus", NOW, ENGINEERED, "share of the other jobs seen with fewer GPUs", "ours"),
-        Feature(
-            "rank_wait",
-            NOW,
-            ENGINEERED,
-            "share of the other jobs seen with a shorter wait: 1 has waited longest",
-            "ours",
-        ),
-        Feature("rank_base", NOW, ENGINEERED, "rank in the order of the base policy: 0 first, 1 last", "ours"),
-    )
-}
+_TABLE = (
+    Feature("gpus", JOB, VISIBLE, "GPUs / 64, cut at 1", "T3, requested GPUs", raw=True),
+    Feature(
+        "estimate",
+        JOB,
+        VISIBLE,
+        "estimated run time / 12 h, cut at 1",
+        "T3, requested time; scale of RLScheduler",
+        raw=True,
+    ),
+    Feature(
+        "cpus",
+        JOB,
+        VISIBLE,
+        "CPUs / 512, cut at 1; where none were asked for, those that go with the GPUs",
+        "T3, req_CPU",
+        raw=True,
+    ),
+    Feature(
+        "memory",
+        JOB,
+        VISIBLE,
+        "memory / 4,096 GB, cut at 1; where none was asked for, what goes with the GPUs",
+        "T3, req_mem",
+        raw=True,
+    ),
+    Feature("vc", JOB, VISIBLE, "number of the pool from 0 / pools", "T3, virtual cluster", raw=True),
+    Feature(
+        "gpu_type", JOB, VISIBLE, "number of the first GPU type it may use, from 0 / types", "T3, GPU type", raw=True
+    ),
+    Feature("log_gpus", JOB, VISIBLE, "log2(1 + GPUs) / 7, cut at 2", "ours: 128 GPUs are 1", high=2, raw=True),
+    Feature("log_estimate", JOB, VISIBLE, "log10(1 + seconds) / 6, cut at 2", "ours: 12 days are 1", high=2, raw=True),
+    Feature("job_size", JOB, ENGINEERED, "log10(1 + GPUs × seconds) / 8, cut at 2", "T3, job size", high=2),
+    Feature("can_schedule_now", SHAPE, CLUSTER, "1 when it could start now, under the run's locality", "T3"),
+    Feature("num_ways", SHAPE, CLUSTER, "candidate placements now, counted to 8, / 8", "T3, num_ways_to_schedule"),
+    Feature(
+        "sampled_ways",
+        SHAPE,
+        CLUSTER,
+        "num_ways, doubled from two candidates on",
+        "§3.2, feature sampling",
+        high=EMPHASIS,
+    ),
+    Feature(
+        "dsr", SHAPE, ENGINEERED, "x / (1 + x), x = GPUs / free GPUs of the types it may use (at least 1)", "T3, eq. 1"
+    ),
+    Feature(
+        "future_availability",
+        SHAPE,
+        ENGINEERED,
+        "(free − its GPUs + GPUs expected back within 1 h) / all, of its types, cut at ±1",
+        "T3, eq. 2",
+        low=-1,
+    ),
+    Feature(
+        "cff",
+        POOL,
+        ENGINEERED,
+        "fragmentation, 1 − Σ free² / Σ (node size × free) over nodes; 0 when nothing is free",
+        "T3, eq. 3",
+    ),
+    Feature("scattered", POOL, CLUSTER, "1 when cff is above 0.5", "regime of the sampling"),
+    Feature("free_share", POOL, CLUSTER, "free GPUs / GPUs", "§3.2", raw=True),
+    Feature("free_nodes", POOL, CLUSTER, "nodes of which every GPU is free / nodes", "T3", raw=True),
+    Feature(
+        "queue_length",
+        POOL,
+        CLUSTER,
+        "log2(1 + jobs in the queue, unseen ones too) / 8, cut at 2",
+        "ours: 255 jobs are 1",
+        high=2,
+        raw=True,
+    ),
+    Feature(
+        "backlog",
+        POOL,
+        CLUSTER,
+        "log10(1 + hours) / 3, cut at 2; hours the whole pool would need for the jobs seen",
+        "ours: 1,000 h are 1",
+        high=2,
+    ),
+    Feature(
+        "next_release",
+        POOL,
+        CLUSTER,
+        "t / (t + 10 min), t until the next expected end in the pool; 1 when nothing runs",
+        "ours",
+    ),
+    Feature(
+        "submit", NOW, VISIBLE, "submission since the sequence's first / 12 h, cut at 1", "T3, submit time", raw=True
+    ),
+    Feature("wait", NOW, VISIBLE, "wait so far / 12 h, cut at 1", "RLScheduler", raw=True),
+    Feature("log_wait", NOW, VISIBLE, "log10(1 + seconds waited) / 6, cut at 2", "ours", high=2, raw=True),
+    Feature("urgency", NOW, ENGINEERED, "wait / (wait + estimate)", "T3, job urgency score; formula ours"),
+    Feature("rank_size", NOW, ENGINEERED, "share of the other jobs seen with less GPUs × seconds", "ours"),
+    Feature("rank_estimate", NOW, ENGINEERED, "share of the other jobs seen with a shorter estimate", "ours"),
+    Feature("rank_gpus", NOW, ENGINEERED, "share of the other jobs seen with fewer GPUs", "ours"),
+    Feature(
+        "rank_wait", NOW, ENGINEERED, "share of the other jobs seen with a shorter wait: 1 has waited longest", "ours"
+    ),
+    Feature("rank_base", NOW, ENGINEERED, "rank in the order of the base policy: 0 first, 1 last", "ours"),
+)
+FEATURES = {feature.name: feature for feature in _TABLE}
 """Every feature by its name."""
 
 

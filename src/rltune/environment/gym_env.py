@@ -10,7 +10,6 @@ from gymnasium import spaces
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.environment.action_space import RankSpace
 from rltune.environment.example import example_workload
 from rltune.environment.features import bounds_of, width_of
 from rltune.environment.observation import Observation
@@ -24,6 +23,24 @@ from rltune.simulator.state import MAX_VISIBLE
 
 TRIES = 1000
 """Windows drawn at most until one has something to decide."""
+
+
+class RankSpace(spaces.Discrete):
+    """Ranks in a queue from 0 on: ``Discrete(n)`` that by default samples from the ranks that hold a job now.
+
+    Without a ``mask``, :meth:`sample` uses that of the last observation, which the environment keeps up to date. Before the
+    first observation all ranks are legal.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.mask = np.ones(n, np.int8)
+        super().__init__(n)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        """A rank at random: of those in the mask, or by these probabilities."""
+        if mask is None and probability is None:
+            mask = self.mask
+        return super().sample(mask, probability)
 
 
 class SchedulingEnv(gymnasium.Env):

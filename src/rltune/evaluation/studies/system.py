@@ -11,23 +11,10 @@ import pandas as pd
 from rltune.agent.policy_file import CRITIC_LAYERS
 from rltune.config import Preset, RunConfig
 from rltune.config.preset import BUILT_IN
-from rltune.environment.features import (
-    CLUSTER,
-    CRITIC,
-    ENGINEERED,
-    FEATURE_SETS,
-    FEATURES,
-    JOB,
-    NOW,
-    POOL,
-    SHAPE,
-    VISIBLE,
-    columns_of,
-)
+from rltune.environment.features import CATEGORIES, CRITIC, FEATURE_SETS, FEATURES, PER, columns_of
 from rltune.policies import CUSTOM, POLICIES, SYMBOLS, Policy
 from rltune.simulator.state import MAX_VISIBLE
 
-PER = {JOB: "job", SHAPE: "shape of job and state of the free GPUs", POOL: "pool and decision", NOW: "job and decision"}
 LETTER = re.compile(r"\b([a-z])\b")
 
 
@@ -35,13 +22,12 @@ def features() -> pd.DataFrame:
     """Table 3: a row per feature: category, feature, definition, low, high, raw, per, sets, source; by category."""
     shown = {**FEATURE_SETS, "critic": CRITIC}
     frame = pd.DataFrame([asdict(feature) for feature in FEATURES.values()]).rename(columns={"name": "feature"})
-    frame["per"] = frame["of"].map(PER)
+    frame["per"] = frame["of"].map(dict(enumerate(PER)))
     frame["sets"] = [
         ", ".join(of for of, columns in shown.items() if any(name in column.names for column in columns))
         for name in frame["feature"]
     ]
-    order = [VISIBLE, CLUSTER, ENGINEERED]
-    frame = frame.sort_values("category", key=lambda c: c.map(order.index), kind="stable", ignore_index=True)
+    frame = frame.sort_values("category", key=lambda c: c.map(CATEGORIES.index), kind="stable", ignore_index=True)
     return frame[["category", "feature", "definition", "low", "high", "raw", "per", "sets", "source"]]
 
 
