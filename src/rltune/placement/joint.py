@@ -31,6 +31,9 @@ from rltune.simulator.conservative import question_of
 from rltune.simulator.joint import Question, search
 from rltune.simulator.state import RESERVE
 
+SLOTS = 8
+"""Slots into which time is cut until the search's last start, where it is measured."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -126,34 +129,28 @@ class QuestionRecorder(Simulation):
 
 
 def measure(
-    jobs: Jobs,
-    layout: Layout,
-    first: np.ndarray,
-    length: int,
-    scheduler: SchedulerConfig,
-    most: int = 40,
-    slots: int = 8,
+    jobs: Jobs, layout: Layout, first: np.ndarray, length: int, scheduler: SchedulerConfig, most: int = 40
 ) -> pd.DataFrame:
     """A row for each of up to ``most`` Questions, evenly spread, of sequences of ``length`` jobs: ``gap``, ``search_ms``,
     ``program_ms``.
 
-    ``gap``: how much more the search's plan costs than the program's, relative to that. Time is cut into so many slots until
-    the search's last start; the program may start jobs in as many slots again. Left out are Questions of fewer than PLANNED
+    ``gap``: how much more the search's plan costs than the program's, relative to that. Time is cut into SLOTS until the
+    search's last start; the program may start jobs in as many slots again. Left out are Questions of fewer than PLANNED
     jobs, or with jobs that the program does not support.
     """
     run = QuestionRecorder(jobs, layout, first, np.full(len(first), length), scheduler)
     run.advance()
     known = [q for q in run.questions if not _has_unequal(q)]
     chosen = [known[i] for i in np.unique(np.linspace(0, len(known) - 1, most).astype(int))] if known else []
-    return pd.DataFrame([_measured(q, slots) for q in chosen], columns=["gap", "search_ms", "program_ms"], dtype=float)
+    return pd.DataFrame([_measured(q) for q in chosen], columns=["gap", "search_ms", "program_ms"], dtype=float)
 
 
-def _measured(q: Question, slots: int) -> tuple[float, float, float]:
+def _measured(q: Question) -> tuple[float, float, float]:
     plan, search_ms = timed(searched, q)
-    slot_s = max(float(plan.start_s.max()), 1.0) / (slots - 1)
+    slot_s = max(float(plan.start_s.max()), 1.0) / (SLOTS - 1)
     coarse = in_slots(q, slot_s)
     found = searched(coarse)
-    best, program_ms = timed(solved, coarse, slot_s, round(float(found.start_s.max()) / slot_s) + 1 + slots)
+    best, program_ms = timed(solved, coarse, slot_s, round(float(found.start_s.max()) / slot_s) + 1 + SLOTS)
     return found.cost_s / best.cost_s - 1.0, search_ms, program_ms
 
 

@@ -23,8 +23,9 @@ NEVER, AMONG_OTHERS, ALWAYS = range(3)
 ASKED = {name: ALWAYS if name == "algorithm1" else AMONG_OTHERS for name in ("lookahead", *UNTRAINED)}
 """Placements asked of a placer, and when."""
 
+LEAST = {"multi_node_slowdown": 1, "interference_slowdown": 1, "split_worth": 0, "gpu_price": 0}
 MOST = 100
-"""Largest factor on a run time: beyond it, it is a mistake."""
+"""Least and largest value of what multiplies a time: beyond them, it is a mistake."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,7 @@ class SchedulerConfig:
             if getattr(self, name) not in known:
                 expected = ", ".join(map(str, known))
                 raise ValueError(f"{name}: found {getattr(self, name)!r}, expected one of {expected}")
-        for name, least in (
-            ("multi_node_slowdown", 1),
-            ("interference_slowdown", 1),
-            ("split_worth", 0),
-            ("gpu_price", 0),
-        ):
+        for name, least in LEAST.items():
             if not least <= getattr(self, name) <= MOST:
                 raise ValueError(f"{name}: found {getattr(self, name)}, expected {least} to {MOST}")
         if wrong := {n: h for n, h in self.max_wait_h.items() if not (n >= 1 and 0 < h < float("inf"))}:
@@ -147,7 +143,6 @@ class SchedulerConfig:
             least=self.types in PLANNED_TYPES,
             whole=False,
             together={"joint": PLANNED, "allox": MATCHED}.get(self.types, 0),
-            allox=self.types == "allox",
         )
 
 
@@ -192,8 +187,6 @@ class Options(NamedTuple):
     least: bool
     """Plan every queue; a job whose type is not planned together with others has that of its least expected completion."""
     together: int
-    """How many of a ranking's first jobs have their order and GPU types planned together; 0: none."""
+    """How many of a ranking's first jobs have their order and GPU types planned together; MATCHED: as AlloX does; 0: none."""
     whole: bool
     """Reserve for every job of a queue, also where no further one could start now."""
-    allox: bool
-    """Plan them as AlloX does."""

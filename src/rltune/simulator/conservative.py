@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rltune.cluster.types import PLANNED
+from rltune.cluster.types import MATCHED, PLANNED
 from rltune.kernels import MINUS_ONE, ZERO, allocating, inlined, inner_allocating, inner_kernel
 from rltune.simulator.allox import matched
 from rltune.simulator.availability import earliest, fill, take_slots, work_space
@@ -68,7 +68,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
             some = ranked[r : r + options.together]
             if some.shape[0] > 1:
                 q = question(jobs, seq, options, some, p, profile)
-                start, kinds = matched(q) if options.allox else search(q)
+                start, kinds = matched(q) if options.together == MATCHED else search(q)
                 turn = np.argsort(start, kind="mergesort")
                 some[:], kind_of[r : r + some.shape[0]] = some[turn], kinds[turn]
                 fewest = _fewest(jobs, seq, p, ranked)

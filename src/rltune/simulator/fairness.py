@@ -14,27 +14,19 @@ UNKNOWN = "unknown"
 def jain_index(values: np.ndarray) -> float:
     """(Σx)² / (n Σx²) of n values ≥ 0 (Jain, Chiu and Hawe 1984): 1 when all are equal, 1/n when one has all.
 
-    1 when all are 0. Raises ValueError on no values, or one that is negative or not a number.
+    1 when all are 0.
     """
-    x = _measured(values)
     # in shares of the largest: squares of large values stay finite
-    x = x / max(float(x.max()), np.finfo(float).tiny)
+    x = values / max(float(values.max()), np.finfo(float).tiny)
     squares = float((x**2).sum())
     return float(x.sum()) ** 2 / (len(x) * squares) if squares > 0 else 1.0
 
 
 def gini(values: np.ndarray) -> float:
-    """Half the mean difference of two of the values over their mean (Gini 1912): 0 when all are equal, below 1.
+    """Half the mean difference of two of n values ≥ 0 over their mean (Gini 1912): 0 when all are equal, below 1.
 
-    0 when all are 0. Raises ValueError on no values, or one that is negative or not a number.
+    0 when all are 0.
     """
-    x = np.sort(_measured(values))
+    x = np.sort(values)
     n, total = len(x), float(x.sum())
     return float((2 * np.arange(1, n + 1) - n - 1) @ x) / (n * total) if total > 0 else 0.0
-
-
-def _measured(values: np.ndarray) -> np.ndarray:
-    x = np.asarray(values, np.float64)
-    if len(x) == 0 or not (np.isfinite(x) & (x >= 0)).all():
-        raise ValueError("expected one value or more, none negative or missing")
-    return x

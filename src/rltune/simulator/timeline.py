@@ -30,7 +30,4 @@ def timeline(job_table: pd.DataFrame) -> pd.DataFrame:
 
 def _level(n: int, up: np.ndarray, down: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """[n] int64, what has gone up at ``up`` and not yet come down at ``down``."""
-    change = np.zeros(n, np.int64)
-    np.add.at(change, up, weight)
-    np.subtract.at(change, down, weight)
-    return np.cumsum(change)
+    return np.cumsum(np.bincount(up, weight, n) - np.bincount(down, weight, n)).astype(np.int64)
