@@ -7,36 +7,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from workload_cases import cluster, group, simple, with_rows
 
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.task import TrainingTask
-from rltune.agent.trainer import make_trainer
-from rltune.cluster.fit import Jobs, compile_jobs, fit
-from rltune.cluster.layout import Layout, build_layout
+from rltune.agent.trainer import fit as train, make_trainer
+from rltune.cluster.fit import Jobs, fit
+from rltune.cluster.layout import Layout
 from rltune.cluster.workload import Workload, make_workload
-from rltune.config import Cell, ClusterConfig, Preset, RunConfig, SimulationConfig
+from rltune.config import Cell, Preset, RunConfig, SimulationConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import sequence_table
 from rltune.traces.columns import TraceMeta, empty_columns
 from rltune.traces.split import Split, split_points
 
-CLUSTER = ClusterConfig.model_validate(
-    {
-        "title": "test",
-        "gpu_types": "ignore",
-        "pools": [
-            {
-                "name": "all",
-                "groups": [
-                    {"gpu_type": "A", "nodes": 2, "gpus": 8, "cpus": 32, "mem_gb": 128},
-                    {"gpu_type": "A", "nodes": 2, "gpus": 2, "cpus": 8, "mem_gb": 32},
-                ],
-            }
-        ],
-    }
-)
-
-
+CLUSTER = cluster([group(2, 8, "A", 32, 128), group(2, 2, "A", 8, 32)], gpu_types="ignore")
 SMALLEST = TrainedPolicy((-np.eye(8)[:, 1:2], np.zeros(1)), {"agent": "rltune", "features": "unsampled"})
 """An agent that orders by the smallest area first: its logit is minus the job size."""
 
@@ -57,14 +42,14 @@ def jobs_frame(n: int, seed: int, load: float = 3.0) -> pd.DataFrame:
 
 
 def workload(n: int = 600, seed: int = 1, load: float = 3.0) -> tuple[Jobs, Layout]:
-    """The jobs fitted to the cluster, with estimates that err by a factor of about two."""
-    fitted, _ = fit(jobs_frame(n, seed, load), CLUSTER)
-    noise = np.exp(np.random.default_rng(seed + 1).normal(0, 0.7, size=len(fitted)))
-    return compile_jobs(fitted, fitted["run_s"].to_numpy() * noise, CLUSTER), build_layout(CLUSTER)
+    """The jobs and nodes of :func:`whole_workload`."""
+    whole = whole_workload(n, seed, load)
+    return whole.jobs, whole.layout
 
 
 def whole_workload(n: int = 600, seed: int = 1, load: float = 3.0) -> Workload:
-    """The same as a Workload, split as by default, with users "u0" to "u4"."""
+    """The jobs fitted to the cluster, with estimates that err by a factor of about two, split as by default, with users "u0"
+    to "u4"."""
     fitted, _ = fit(jobs_frame(n, seed, load), CLUSTER)
     fitted = fitted.assign(user=[f"u{i % 5}" for i in range(len(fitted))])
     noise = np.exp(np.random.default_rng(seed + 1).normal(0, 0.7, size=len(fitted)))
@@ -101,18 +86,14 @@ def trained(
     task: TrainingTask, progress: Any = lambda row: None, folder: Any = None
 ) -> tuple[TrainedPolicy, pd.DataFrame]:
     """(The policy, the history) of a whole training on one thread."""
-    from rltune.agent.trainer import fit  # TensorFlow, which acting does not need
-
     trainer = make_trainer(task, folder, 1)
-    return fit(trainer, progress), trainer.history
+    return train(trainer, progress), trainer.history
 
 
 def poisoned(jobs: Jobs) -> Jobs:
     """The jobs with others in the test part, which no training may see."""
-    other = jobs._replace(row=jobs.row.copy())
-    rows = slice(split_points(len(jobs.row)).test[0], None)
-    other.row["run_s"][rows], other.row["estimate_s"][rows] = 1e7, 1.0
-    return other
+    tested = np.arange(len(jobs.row)) >= split_points(len(jobs.row)).test[0]
+    return with_rows(jobs, run_s=np.where(tested, 1e7, jobs.run_s), estimate_s=np.where(tested, 1.0, jobs.estimate_s))
 
 
 def mean_wait_s(
@@ -125,21 +106,11 @@ def mean_wait_s(
 
 TOY_JOBS, TOY_LENGTH = 600, 12
 """Jobs of a toy workload, and of its sequences."""
-ONE_GPU = ClusterConfig.model_validate(
-    {
-        "title": "one GPU",
-        "gpu_types": "ignore",
-        "pools": [{"name": "all", "groups": [{"gpu_type": "A", "nodes": 1, "gpus": 1, "cpus": 8, "mem_gb": 32}]}],
-    }
-)
 
 
 def toy(run_s: np.ndarray, submit_s: np.ndarray) -> tuple[Jobs, Layout]:
     """Jobs of one GPU on one GPU, with exact estimates."""
-    ids = pd.Series([f"j{i:03d}" for i in range(TOY_JOBS)], dtype="str")
-    frame = empty_columns(TOY_JOBS).assign(job_id=ids, gpus=1, run_s=run_s, submit_s=submit_s)
-    fitted, _ = fit(frame, ONE_GPU)
-    return compile_jobs(fitted, fitted["run_s"].to_numpy(), ONE_GPU), build_layout(ONE_GPU)
+    return simple(cluster([group(1, 1)]), *((submit, run, 1) for submit, run in zip(submit_s, run_s)))
 
 
 def toy_queue() -> tuple[Jobs, Layout]:

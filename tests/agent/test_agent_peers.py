@@ -21,6 +21,7 @@ from agent_fakes import (
     trained,
     workload,
 )
+from workload_cases import with_rows
 
 from rltune.agent.peers.linear_score import AREA, WEIGHTS, LinearRanker
 from rltune.agent.peers.schedinspector import MAX_REJECTIONS, WIDTH, InspectorRanker
@@ -79,9 +80,7 @@ def test_the_best_order_is_learned(agent: str, most: float) -> None:
 def test_a_linear_score_is_searched_where_the_area_is_a_bad_order() -> None:
     """Jobs under light load whose estimates are upside down: the longest are said to be the shortest."""
     jobs, layout = toy_queue()
-    upside_down = jobs._replace(row=jobs.row.copy())
-    upside_down.row["estimate_s"] = 1e6 / jobs.run_s
-    case = upside_down, layout
+    case = with_rows(jobs, estimate_s=1e6 / jobs.run_s), layout
     policy, _ = taught("linear", case)
     assert policy.facts["learned"] and policy.facts["best_epoch"] > 0
     assert wait_s(case, "fifo", ranker_of(policy, *case)) < 0.6 * wait_s(case, "sjf")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 from agent_fakes import task_of, trained, workload
+from workload_cases import with_rows
 
 from rltune.agent.checkpoint import NAME, load_checkpoint
 from rltune.agent.policy_file import TrainedPolicy
@@ -77,9 +78,7 @@ def run(
 
 def exact(jobs: Jobs) -> Jobs:
     """The jobs with estimates that do not err."""
-    given = jobs._replace(row=jobs.row.copy())
-    given.row["estimate_s"] = jobs.run_s
-    return given
+    return with_rows(jobs, estimate_s=jobs.run_s)
 
 
 def timeless(history: pd.DataFrame) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from agent_fakes import SMALLEST, task_of, trained, whole_workload, workload
+from workload_cases import with_rows
 
 from rltune.agent.peers.linear_score import AREA, LinearRanker
 from rltune.agent.rollout import RandomRanker, ranker_of
@@ -62,8 +63,7 @@ def test_a_share_of_them_is_contended() -> None:
 
 
 def test_the_agent_uses_its_estimates_and_the_base_policy_those_that_are_given() -> None:
-    calibrated = JOBS._replace(row=JOBS.row.copy())
-    calibrated.row["estimate_s"] = JOBS.run_s[::-1]
+    calibrated = with_rows(JOBS, estimate_s=JOBS.run_s[::-1])
     cell = CELL.but(policy="sjf", backfill="easy")
     plain, other = task(cell), task(cell, calibrated=calibrated)
     other.agent_jobs = calibrated  # as if it had chosen to

@@ -61,6 +61,14 @@ def simple(config: ClusterConfig, *jobs: tuple) -> tuple[Jobs, Layout]:
     return compiled(config, [dict(zip(names, job)) for job in jobs])
 
 
+def with_rows(jobs: Jobs, **columns: Any) -> Jobs:
+    """The jobs with other values in these columns."""
+    row = jobs.row.copy()
+    for name, values in columns.items():
+        row[name] = values
+    return jobs._replace(row=row)
+
+
 def at_speeds(jobs: Jobs, slow: np.ndarray, spread: np.ndarray | None = None, mean_speed: Any = 1.0) -> Jobs:
     """The jobs so many times as long on each type [J, T], and ``spread`` times on more nodes than needed."""
     spread, speeds = slow if spread is None else spread, np.broadcast_to(mean_speed, slow.shape[1])

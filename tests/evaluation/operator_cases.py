@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from workload_cases import cluster, group
 
 from rltune.cluster.fit import fit
 from rltune.cluster.workload import Workload, make_workload
-from rltune.config import ClusterConfig
 from rltune.config.context import Run
 from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
@@ -19,10 +19,7 @@ from rltune.traces.columns import TraceMeta, empty_columns
 from rltune.traces.estimates import estimate_jobs
 
 T0, JOBS = 1_700_000_000, 240
-GROUPS = [{"gpu_type": "P100", "nodes": 2, "gpus": 8, "cpus": 64, "mem_gb": 512}]
-GROUPS += [{"gpu_type": "P100", "nodes": 2, "gpus": 2, "cpus": 16, "mem_gb": 128}]
-POOLS = [{"name": "all", "groups": GROUPS}]
-CLUSTER = ClusterConfig.model_validate({"title": "Small", "gpu_types": "ignore", "pools": POOLS})
+CLUSTER = cluster([group(2, 8, "P100", mem_gb=512), group(2, 2, "P100", mem_gb=128)], gpu_types="ignore")
 COLUMNS = {"submit_s": "a", "gpus": "b", "run_s": "c"}
 TRACE = TraceConfig(title="Tiny", data="own", format="csv", path="jobs.csv", columns=COLUMNS)
 META = TraceMeta("tiny", "Tiny", "own", "csv", pd.Timestamp(T0, unit="s", tz="UTC").isoformat(), "Europe/Berlin", "")

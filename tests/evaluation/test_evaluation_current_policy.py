@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from workload_cases import cluster, group
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
-from rltune.config import ClusterConfig
 from rltune.evaluation import current_policy
 from rltune.evaluation.current_policy import (
     CANDIDATES,
@@ -25,8 +25,7 @@ from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 from rltune.traces.columns import TraceMeta, empty_columns
 
-GROUP = {"gpu_type": "a", "nodes": 4, "gpus": 8, "cpus": 64, "mem_gb": 512}
-CLUSTER = ClusterConfig.model_validate({"title": "x", "pools": [{"name": "all", "groups": [GROUP]}]})
+CLUSTER = cluster([group(4, 8)])
 META = TraceMeta("x", "X", "own", "csv", "2024-01-01T00:00:00+00:00", "UTC", "")
 JOBS = 1500
 RECORDED = np.arange(1, 21) * 600.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from workload_cases import cluster, group
 
 from rltune.cluster.layout import build_layout
-from rltune.config import ClusterConfig
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.deployment import bars, by_class, compare, in_use, in_use_by_type, pairs_of, per_run
 from rltune.evaluation.studies.deployment_machinery import machinery
@@ -71,11 +71,10 @@ def test_each_gpu_type_over_time_and_where_jobs_ran() -> None:
     jobs["asked_gpus"] = [2, 2, 2, 2]
     used = in_use_by_type(jobs, {"p100": 4, "k80": 2}, 1000.0)
     assert used.set_index("gpu_type")["utilisation"].to_dict() == {"p100": 600 / 4000, "k80": 200 / 2000}
-    groups = [{"gpu_type": k, "nodes": n, "gpus": 2, "cpus": 8, "mem_gb": 8} for k, n in (("p100", 2), ("k80", 1))]
-    cluster = ClusterConfig.model_validate({"title": "x", "pools": [{"name": "all", "groups": groups}]})
+    nodes = build_layout(cluster([group(2, 2, "p100"), group(1, 2, "k80")])).nodes
     numbers = {"p100-1": 0, "p100-2": 1, "k80-1": 2}
     late = jobs.assign(start_s=[1.0, 61.0, 101.0, 201.0], end_s=[101.0, 161.0, 201.0, 301.0])
-    drawn = bars(late, build_layout(cluster).nodes, numbers)
+    drawn = bars(late, nodes, numbers)
     assert drawn[["job", "node", "gpu", "gpus"]].to_numpy().tolist() == [
         [0, 0, 0, 2],
         [1, 2, 0, 2],

@@ -56,7 +56,7 @@ def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:
         work, scheduler = entry.workload, entry.contender.scheduler
         if scheduler.placement == "lookahead":
             continue
-        start, _ = twin.run(work.jobs, work.layout, study.first, end - study.first, scheduler)
+        start = twin.run(work.jobs, work.layout, study.first, end - study.first, scheduler)
         wait_h = gpu_h = used = 0.0
         since, until = work.jobs.submit_s[begin], work.jobs.submit_s[end - 1]
         per_block: dict[pd.Timestamp, float] = {}

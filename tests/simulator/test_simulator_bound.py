@@ -72,7 +72,7 @@ def _excess_in_order(jobs: Jobs, capacity: np.ndarray, on: dict[int, int], order
 
 def waits(jobs: Jobs, layout: Layout, policy: str) -> float:
     """Mean wait of the plain simulation."""
-    starts, _ = twin.run(jobs, layout, 0, len(jobs.gpus), SchedulerConfig(policy))
+    starts = twin.run(jobs, layout, 0, len(jobs.gpus), SchedulerConfig(policy))
     return float((starts - jobs.submit_s).mean())
 
 
@@ -95,6 +95,9 @@ RUNS = (50.0, 10.0, 30.0, 20.0, 100.0, 70.0)
             (simple(cluster([group(1, n)]), *((0, run, n) for run in RUNS)), np.cumsum([0, *sorted(RUNS)[:-1]]).mean())
             for n in (1, 4)
         ),
+        # without contention
+        (simple(cluster([group(2, 2)]), (0, 10, 2), (0, 10, 2)), 0),
+        (simple(cluster([group(2, 2)]), (0, 10, 4), (10, 5, 4), (15, 1, 1)), 0),
         # a job of two types takes either
         (of_types("V V"), 50),
         (of_types("V V|K"), 0),
@@ -116,13 +119,6 @@ def test_knows_the_future() -> None:
     assert waits(*case, "sjf") == pytest.approx((999 + 998) / 3)
     assert best_relaxed(*case) == pytest.approx(4 / 3)
     assert 0.5 < bound(case).wait_s <= 4 / 3
-
-
-@pytest.mark.parametrize("jobs", [[(0, 10, 2)], [(0, 10, 2), (0, 10, 2)], [(0, 10, 4), (10, 5, 4), (15, 1, 1)]])
-def test_no_contention_no_wait(jobs: list[tuple]) -> None:
-    found = bound(simple(cluster([group(2, 2)]), *jobs))
-    assert found.wait_s == 0
-    assert found.jct_s == pytest.approx(np.mean([run for _, run, _ in jobs]))
 
 
 def test_fragmentation_is_ignored() -> None:

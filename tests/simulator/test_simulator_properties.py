@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from twin_cases import BACKFILLS, PLACEMENTS, SETTINGS, Case, cases, played, workloads
-from workload_cases import cluster, group, random_cluster, random_rows, simple, table
+from workload_cases import cluster, group, random_cluster, random_rows, simple, table, with_rows
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
@@ -31,13 +31,6 @@ def run(jobs: Jobs, layout: Layout, scheduler: SchedulerConfig) -> np.ndarray:
     return simulate(jobs, layout, [0], [len(jobs.gpus)], scheduler, check=True).start[0]
 
 
-def with_estimates(jobs: Jobs, factor: np.ndarray | float) -> Jobs:
-    """Estimates are so many times the run times."""
-    row = jobs.row.copy()
-    row["estimate_s"] = row["run_s"] * factor
-    return jobs._replace(row=row)
-
-
 @given(
     workloads(),
     st.sampled_from(["fifo", "sjf", "saf", "smallest", "f1"]),
@@ -53,7 +46,7 @@ def test_easy_keeps_its_reservations(
     Where co-located jobs slow each other down, a reservation is no guarantee: it does not foresee who will join whom. Nor is it where
     a job past its maximum wait takes the head's place.
     """
-    jobs, layout = with_estimates(case[0], factor), case[1]
+    jobs, layout = with_rows(case[0], estimate_s=factor * case[0].run_s), case[1]
     types = "any" if scheduler.types in PLANNED_TYPES else scheduler.types
     scheduler = replace(scheduler, policy=order, backfill="easy", interference_slowdown=1.0, max_wait_h={}, types=types)
     twin = played((jobs, layout), **vars(scheduler))
@@ -128,12 +121,10 @@ def test_neither_the_order_of_the_rows_nor_names_of_jobs_matter(seed: int) -> No
 def test_the_unit_of_time_does_not_matter(case: Case, order: str, factor: float) -> None:
     """A power of two scales every start exactly, under orders without logarithms of time."""
     scheduler = replace(case.scheduler, policy=order)
-    row = case.jobs.row.copy()
-    for name in ("submit_s", "run_s", "estimate_s"):
-        row[name] *= factor
+    times = {name: factor * case.jobs.row[name] for name in ("submit_s", "run_s", "estimate_s")}
     scaled = replace(scheduler, max_wait_h={n: h * factor for n, h in scheduler.max_wait_h.items()})
     starts = run(case.jobs, case.layout, scheduler)
-    assert run(case.jobs._replace(row=row), case.layout, scaled).tolist() == (starts * factor).tolist()
+    assert run(with_rows(case.jobs, **times), case.layout, scaled).tolist() == (starts * factor).tolist()
 
 
 @given(cases(), st.sampled_from([name for name, built_in in POLICIES.items() if not built_in.fair]))

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 from random_cases import times
 from twin_cases import BACKFILLS, Case, assert_same, cases, run_engine
-from workload_cases import cluster, compiled, group, random_case, simple
+from workload_cases import cluster, compiled, group, random_case, simple, with_rows
 
 from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
 from rltune.reference import twin
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.state import MAX_VISIBLE, State
@@ -34,20 +33,12 @@ class Recorder:
             state.score[s, :n] = self.score(state.first[s] + state.queued_jobs(s), state.now[s])
 
 
-def agreed(case: tuple[Jobs, Layout], sla: object) -> tuple[Jobs, Layout]:
-    """The same with these jobs, or all or none, under a service-level agreement."""
-    jobs, layout = case
-    row = jobs.row.copy()
-    row["sla"] = sla
-    return jobs._replace(row=row), layout
-
-
 @pytest.mark.parametrize("backfill", BACKFILLS)
 @pytest.mark.parametrize("policy", ["fifo", "saf"])
 def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, backfill: str) -> None:
     for seed in range(3):
-        jobs, layout = agreed(random_case(seed, n=50), False)
-        n = len(jobs.gpus)
+        jobs, layout = random_case(seed, n=50)
+        jobs, n = with_rows(jobs, sla=False), len(jobs.gpus)
         score = {"fifo": jobs.submit_s, "saf": jobs.estimate_s * jobs.gpus}[policy]
         ranker = Recorder(jobs, lambda rows, now, score=score: score[rows])
         # the base policy is another one: it must not matter while the queue is in sight
@@ -76,7 +67,7 @@ def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order() -> None:
     jobs, layout = compiled(cluster([group(2, 8)]), rows)
     ranker, scheduler = Recorder(jobs, lambda rows, now: -rows), SchedulerConfig("sjf", "easy")
     state = simulate(jobs, layout, [0], [320], scheduler, ranker)
-    newest, _ = twin.run(jobs, layout, 0, 320, scheduler, lambda now, queue: [-j for j in queue], MAX_VISIBLE)
+    newest = twin.run(jobs, layout, 0, 320, scheduler, lambda now, queue: [-j for j in queue], MAX_VISIBLE)
     np.testing.assert_array_equal(state.start[0], newest)
     assert max(ranker.visible) == MAX_VISIBLE < max(ranker.queued)
     assert state.status["cut"][0] == sum(q > MAX_VISIBLE for q in ranker.queued) > 0
@@ -84,8 +75,8 @@ def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order() -> None:
 
 def test_while_a_job_under_an_agreement_is_queued_the_base_policy_orders_all() -> None:
     """Jobs of the whole node, the third one under an agreement; the ranker would go from last to first."""
-    case = simple(cluster([group(1, 4)]), *((0, run, 4) for run in (10, 30, 40, 20, 5)))
-    jobs, layout = agreed(case, [False, False, True, False, False])
+    jobs, layout = simple(cluster([group(1, 4)]), *((0, run, 4) for run in (10, 30, 40, 20, 5)))
+    jobs = with_rows(jobs, sla=[False, False, True, False, False])
     ranker = Recorder(jobs, lambda rows, now: -rows.astype(float))
     start = simulate(jobs, layout, [0], [5], SchedulerConfig("sjf"), ranker).start[0]
     # the agreement at 0; then it is the ranker's turn: the fifth at 40, the fourth, the second, the first
@@ -121,8 +112,7 @@ def test_a_queue_held_back_once_is_asked_again_at_the_next_event(alone: bool, st
 def test_a_queue_that_is_always_held_starts_jobs_only_when_no_event_would_come(backfill: str, pools: int) -> None:
     """A hold has no effect once no job runs and none is to come, so that every job starts."""
     jobs, layout = random_case(5, n=40, pools=pools)
-    jobs, n = jobs._replace(row=jobs.row.copy()), len(jobs.gpus)
-    jobs.row["sla"] = False  # these are not ranked from outside
+    jobs, n = with_rows(jobs, sla=False), len(jobs.gpus)  # those under one are not ranked from outside
     scheduler = SchedulerConfig("sjf", backfill)
     state = run_engine(jobs, layout, [0], [n], scheduler, 256, lambda now, rows: rows, lambda now, rows: True, True)
     start, end = state.start[0], state.end[0]

@@ -61,15 +61,15 @@ EXTRA = {"strict": 0, "plus_one": 1, "any": float("inf"), "worth_it": 0, "soones
 
 def run(
     jobs: Jobs, layout: Layout, first: int, n: int, scheduler: SchedulerConfig, *asks: Any, **more: Any
-) -> tuple[np.ndarray, list[Allocation]]:
-    """Jobs ``first`` … ``first + n − 1`` from an idle cluster: (start times in s [n], allocations).
+) -> np.ndarray:
+    """Start times in s [n] of jobs ``first`` … ``first + n − 1`` from an idle cluster.
 
     Asserts at every event that what is free and what is used add up to the capacity of
     each node, that no job starts before its submission, and that none runs twice.
     """
     twin = Twin(jobs, layout, first, n, scheduler, *asks, **more)
     twin.play()
-    return np.array([twin.start[j] for j in twin.rows]), [twin.allocation[j] for j in twin.rows]
+    return np.array([twin.start[j] for j in twin.rows])
 
 
 class Twin:
