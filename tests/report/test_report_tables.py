@@ -11,7 +11,7 @@ import report_fakes_traces as seen
 from report_fakes import Project
 from report_runs import INTERVALS, PAPER
 
-from rltune.evaluation.evaluate import SOLVED_TWICE
+from rltune.placement.agreement import SOLVED_TWICE
 from rltune.report import figures, read, tables
 from rltune.report.common import distinct_names, where
 from rltune.report.studies import WAIT

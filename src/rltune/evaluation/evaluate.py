@@ -16,6 +16,7 @@ from rltune.config import Cell, RunConfig
 from rltune.config.run import EvaluationConfig
 from rltune.errors import ConfigError, DataError
 from rltune.evaluation.contenders import contender_of, heuristics, scheduler_used, simulate_windows
+from rltune.placement.agreement import SOLVED_TWICE, resolve_sample
 from rltune.placement.counts import Counts
 from rltune.placement.lookahead import Lookahead
 from rltune.placement.placers import placer_of
@@ -30,7 +31,6 @@ COUNTED = ("asked", "presolved", "cached", "calls", "infeasible", "limit", "fail
 """How the placement model answered: columns milp_… of the windows."""
 SAMPLE = 32
 """Placement questions of the agent, or else of its base policy, that are solved a second time."""
-SOLVED_TWICE = ["jobs", "nodes", "slots", "glpk", "cvxpy", "agree", "glpk_ms", "cvxpy_ms"]
 SHOWN = {"rltune": "RLTune", "rltune_also": "RLTune", "random": "random order"}
 
 
@@ -91,8 +91,6 @@ def evaluate(
             table, state = simulate_windows(workload, contender, first, length, placer)
             windows.append(_labelled(table, role, placer.counts if placer else Counts()))
             if sample and isinstance(placer, Lookahead):
-                from rltune.placement.agreement import resolve_sample  # CVXPY takes seconds to load
-
                 twice = resolve_sample(placer, sample, config.evaluation.seed)
             if role in ("rltune", "base"):
                 jobs = job_table(workload.jobs, state).rename(columns={"sequence": "window"})

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, and every run waits for it
 
-from rltune.evaluation.intervals import CONFIDENCE, NAN, SEED, Improvement, Intervals, block_length, picked_windows
+from rltune.evaluation.intervals import NAN, SEED, Improvement, Intervals, around, picked_windows
 from rltune.simulator.fairness import UNKNOWN, gini, jain_index
 
 SIZES = {"1": 1, "2–4": 4, "5–8": 8}
@@ -101,7 +100,7 @@ def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame
             zero, others = found[base][name]
             more, mores = (value - zero, drawn - others) if scheduler != base else (NAN, drawn * NAN)
             for column, middle, spread in ((name, value, drawn), (f"more_{name}", more, mores)):
-                low, high = _around(middle, spread, len(windows))
+                low, high = around(middle, spread, len(windows))
                 row |= {column: middle, f"{column}_low": low, f"{column}_high": high}
             row |= {f"{name}_low": max(row[f"{name}_low"], 0.0), f"{name}_high": min(row[f"{name}_high"], 1.0)}
         rows.append(row)
@@ -133,14 +132,3 @@ def _index(f: Callable[[np.ndarray], float], sums: np.ndarray, number: np.ndarra
     """An index of the groups' means in each resample [R]; ``sums`` and ``number`` [windows, groups]."""
     total, jobs = weights @ sums, weights @ number
     return np.array([f(total[r][jobs[r] > 0] / jobs[r][jobs[r] > 0]) for r in range(len(weights))])
-
-
-def _around(value: float, drawn: np.ndarray, windows: int) -> tuple[float, float]:
-    """Interval of ``value`` by the spread of its resamples."""
-    blocks = -(-windows // block_length(windows))
-    if blocks < 2 or np.isnan(value):
-        return NAN, NAN
-    tail = (1 - CONFIDENCE) / 2
-    widen = stdtrit(blocks - 1, 1 - tail) / ndtri(1 - tail) * np.sqrt(blocks / (blocks - 1))
-    low, high = value + widen * (np.quantile(drawn, [tail, 1 - tail]) - drawn.mean())
-    return float(low), float(high)

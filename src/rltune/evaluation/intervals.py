@@ -158,12 +158,20 @@ def picked_windows(rng: np.random.Generator, parts: Sequence[int], resamples: in
     return np.concatenate(picked, axis=1)
 
 
+def around(value: float, drawn: np.ndarray, windows: int) -> tuple[float, float]:
+    """Interval of ``value`` by the spread of its resamples, of so many windows; NaN with fewer than two blocks of them."""
+    blocks = -(-windows // block_length(windows))
+    if blocks < 2 or np.isnan(value):
+        return NAN, NAN
+    return _ends(value, drawn - drawn.mean(), np.sqrt(blocks / (blocks - 1)), blocks - 1, 1 - CONFIDENCE)
+
+
 def _improvement(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     return 1 - np.divide(ours, theirs, out=np.full(len(ours), np.nan), where=theirs > 0)
 
 
 def _ends(estimate: float, away: np.ndarray, scale: float, degrees: float, level: float) -> tuple[float, float]:
-    """The interval of confidence 1 − ``level``, from sorted distances of resamples from the estimate."""
+    """The interval of confidence 1 − ``level``, from distances of resamples from the estimate."""
     widen = scale * stdtrit(degrees, 1 - level / 2) / ndtri(1 - level / 2)
     low, high = estimate + widen * np.quantile(away, [level / 2, 1 - level / 2])
     return float(low), float(high)

@@ -103,12 +103,13 @@ class Result:
         over the measured time, from the first to the last submission of measured jobs, mean of the windows (NaN where
         that is no time); jobs_per_s: jobs simulated a second."""
         table = self.jobs()
-        measured = table[self._measured(table)]
+        inside = table.groupby("window").cumcount().to_numpy()
+        measured = table[inside >= np.ceil(self.request.warm_up * self.state.n[table["window"]])]
         found: dict[str, float] = {}
         for column in ("wait_s", "jct_s", "bsld"):
             found |= {f"{column}_{name}": float(measured[column].agg(name)) for name in ("mean", "median", "max")}
-        begin, end = self._span(table)
-        window = table["window"].to_numpy()
+        submit = measured.groupby("window")["submit_s"]
+        begin, end, window = submit.min().to_numpy(), submit.max().to_numpy(), table["window"].to_numpy()
 
         def during(since: str, until: str) -> np.ndarray:
             """Seconds of each job's interval within the measured time."""
@@ -120,16 +121,6 @@ class Result:
         queued = np.bincount(window, during("submit_s", "start_s")) / span
         found |= {"utilisation": float(pd.Series(used).mean()), "mean_queue": float(pd.Series(queued).mean())}
         return {**found, "jobs_per_s": len(table) / self.seconds}
-
-    def _measured(self, table: pd.DataFrame) -> np.ndarray:
-        """Which jobs are measured."""
-        inside = table.groupby("window").cumcount().to_numpy()
-        return inside >= np.ceil(self.request.warm_up * self.state.n[table["window"]])
-
-    def _span(self, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """[windows] first and last submission of measured jobs."""
-        submit = table["submit_s"].where(self._measured(table)).groupby(table["window"])
-        return submit.min().to_numpy(), submit.max().to_numpy()
 
     def timeline(self) -> pd.DataFrame:
         """Over time, of each window: GPUs used, jobs queued and running (rltune.simulator.timeline)."""
@@ -148,8 +139,7 @@ class Result:
         return float(np.dot(bounds, n) / n.sum()), float((wait * n).sum() / n.sum())
 
     def bars(self) -> pd.DataFrame:
-        """Bars of the first window, for a Gantt chart. Raises ConfigError when it has more jobs than can be seen."""
-        _check_drawn(int(self.state.n[0]))
+        """Bars of the first window, for a Gantt chart; the request has said that it is ``drawn``."""
         return bars_of(self.workload, self.state, 0)
 
 
@@ -186,8 +176,9 @@ def run(
     """
     first, n, end = _sequences(request, workload)
     scheduler = replace(scheduler, **workload.slowdowns)
-    if request.drawn:
-        _check_drawn(int(n[0]))
+    if request.drawn and n[0] > MOST_DRAWN:
+        found = f"found {n[0]} jobs in one sequence"
+        raise ConfigError(f"--gantt: {found}, at most {MOST_DRAWN} can be drawn; take fewer with --jobs")
     with stage("compiling the simulator; a minute after a change of the sources, else at once"):
         placer = placer_of(scheduler.placement, config.lookahead)
         simulate(workload.jobs, workload.layout, first[:1], np.ones(1, np.int64), scheduler, placer=placer)
@@ -199,12 +190,6 @@ def run(
     seconds = max(time.perf_counter() - began, 1e-9)
     counts = placer.counts if placer else None
     return Result(workload, state, seconds, request, counts, int(end - first[-1] - n[-1]))
-
-
-def _check_drawn(jobs: int) -> None:
-    if jobs > MOST_DRAWN:
-        found = f"found {jobs} jobs in one sequence"
-        raise ConfigError(f"--gantt: {found}, at most {MOST_DRAWN} can be drawn; take fewer with --jobs")
 
 
 def _sequences(request: Request, workload: Workload) -> tuple[np.ndarray, np.ndarray, int]:

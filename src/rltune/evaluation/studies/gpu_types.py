@@ -154,10 +154,11 @@ def utilisation(workload: Workload, state: State) -> pd.DataFrame:
     jobs = job_table(workload.jobs, state)
     span = jobs.groupby("sequence")["submit_s"].agg(["min", "max"])
     last = span["max"].to_numpy()[jobs["sequence"]]
-    inside = np.maximum(np.minimum(jobs["end_s"], last) - jobs["start_s"], 0.0)
-    chunks = chunk_table(state)
-    lasts = pd.Series(inside.to_numpy(), pd.MultiIndex.from_frame(jobs[["sequence", "job"]]))
-    seconds = chunks["gpus"] * lasts.loc[pd.MultiIndex.from_frame(chunks[["sequence", "job"]])].to_numpy()
+    inside = jobs[["sequence", "job"]].assign(
+        inside_s=np.maximum(np.minimum(jobs["end_s"], last) - jobs["start_s"], 0.0)
+    )
+    chunks = chunk_table(state).merge(inside, on=["sequence", "job"])
+    seconds = chunks["gpus"] * chunks["inside_s"]
     node = workload.layout.nodes.row
     kind = np.asarray(workload.layout.types, object)[node["type"][chunks["node"]]]
     total = pd.Series(np.bincount(node["type"], weights=node["gpus"]), list(workload.layout.types))

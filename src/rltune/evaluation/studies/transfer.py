@@ -101,7 +101,8 @@ def under_noise(
     left out. Columns: HOME, locality, sigma, cell ("" for a heuristic), policy, backfill, and KEPT.
     """
     frames = []
-    for where, group in _grouped([c for c in cells if noisy(c.estimate)], (*HOME, "locality")):
+    have_spread = [c for c in cells if parse_estimate(c.estimate)[0] in ("lognormal", "exact")]
+    for where, group in _grouped(have_spread, (*HOME, "locality")):
         workload = workload_of(group[0], workloads)
         length, first = shortest_windows(workload.split, config.evaluation.sequence_jobs)
         calibrate = any(policies[c].facts.get("scheduler", {}).get("uses_calibrated") for c in group)
@@ -119,11 +120,6 @@ def under_noise(
         home = where["trace"]
         progress(f"{home}: agents {len(group)}, windows {len(first)} of {length} jobs, estimates {len(SIGMAS)}")
     return pd.concat(frames, ignore_index=True)
-
-
-def noisy(estimate: str) -> bool:
-    """Whether an estimate is the true run time, blurred or not: whether it has a spread."""
-    return parse_estimate(estimate)[0] in ("lognormal", "exact")
 
 
 def shortest_windows(split: Split, lengths: Sequence[int]) -> tuple[int, np.ndarray]:
