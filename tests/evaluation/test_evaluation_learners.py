@@ -18,7 +18,6 @@ from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies import learners
 from rltune.evaluation.studies.decision_time import at_once, decision_times, decisions
 from rltune.evaluation.studies.learners import BLOCK_JOBS, LONGEST, arrivals_per_day, batches, compare_long, long_run
-from rltune.placement.lookahead import Lookahead
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import job_table
 
@@ -94,7 +93,7 @@ def test_a_queue_arrives_at_once_and_is_decided_until_a_job_does_not_fit(work: W
         asked.append(int(state.visible[0]))
         state.score[0, : state.visible[0]] = state.queued_jobs(0)
 
-    frame = decisions(jobs, work.layout, fifo, Lookahead(LOOK))
+    frame = decisions(jobs, work.layout, fifo, LOOK)
     free, fitting = work.layout.gpus, 0
     for gpus in jobs.gpus:
         free -= gpus

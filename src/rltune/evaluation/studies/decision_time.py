@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,32 +20,25 @@ from rltune.agent.rollout import ranker_of
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
+from rltune.placement.counts import timed
 from rltune.placement.lookahead import Lookahead
-from rltune.simulator.batch import Placer, Ranker, SchedulerConfig, Simulation
-from rltune.simulator.state import MAX_VISIBLE, State
+from rltune.simulator.batch import Ranker, SchedulerConfig, Simulation
+from rltune.simulator.state import MAX_VISIBLE
 
 QUEUES = (128, 256, 512, 1024, 10_000)
 """Jobs queued (paper, Section 5.7, the last its stress test)."""
 
 
-@dataclass
-class TimedPlacer:
-    """A placer with a clock."""
+class TimedLookahead(Lookahead):
+    """The placer with a clock."""
 
-    inner: Placer
-    seconds: float = 0.0
+    total_ms = 0.0
     """Spent in it so far."""
 
-    @property
-    def top(self) -> int:
-        """How many jobs of the ranking it wants to see."""
-        return self.inner.top
-
-    def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
-        """Write the nodes of the chosen job of each sequence in ``asking``."""
-        began = time.perf_counter()
-        self.inner.place(jobs, layout, state, asking)
-        self.seconds += time.perf_counter() - began
+    def place(self, *question: Any) -> None:
+        """Answer as always, timed."""
+        _, taken_ms = timed(super().place, *question)
+        self.total_ms += taken_ms
 
 
 def at_once(jobs: Jobs, first: int, n: int) -> Jobs:
@@ -55,21 +48,21 @@ def at_once(jobs: Jobs, first: int, n: int) -> Jobs:
     return some
 
 
-def decisions(jobs: Jobs, layout: Layout, ranker: Ranker, placer: Placer) -> pd.DataFrame:
+def decisions(jobs: Jobs, layout: Layout, ranker: Ranker, lookahead: LookaheadConfig) -> pd.DataFrame:
     """A row per decision, until the first job does not fit: ``inference_s`` (features, actor, ranking), ``placement_s``
     (the placement model, 0 where there was nothing to choose), ``decision_s`` (both, and the simulator's part)."""
-    n, timed = len(jobs.row), TimedPlacer(placer)
+    n, placer = len(jobs.row), TimedLookahead(lookahead)
     run = Simulation(
-        jobs, layout, np.array([0]), np.array([n]), SchedulerConfig("fifo", "none", "lookahead"), timed, MAX_VISIBLE
+        jobs, layout, np.array([0]), np.array([n]), SchedulerConfig("fifo", "none", "lookahead"), placer, MAX_VISIBLE
     )
     asking = run.advance()
     rows = []
     while len(asking) and run.state.now[0] == jobs.submit_s[0]:
-        began, before = time.perf_counter(), timed.seconds
+        began, before_ms = time.perf_counter(), placer.total_ms
         ranker(run.state, asking)
         ranked = time.perf_counter()
         asking = run.advance()
-        rows.append((ranked - began, timed.seconds - before, time.perf_counter() - began))
+        rows.append((ranked - began, (placer.total_ms - before_ms) / 1000, time.perf_counter() - began))
     # the last one waited for a job to end
     return pd.DataFrame(rows[:-1], columns=["inference_s", "placement_s", "decision_s"])
 
@@ -92,7 +85,7 @@ def decision_times(
         for first in np.linspace(0, len(jobs.row) - n, queues_of_each).astype(int):
             some = at_once(jobs, int(first), n)
             ranker = ranker_of(policy, some, layout)
-            decisions(some, layout, ranker, Lookahead(lookahead))
-            frames.append(decisions(some, layout, ranker, Lookahead(lookahead)).assign(queue=n))
+            decisions(some, layout, ranker, lookahead)
+            frames.append(decisions(some, layout, ranker, lookahead).assign(queue=n))
     columns = ["queue", "inference_s", "placement_s", "decision_s"]
     return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
