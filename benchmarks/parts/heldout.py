@@ -130,7 +130,7 @@ def loaded(task: Task) -> Workload:
         with atomic_write(path) as temporary:
             temporary.write_bytes(pickle.dumps(made))
     load: Workload = pickle.loads(path.read_bytes())
-    return replace(load, split=split_points(len(load.job_ids), task.origin))
+    return replace(load, split=split_points(len(load.job_ids), task.origin, 0.1))
 
 
 def windows_of(load: Workload, length: int, validation: bool = False) -> np.ndarray:
@@ -210,3 +210,167 @@ def trained(task: Task, load: Workload) -> tuple[TrainedPolicy, TrainingTask, fl
     )
     began = time.perf_counter()
     load = load.with_exact_estimates() if preset.estimates == "exact" else load
+    training = TrainingTask(cell, preset, load)
+    return fit(make_trainer(training, threads=1)), training, time.perf_counter() - began
+
+
+def logged(task: Task, facts: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """What is printed and written of a training."""
+    some = {k: facts.get(k) for k in ("scheduler", "best_epoch", "learned", "validation_metric", "validation_start")}
+    return {
+        "trace": task.trace,
+        "origin": task.origin,
+        "seed": task.seed,
+        "agent": task.name,
+        "metric": task.metric,
+        **some,
+        "seconds": round(seconds, 1),
+    }
+
+
+def agent(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row per window of one agent, of the scheduler it chose without what it learned; facts of its training."""
+    load, frames = loaded(task), []
+    policy, training, seconds = trained(task, load)
+    scheduler, calibrated = training.agent_scheduler.config, training.agent_scheduler.uses_calibrated
+    for length in task.lengths:
+        frames.append(run(load, length, scheduler, calibrated, policy).assign(scheduler=task.name))
+        if task.name == "RLTune":
+            frames.append(run(load, length, scheduler, calibrated).assign(scheduler=ALONE))
+            easy = replace(scheduler, backfill="easy")  # nodes reserved for the first job alone
+            frames.append(run(load, length, easy, calibrated, policy).assign(scheduler="RLTune, EASY only"))
+    frame = pd.concat(frames).assign(trace=task.trace, origin=task.origin, seed=task.seed, metric=task.metric)
+    return frame, logged(task, policy.facts, seconds)
+
+
+def prepare(task: Task) -> None:
+    """Make the files of a workload that all its tasks read, and compile, once."""
+    run(loaded(task), task.lengths[0], SchedulerConfig("saf", "easy"))
+
+
+Work = Callable[[Task], tuple[pd.DataFrame, dict[str, Any]]]
+"""A piece of work, done in a process of its own: (windows, facts) of a task."""
+
+
+def kept_at(make: Work, task: Task) -> Path | None:
+    """Where the result of a piece of work is kept; None: nowhere."""
+    of = asdict(task) | {"keep": ""}
+    text = json.dumps([make.__name__, of, sources_digest("traces", "config", "evaluation", *COMPILED)])
+    text = text.replace(task.folder, "")  # which is another in every run
+    name = f"{make.__name__}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet"
+    return Path(task.keep) / name if task.keep else None
+
+
+def work(job: tuple[Work, Task]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """What a piece of work makes; found where it was done and kept before."""
+    make, task = job
+    path = kept_at(make, task)
+    if path is not None and path.is_file():
+        frame = pd.read_parquet(path)
+        return frame, json.loads(frame.attrs["facts"])
+    frame, facts = make(task)
+    if path is not None:
+        frame.attrs["facts"] = json.dumps(facts)
+        with atomic_write(path) as temporary:
+            frame.to_parquet(temporary)
+    return frame, facts
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options that all of them have."""
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings side by side")
+    parser.add_argument(
+        "--keep",
+        default="",
+        metavar="FOLDER",
+        help="where results are kept and found again; another state of src makes others",
+    )
+
+
+def pooled(processes: int) -> Any:
+    """A pool whose processes do one piece of work each: TensorFlow is set up once per process."""
+    return multiprocessing.get_context("spawn").Pool(processes, maxtasksperchild=1)
+
+
+def play(tasks: list[Task], processes: int) -> tuple[pd.DataFrame, pd.DataFrame, list[dict[str, Any]]]:
+    """(Windows of the base policies, of the agents, facts of the agents) of all tasks."""
+    same = {"seed": 0, "learner": "", "metric": "", "changes": (), "label": ""}  # nothing to a base policy
+    once = [(heuristics, t) for t in dict.fromkeys(replace(t, **same) for t in tasks)]
+    with pooled(processes) as pool:
+        work_of = [*once, *((agent, t) for t in tasks)]
+        for trace, task in {t.trace: t for t in tasks}.items():
+            places = [kept_at(make, t) for make, t in work_of if t.trace == trace]
+            if not all(place is not None and place.is_file() for place in places):
+                pool.apply(prepare, (task,))
+        ruled = pool.imap(work, once, chunksize=1)
+        found = pool.imap(work, work_of[len(once) :], chunksize=1)
+        rules_frame = pd.concat([frame for frame, _ in ruled])
+        agents, logs = [], []
+        for frame, log in found:
+            agents.append(frame)
+            logs.append(log)
+            print("  " + ", ".join(f"{k} {v}" for k, v in log.items()), flush=True)
+    return rules_frame, pd.concat(agents), logs
+
+
+def against(ours: pd.DataFrame, theirs: pd.DataFrame, column: str) -> tuple[float, float, float]:
+    """(Relative difference, its interval) over the same windows in time, seeds drawn too; negative is better."""
+    keys = ["origin", "first_job"]
+    x = ours.pivot(index="seed", columns=keys, values=column).sort_index(axis=1)
+    if "seed" in theirs:
+        y = theirs.pivot(index="seed", columns=keys, values=column).sort_index(axis=1)
+    else:
+        y = pd.concat([theirs.set_index(keys)[column].sort_index().to_frame().T] * len(x))
+    assert x.columns.equals(y.columns) and len(x) == len(y), "other windows or seeds"
+    found = improved(x.to_numpy(), y.to_numpy(), RESAMPLES)
+    return -found.gain, -found.high, -found.low
+
+
+def show(trace: str, ruled: pd.DataFrame, agents: pd.DataFrame, metrics: list[str]) -> dict[str, Any]:
+    """Print a trace's tables, one length of windows; their figures."""
+    length, windows = int(ruled["length"].iloc[0]), ruled.groupby(["origin", "first_job"]).ngroups
+    figures: dict[str, Any] = {"windows": windows, "bound_s": round(ruled["bound_s"].mean())}
+    rules = ruled[~ruled["scheduler"].str.startswith(PICKED)]
+    for metric in metrics:
+        column = COLUMNS[metric]
+        means = rules.groupby("scheduler", sort=False)[column].mean()
+        known = means[[is_candidate(s) for s in means.index]]
+        print(
+            f"\n{trace}, mean {metric}, {windows} windows of {length}"
+            + (f"; no schedule waits less than {ruled['bound_s'].mean():.0f} s" if metric == "wait" else "")
+        )
+        print(means.sort_values().head(8).to_string(header=False))
+        strong, best = str(known.idxmin()), str(means.idxmin())
+        picked = ruled[ruled["scheduler"] == PICKED + metric]
+        rule = ", ".join(picked["rule"].unique())
+        print(f"  strong baseline: {strong} {known[strong]:.5g}; best of all rules: {best} {means[best]:.5g}")
+        print(f"  best on validation windows: {rule} {picked[column].mean():.5g}")
+        plain = " strict" if " " in strong else ""
+        rivals = {
+            "strong": ruled[ruled["scheduler"] == strong],
+            "picked": picked,
+            "any": ruled[ruled["scheduler"] == best],
+            "saf_easy": ruled[ruled["scheduler"] == f"saf+easy{plain}"],
+            "scheduler": agents[agents["scheduler"] == ALONE],
+            "linear": agents[agents["scheduler"] == "linear"],
+        }
+        compared: dict[str, dict[str, list[float | None]]] = {}
+        for scheduler, of_agent in agents.groupby("scheduler", sort=False):
+            seeds = ", ".join(f"{v:.5g}" for v in of_agent.groupby("seed")[column].mean())
+            print(f"  {scheduler:>18}  {of_agent[column].mean():9.5g}  (by seed: {seeds})")
+            compared[scheduler] = {}
+            for key, rival in rivals.items():
+                if rival.empty or (key in ("scheduler", "linear") and scheduler != "RLTune"):
+                    continue
+                found = against(of_agent, rival, column)
+                print(f"  {'':>18}  against {key}: " + "{:+.1f} % [{:+.1f}, {:+.1f}]".format(*(100 * f for f in found)))
+                compared[scheduler][key] = [round(f, 4) if f == f else None for f in found]
+        both = pd.concat([means, agents.groupby("scheduler", sort=False)[column].mean()])
+        figures[metric] = {
+            "strong": strong,
+            "any": best,
+            "picked": rule,
+            "mean": both.round(2).to_dict(),
+            "against": compared,
+        }
+    return figures
