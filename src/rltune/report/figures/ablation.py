@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import cycle
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from rltune.report import style
 from rltune.report.artefact import Drawing
@@ -22,6 +21,7 @@ COLOURS = {"naive": style.ORANGE, "naive, whole nodes": style.VERMILION, "pro": 
 BETWEEN = (style.SKY, style.PURPLE, style.MUTED)
 
 
+@style.styled()
 def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Improvement over base with intervals: a panel a window length, a row a setting and variant.
 
@@ -31,8 +31,20 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
     if variants.empty:
         raise ValueError(NONE)
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
+    sizes = frame["sequence_jobs"].unique()
+    colours = _colours(frame["variant"])
+    tall = 0.2 * len(frame) / len(sizes)
+    titles = [f"Windows of {show(n, 'int')} jobs" for n in sizes]
+    figure, axes = style.panels(titles, len(sizes), tall, 1.1, sharex=True, sharey=True)
+    for axis, n in zip(axes, sizes):
+        rows = where(frame, sequence_jobs=n)
+        dots(axis, rows, ("improvement", "low", "high"), list(rows["variant"].map(colours)))
+        style.name_rows(axis, list(rows["setting"].where(~rows["setting"].duplicated(), "")))
+    only = set(frame["measure"]) == {"wait"}
+    figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base")
+    style.legend(figure, [style.handle(name, colour, "o", "-") for name, colour in colours.items()])
     cut = (frame["improvement"] < LEFT_MOST).any()
-    return describe("fig10", frame, paper_ref=paper_ref(frame, paper), cut=cut), frame, _draw(frame)
+    return describe("fig10", frame, paper_ref=paper_ref(frame, paper), cut=cut), frame, figure
 
 
 def ablation_training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults) -> Drawing:
@@ -67,20 +79,3 @@ def _colours(lines: pd.Series) -> dict[str, str]:
     """Variant → its colour, the same in every figure."""
     between = cycle(BETWEEN)
     return {name: COLOURS.get(name) or next(between) for name in lines.unique()}
-
-
-@style.styled()
-def _draw(frame: pd.DataFrame) -> Figure:
-    sizes = frame["sequence_jobs"].unique()
-    colours = _colours(frame["variant"])
-    tall = 0.2 * len(frame) / len(sizes)
-    titles = [f"Windows of {show(n, 'int')} jobs" for n in sizes]
-    figure, axes = style.panels(titles, len(sizes), tall, 1.1, sharex=True, sharey=True)
-    for axis, n in zip(axes, sizes):
-        rows = where(frame, sequence_jobs=n)
-        dots(axis, rows, ("improvement", "low", "high"), list(rows["variant"].map(colours)))
-        style.name_rows(axis, list(rows["setting"].where(~rows["setting"].duplicated(), "")))
-    only = set(frame["measure"]) == {"wait"}
-    figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base")
-    style.legend(figure, [style.handle(name, colour, "o", "-") for name, colour in colours.items()])
-    return figure

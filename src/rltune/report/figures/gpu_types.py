@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from rltune.report import style
 from rltune.report.artefact import Drawing
@@ -20,15 +19,11 @@ PARTS = {
 """Parts of a mean completion time: name and colour."""
 
 
+@style.styled()
 def gpu_types(numbers: pd.DataFrame) -> Drawing:
     """A panel a workload, a bar a rule for the GPU type; ``numbers``: the frame of `tables.gpu_types`."""
     frame = best_of_each(numbers).reset_index(drop=True)
     frame["rule"] = frame["choice"].map(TITLES)
-    return describe("gpu-types", frame), frame, _draw(frame)
-
-
-@style.styled()
-def _draw(frame: pd.DataFrame) -> Figure:
     parts = dict(list(frame.groupby("workload", sort=False)))
     tall = 0.46 * max(map(len, parts.values()))  # two lines a bar
     figure, axes = style.panels(list(parts), 1, tall, 0.5)
@@ -44,4 +39,4 @@ def _draw(frame: pd.DataFrame) -> Figure:
         axis.xaxis.set_major_formatter(style.COUNT)
     axes[-1].set_xlabel("Mean completion time (s)")
     style.legend_of(axes[0])
-    return figure
+    return describe("gpu-types", frame), frame, figure

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from rltune.metrics import METRICS
 from rltune.report import style
@@ -21,6 +20,7 @@ SIDES = {
 }
 
 
+@style.styled()
 def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> Drawing:
     """Dots with intervals, a row a comparison at the length with the most windows; the paper's figure as a cross.
 
@@ -31,10 +31,19 @@ def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> Dr
     for column in {c for columns in SIDES.values() for c in columns} - set(frame):
         frame[column] = float("nan")
     frame["label"] = _labels(frame)
+    colours = style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]})
+    figure, axes = style.panels(list(SIDES), 2, 0.24 * len(frame), 0.9, sharex=True, sharey=True)
+    for axis, columns in zip(axes, SIDES.values()):
+        dots(axis, frame, columns, list(frame["trace_title"].map(colours)))
+        style.name_rows(axis, list(frame["label"]))
+    style.marks(axes[0], frame["paper"], range(len(frame)), "x", style.PURPLE, 6.5, markeredgewidth=1.8, zorder=6)
     only = set(frame["measure"]) == {"wait"}
+    figure.supxlabel("Less mean wait (negative: more)" if only else "Better (negative: worse)")
+    if frame["paper"].notna().any():
+        ours = style.handle("ours, with interval", style.MUTED, "o", "-")
+        style.legend(figure, [ours, style.handle("the paper", style.PURPLE, "x", markeredgewidth=1.8)])
     cut = (frame[[value for value, *_ in SIDES.values()]] < LEFT_MOST).any().any()
-    artefact = describe("improvements", frame, paper if only else None, only=only, cut=cut)
-    return artefact, frame, _draw(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]}))
+    return describe("improvements", frame, paper if only else None, only=only, cut=cut), frame, figure
 
 
 def _labels(frame: pd.DataFrame) -> list[str]:
@@ -48,18 +57,3 @@ def _labels(frame: pd.DataFrame) -> list[str]:
         for setting, (_, r) in zip(scheduler_titles(frame), frame.iterrows())
     ]
     return distinct_names(frame, names)
-
-
-@style.styled()
-def _draw(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
-    figure, axes = style.panels(list(SIDES), 2, 0.24 * len(frame), 0.9, sharex=True, sharey=True)
-    for axis, columns in zip(axes, SIDES.values()):
-        dots(axis, frame, columns, list(frame["trace_title"].map(colours)))
-        style.name_rows(axis, list(frame["label"]))
-    style.marks(axes[0], frame["paper"], range(len(frame)), "x", style.PURPLE, 6.5, markeredgewidth=1.8, zorder=6)
-    only = set(frame["measure"]) == {"wait"}
-    figure.supxlabel("Less mean wait (negative: more)" if only else "Better (negative: worse)")
-    if frame["paper"].notna().any():
-        ours = style.handle("ours, with interval", style.MUTED, "o", "-")
-        style.legend(figure, [ours, style.handle("the paper", style.PURPLE, "x", markeredgewidth=1.8)])
-    return figure

@@ -28,6 +28,7 @@ POINTS = 201
 """Of each curve, evenly spaced shares of the jobs."""
 
 
+@style.styled()
 def fig17(cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Distribution of JCT, a panel a cell, a curve a scheduler; means as lines down and in words.
 
@@ -42,17 +43,12 @@ def fig17(cells: pd.DataFrame, jobs: pd.DataFrame, comparisons: pd.DataFrame, pa
         curves.append(pd.DataFrame({**about, "jct_s": np.quantile(jct_s, share), "mean_s": jct_s.mean()}))
     frame = pd.concat(curves, ignore_index=True)
     means = {titles[c["cell"]]: fill("fig17_mean.j2", **c) for _, c in comparisons.iterrows()}
-    return describe("fig17", frame, paper, cells=used, means=means), frame, _draw_fig17(frame, means)
-
-
-@style.styled()
-def _draw_fig17(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
     parts = dict(list(frame.groupby("trace_title", sort=False)))
     figure, axes = style.panels(list(parts), 2, 2.5, 0.6, sharey=True)
-    for axis, (title, curves) in zip(axes, parts.items()):
-        drawn = curves.assign(jct_s=curves["jct_s"].clip(lower=1.0))
+    for axis, (title, rows) in zip(axes, parts.items()):
+        drawn = rows.assign(jct_s=rows["jct_s"].clip(lower=1.0))
         lines(axis, drawn, "jct_s", "share", "scheduler", COLOURS, dashed=DASHED, legend=axis is axes[0])
-        for name, mean_s in curves.groupby("scheduler")["mean_s"].first().items():
+        for name, mean_s in rows.groupby("scheduler")["mean_s"].first().items():
             axis.axvline(mean_s, color=COLOURS[name], linestyle="--" if name in DASHED else "-", linewidth=0.9)
         box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
         at_right = {"transform": axis.transAxes, "ha": "right", "va": "bottom", "bbox": box}
@@ -63,7 +59,7 @@ def _draw_fig17(frame: pd.DataFrame, means: dict[str, str]) -> Figure:
     figure.supxlabel("JCT (s)")
     figure.supylabel("Jobs completed within")
     style.legend_of(axes[0])
-    return figure
+    return describe("fig17", frame, paper, cells=used, means=means), frame, figure
 
 
 EIGHT = "engineered"

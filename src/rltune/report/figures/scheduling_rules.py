@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
@@ -32,19 +31,15 @@ OTHERS = (style.PURPLE, style.SKY, style.GREEN, style.INK)
 DRAWN = "workload data sequence_jobs windows who policy reference step wait_s before_s less less_low less_high".split()
 
 
+@style.styled()
 def scheduling_rules(numbers: pd.DataFrame) -> Drawing:
     """A panel a workload: the reference order's mean wait by step as a waterfall, the first agent, and other orders as
     marks.
 
     ``numbers``: the frame of `tables.scheduling_rules`; the frame is the part that is drawn.
     """
-    others = numbers[numbers["who"] == AGENT].duplicated("workload")
-    frame = numbers.drop(index=others.index[others])[DRAWN].reset_index(drop=True)
-    return describe("scheduling-rules", frame, steps=STEPS), frame, _draw_rules(frame)
-
-
-@style.styled()
-def _draw_rules(frame: pd.DataFrame) -> Figure:
+    later = numbers[numbers["who"] == AGENT].duplicated("workload")
+    frame = numbers.drop(index=later.index[later])[DRAWN].reset_index(drop=True)
     others = [p for p in dict.fromkeys(frame["policy"]) if not (frame["reference"] == p).all()]
     marks = dict(zip(others, zip(cycle(style.MARKERS), cycle(OTHERS))))
     parts = dict(list(frame.groupby("workload", sort=False)))
@@ -56,7 +51,7 @@ def _draw_rules(frame: pd.DataFrame) -> Figure:
     handles: list[Any] = [Patch(color=colour, label=name) for name, colour in BARS.items()]
     handles += [style.handle(policy_title(p), colour, marker) for p, (marker, colour) in marks.items()]
     style.legend(figure, handles, 4)
-    return figure
+    return describe("scheduling-rules", frame, steps=STEPS), frame, figure
 
 
 def _draw_rules_of(axis: Axes, part: pd.DataFrame, marks: dict[str, tuple[str, str]]) -> None:
@@ -93,22 +88,15 @@ HEADROOM = {
 """Kind of a schedule → its name, marker and colour."""
 
 
+@style.styled()
 def headroom(numbers: pd.DataFrame) -> Drawing:
     """A panel per workload, mean waits as dots on a logarithmic axis; ``numbers`` as rltune.evaluation.studies.summaries gives
     it, which is also the frame, with `title` (the heuristic)."""
     frame = numbers.assign(title=scheduler_titles(numbers).where(numbers["policy"] != "", ""))
-    workloads = [
-        {row["what"]: row | {"name": HEADROOM[row["what"]][0].replace("\n", " ")} for row in part.to_dict("records")}
-        for _, part in frame.groupby("workload", sort=False)
-    ]
-    return describe("headroom", frame, workloads=workloads), frame, _draw_headroom(frame)
-
-
-@style.styled()
-def _draw_headroom(frame: pd.DataFrame) -> Figure:
     shown = [what for what in HEADROOM if what in set(frame["what"])]
-    figure, axes = style.panels(list(dict.fromkeys(frame["workload"])), 3, 2.3, 0.4, sharey=True)
-    for axis, (_, part) in zip(axes, frame.groupby("workload", sort=False)):
+    parts = dict(list(frame.groupby("workload", sort=False)))
+    figure, axes = style.panels(list(parts), 3, 2.3, 0.4, sharey=True)
+    for axis, part in zip(axes, parts.values()):
         part = part[part["wait_s"] > 0]  # a bound of nothing has no place on a logarithmic axis
         left = part["wait_s"].min() / 1.6
         for _, row in part.iterrows():
@@ -125,7 +113,11 @@ def _draw_headroom(frame: pd.DataFrame) -> Figure:
         axis.xaxis.set_major_formatter(style.PLAIN)
         axis.xaxis.set_minor_formatter(NullFormatter())
     style.name_rows(axes[0], [HEADROOM[what][0] for what in shown])
-    return figure
+    workloads = [
+        {row["what"]: row | {"name": HEADROOM[row["what"]][0].replace("\n", " ")} for row in part.to_dict("records")}
+        for part in parts.values()
+    ]
+    return describe("headroom", frame, workloads=workloads), frame, figure
 
 
 SCHEDULERS = {
@@ -136,6 +128,7 @@ SCHEDULERS = {
 MEASURES = {"wait_s": "Mean wait (s)", "bsld": "Mean slowdown"}
 
 
+@style.styled()
 def fairness(sizes: pd.DataFrame) -> Drawing:
     """Mean wait on the left and mean bounded slowdown on the right by class of job size: a row of panels a workload.
 
@@ -143,16 +136,6 @@ def fairness(sizes: pd.DataFrame) -> Drawing:
     size; the frame is the same with `title` (the scheduler).
     """
     frame = sizes.assign(title=scheduler_names(sizes))
-    facts = {
-        "schedulers": frame.groupby("workload", sort=False)["title"].unique().items(),
-        "names": {scheduler: name for scheduler, (name, *_) in SCHEDULERS.items()},
-        "sizes": frame["group"].unique(),
-    }
-    return describe("fairness", frame, **facts), frame, _draw_fairness(frame)
-
-
-@style.styled()
-def _draw_fairness(frame: pd.DataFrame) -> Figure:
     panels = [(workload, measure) for workload in dict.fromkeys(frame["workload"]) for measure in MEASURES]
     figure, axes = style.panels([workload for workload, _ in panels], 2, 2.2)
     colours = {scheduler: colour for scheduler, (*_, colour) in SCHEDULERS.items()}
@@ -168,7 +151,12 @@ def _draw_fairness(frame: pd.DataFrame) -> Figure:
         axis.set(xlabel="GPUs of a job", ylabel=MEASURES[measure])
         axis.yaxis.set_major_formatter(style.PLAIN)
     style.legend(figure, [style.handle(name, colour, marker) for name, marker, colour in SCHEDULERS.values()])
-    return figure
+    facts = {
+        "schedulers": frame.groupby("workload", sort=False)["title"].unique().items(),
+        "names": {scheduler: name for scheduler, (name, *_) in SCHEDULERS.items()},
+        "sizes": frame["group"].unique(),
+    }
+    return describe("fairness", frame, **facts), frame, figure
 
 
 SHOWN = ("fifo", "sjf", "saf")
@@ -177,6 +165,7 @@ LOAD_MARKS = {"slice": ("s", style.ORANGE, 6, "left"), "balanced": ("o", style.B
 """Marker and colour of a load, and the offset and alignment of the number next to it."""
 
 
+@style.styled()
 def loads_compared(numbers: pd.DataFrame) -> Drawing:
     """A panel a workload: mean wait of each scheduler on the slice and on the balanced cluster.
 
@@ -185,11 +174,6 @@ def loads_compared(numbers: pd.DataFrame) -> Drawing:
     """
     best = numbers["slice_best"] | numbers["balanced_best"]
     frame = numbers[numbers["policy"].isin(SHOWN) | (numbers["role"] == RLTUNE) | best].reset_index(drop=True)
-    return describe("loads-compared", frame, linear_below=style.LINEAR_BELOW_S), frame, _draw_loads(frame)
-
-
-@style.styled()
-def _draw_loads(frame: pd.DataFrame) -> Figure:
     parts = dict(list(frame.groupby("workload", sort=False)))
     tall = [len(rows) + 2 for rows in parts.values()]
     titles = []
@@ -211,4 +195,4 @@ def _draw_loads(frame: pd.DataFrame) -> Figure:
     style.fixed_ticks(axes[-1].xaxis, style.decades(4 * top))
     axes[-1].set_xlabel("Mean wait (s)")
     style.legend_of(axes[0])
-    return figure
+    return describe("loads-compared", frame, linear_below=style.LINEAR_BELOW_S), frame, figure

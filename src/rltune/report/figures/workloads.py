@@ -47,9 +47,8 @@ def _printed(paper: PaperResults) -> pd.DataFrame:
     rows = []
     for trace in dict.fromkeys(key.rsplit(".", 1)[0] for key in entries):
         values = {c: paper.value("table2", trace, c) for c in ("avg_wait_s", "avg_run_s", "alloc")}
-        rows.append(
-            {"trace": trace, "type": entries[f"{trace}.type"].text, "data": "", "wait_is": "", "row": "paper", **values}
-        )
+        about = {"trace": trace, "type": entries[f"{trace}.type"].text, "data": "", "wait_is": "", "row": "paper"}
+        rows.append(about | values)
     return pd.DataFrame(rows)
 
 
@@ -83,6 +82,7 @@ def _draw_fig5(frame: pd.DataFrame, papers: dict[str, str]) -> Figure:
     return figure
 
 
+@style.styled()
 def fig6(batches: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Jobs above the median wait, and all waits together, in consecutive batches: a pair of panels a GPU trace; where there
     is none, a CPU trace.
@@ -91,18 +91,7 @@ def fig6(batches: pd.DataFrame, paper: PaperResults) -> Drawing:
     """
     gpu = where(batches, type="GPU")
     batches = gpu if len(gpu) else batches
-    figure = _draw_fig6(batches, style.trace_colours({t: paper.trace(t) for t in batches["trace"]}))
-    ranges = batches.groupby("trace", sort=False)[["above", "wait_h"]].agg(["min", "max"])
-    facts = {
-        "most": batches["trace"].value_counts().max(),
-        "ranges": dict(zip(ranges.index, ranges.to_numpy().tolist())),
-        "traces": batches.drop_duplicates("trace").to_dict("records"),
-    }
-    return describe("fig6", batches, paper, **facts), batches, figure
-
-
-@style.styled()
-def _draw_fig6(batches: pd.DataFrame, colours: dict[str, str]) -> Figure:
+    colours = style.trace_colours({t: paper.trace(t) for t in batches["trace"]})
     titles, parts = [], dict(list(batches.groupby("trace", sort=False)))
     for trace, rows in parts.items():
         simulated = rows["wait_is"].iloc[0].startswith("simulated")
@@ -115,12 +104,19 @@ def _draw_fig6(batches: pd.DataFrame, colours: dict[str, str]) -> Figure:
         axis.set_xlim(rows["batch"].min() - 0.5, rows["batch"].max() + 0.5)
         axis.set(xlabel="Batch", ylabel=name)
         axis.yaxis.set_major_formatter(style.PLAIN)
-    return figure
+    ranges = batches.groupby("trace", sort=False)[["above", "wait_h"]].agg(["min", "max"])
+    facts = {
+        "most": batches["trace"].value_counts().max(),
+        "ranges": dict(zip(ranges.index, ranges.to_numpy().tolist())),
+        "traces": batches.drop_duplicates("trace").to_dict("records"),
+    }
+    return describe("fig6", batches, paper, **facts), batches, figure
 
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
+@style.styled()
 def arrivals(frame: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Arrivals by hour of the day and day of the week, relative to each trace's mean.
 
@@ -128,17 +124,7 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults) -> Drawing:
     """
     if frame.empty:
         frame = pd.DataFrame(columns=["trace", "data", "busiest", "by", "bin", "relative"])
-    figure = _draw_arrivals(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace"]}))
-    peaks = {}
-    for trace, rows in where(frame, by="hour").groupby("trace", sort=False):
-        known = rows.dropna(subset=["relative"]).sort_values("relative").to_dict("records")
-        peaks[trace] = known[-1], known[0]
-    busiest = frame.drop_duplicates("trace").to_dict("records")
-    return describe("arrivals", frame, busiest=busiest, peaks=peaks), frame, figure
-
-
-@style.styled()
-def _draw_arrivals(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
+    colours = style.trace_colours({t: paper.trace(t) for t in frame["trace"]})
     figure, axes = style.panels(["", ""], 2, 3.1, 0.0, sharey=True, width_ratios=(3, 2))
     for axis, by in zip(axes, ("hour", "weekday")):
         axis.axhline(1, color=style.INK, linewidth=0.9)
@@ -151,12 +137,18 @@ def _draw_arrivals(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
     axes[1].set(xlabel="Day of the week", xlim=(-0.4, 6.4))
     if len(frame):
         style.legend_of(axes[0])
-    return figure
+    peaks = {}
+    for trace, rows in where(frame, by="hour").groupby("trace", sort=False):
+        known = rows.dropna(subset=["relative"]).sort_values("relative").to_dict("records")
+        peaks[trace] = known[-1], known[0]
+    busiest = frame.drop_duplicates("trace").to_dict("records")
+    return describe("arrivals", frame, busiest=busiest, peaks=peaks), frame, figure
 
 
 TICKS_S = {1: "1 s", 60: "1 min", 3600: "1 h", 86_400: "1 d", 30 * 86_400: "30 d"}
 
 
+@style.styled()
 def distributions(run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResults) -> Drawing:
     """Shares of jobs and of work that jobs of at most a run time, or of at most a size, have.
 
@@ -172,12 +164,7 @@ def distributions(run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResu
     }
     frame = pd.concat([part.assign(of=of) for of, part in parts.items()], ignore_index=True)
     frame = frame[[*key, "of", "at_most", "jobs", "work"]]
-    figure = _draw_distributions(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace"]}))
-    return describe("distributions", frame), frame, figure
-
-
-@style.styled()
-def _draw_distributions(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
+    colours = style.trace_colours({t: paper.trace(t) for t in frame["trace"]})
     cpu = sorted(set(frame.loc[frame["type"] == "CPU", "trace"]))
     figure, axes = style.panels([""] * 4, 2, 2.3, 0.0, sharex="col", sharey=True)
     for axis, (share, of) in zip(axes, product(("jobs", "work"), ("run_s", "size"))):
@@ -192,4 +179,4 @@ def _draw_distributions(frame: pd.DataFrame, colours: dict[str, str]) -> Figure:
     style.fixed_ticks(axes[1].xaxis, [2**k for k in range(0, largest.bit_length(), 1 + (largest > 256))])
     axes[3].set_xlabel("GPUs (CPUs), at most" if cpu else "GPUs, at most")
     style.legend(figure, [style.handle(t, c, line="--" if t in cpu else "-") for t, c in colours.items()])
-    return figure
+    return describe("distributions", frame), frame, figure
