@@ -43,7 +43,6 @@ def build(
     rows = summary.comparisons(shown)
     claimed, untested = summary.claims(shown)
     operator = run.config.whatif is not None and len(run.traces) == 1  # a run about the user's own cluster
-    theme, js = inline.part("theme.js"), inline.part("page.js")
     main = [*(entry.id for entry in artefacts.chapters()[contents.SUMMARY].entries), contents.TYPES]
     rest = {name: saved for name, saved in shown.items() if name not in main}
     sections = contents.for_an_operator(shown) if operator else contents.chapters(rest)
@@ -52,11 +51,7 @@ def build(
         .get_template("page.html")
         .render(
             config=run.config,
-            css=Markup(inline.part("page.css")),
-            js=Markup(js),
-            theme=Markup(theme),
-            scripts_allowed=inline.allow_scripts(theme, js),
-            meanings=marks.meanings(run.traces.values()),
+            kinds=marks.by_label(run.traces.values()),
             s=summary.facts(run, shown, rows, claimed),
             claims=claimed,
             untested=untested,
@@ -101,8 +96,11 @@ def _page() -> Environment:
     made.globals |= {
         "badge": marks.badge,
         "cell": marks.cell,
+        "data_meaning": marks.DATA_MEANING,
         "outcome_words": marks.OUTCOME,
         "opponents": opponents.OPPONENTS,
+        "allow_scripts": inline.allow_scripts,
+        "part": inline.part,
         "svg": inline.svg,
         "csv_link": inline.csv_link,
         "table": tables.render,

@@ -20,15 +20,15 @@ _ID = re.compile(r'\bid="([^"]+)"')
 _REFERENCE = re.compile(r'(xlink:href="#|href="#|url\(#)')
 
 
-def part(name: str) -> str:
+def part(name: str) -> Markup:
     """A style sheet or script of this folder, without blank lines."""
-    return re.sub(r"\n\s*\n+", "\n", (Path(__file__).parent / name).read_text(encoding="utf-8")).strip()
+    return Markup(re.sub(r"\n\s*\n+", "\n", (Path(__file__).parent / name).read_text(encoding="utf-8")).strip())
 
 
-def allow_scripts(*scripts: str) -> str:
-    """The content security policy of a page with these scripts alone, which fetches nothing: scripts in titles or names
-    of the data do not run."""
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+def allow_scripts(*names: str) -> str:
+    """The content security policy of a page with these scripts of this folder alone, which fetches nothing: scripts in
+    titles or names of the data do not run."""
+    hashes = (base64.b64encode(hashlib.sha256(part(name).encode()).digest()).decode() for name in names)
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return (
         f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'; "

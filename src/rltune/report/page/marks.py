@@ -17,6 +17,7 @@ DATA_MEANING = {
     "full": "the whole published traces",
     "own": "your own job log",
 }
+"""Kind of data → what it is."""
 OUTCOME = {
     "better": "better",
     "worse": "worse",
@@ -39,14 +40,6 @@ def cell(artefact: str, row: int, column: str, value: object, format: str, unsig
 def badge(words: object, text: str = "") -> Markup:
     """Words as a badge in the colour that goes with them."""
     return Markup('<span class="badge {}">{}</span>').format(slug(words), text or words)
-
-
-def meanings(traces: Iterable[TraceConfig]) -> list[Markup]:
-    """What each kind of data is, and the traces of that kind."""
-    return [
-        Markup("{} {}: {}").format(badge(label), DATA_MEANING.get(label, label), ", ".join(titles))
-        for label, titles in by_label(traces).items()
-    ]
 
 
 def by_label(traces: Iterable[TraceConfig]) -> dict[str, list[str]]:

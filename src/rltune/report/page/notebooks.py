@@ -31,8 +31,8 @@ def render_all(notebooks: Iterable[str | Path], folder: Path) -> list[str]:
     paths = list(map(Path, notebooks))
     names = [path.stem for path in paths]
     exporter = HTMLExporter(config=Config({"HTMLExporter": SETTINGS}))
-    look, theme = part("page.css") + part("notebook.css"), part("theme.js")
-    common = {"look": look, "theme": theme, "scripts_allowed": allow_scripts(theme)}
+    common = {"look": part("page.css") + part("notebook.css"), "theme": part("theme.js")}
+    common["scripts_allowed"] = allow_scripts("theme.js")
     for path in paths:
         notebook = nbformat.read(path, as_version=4)
         if any("injected-parameters" in cell.metadata.get("tags", []) for cell in notebook.cells):

@@ -68,11 +68,6 @@ def comparisons(shown: dict[str, Saved]) -> Rows:
     return {study: best_measured(frame) for study, frame in frames.items() if len(frame)}
 
 
-def measured(rows: Rows) -> str:
-    """The lengths of the best measured windows, in words."""
-    return " or ".join(show(n, "int") for n in sorted({n for r in rows.values() for n in r["sequence_jobs"]}))
-
-
 def scores(rows: Rows) -> dict[str, list[dict[str, int] | None]]:
     """Study's title → how many of its comparisons had each of OUTCOMES; None where nothing was compared."""
     return {s.title: [score({s: frame}, *outcome) for outcome in OUTCOMES.values()] for s, frame in rows.items()}
@@ -97,7 +92,7 @@ def facts(run: Run, shown: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
     return {
         "agents": len(run.config.cells()),
         "kinds": by_label(run.traces[name] for name in names),
-        "measured": measured(rows),
+        "measured": " or ".join(show(n, "int") for n in sorted({n for r in rows.values() for n in r["sequence_jobs"]})),
         "single": single,
         "verdicts": verdicts,
         "scores": {name: score(rows, *outcome) for name, outcome in OUTCOMES.items()},
