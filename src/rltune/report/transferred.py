@@ -11,6 +11,7 @@ from rltune.evaluation.intervals import Improvement, Intervals, improved
 from rltune.report.common import planned_cells, without_variants
 
 HOME = ["trace", "cluster"]
+RULES = ["backfill", "placement", "locality", "estimate"]
 SAME_AGENT = [a for a in AXES if a != "seed"]
 """Agents that agree in these differ in their seed alone."""
 
@@ -24,9 +25,8 @@ def transferred(cells: pd.DataFrame) -> pd.DataFrame:
 
 def has_transfer(config: RunConfig) -> bool:
     """Whether agents of the same rules were trained on more than one workload."""
-    rules = ["backfill", "placement", "locality", "estimate"]
     cells = transferred(planned_cells(config))
-    return any(len(group[HOME].drop_duplicates()) > 1 for _, group in cells.groupby(rules))
+    return any(len(group[HOME].drop_duplicates()) > 1 for _, group in cells.groupby(RULES))
 
 
 def has_robustness(config: RunConfig) -> bool:

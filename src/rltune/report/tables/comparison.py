@@ -116,8 +116,7 @@ def _side(name: str, c: Comparison) -> dict[str, Any]:
     """The columns of RLTune against one opponent."""
     return {
         f"{name}_mean": c.theirs_mean,
-        f"over_{name}": c.improvement,
-        **{f"over_{name}_{k}": getattr(c, k) for k in ("low", "high", "p")},
+        **common.gain(f"over_{name}", c, prefix=f"over_{name}_"),
         f"shows_{name}": direction(c.low, c.high, c.windows),
     }
 
@@ -170,30 +169,22 @@ def heuristics(cells: pd.DataFrame, windows: pd.DataFrame) -> Table:
     The policy with the least wait of a trace and length has a star in its title.
     """
     keys = ["trace_title", "data", "estimate", "locality"]
-    rows = []
+    frames = []
     for values, group in cells.groupby(keys, sort=False):
         baselines = where(windows, cell=group["cell"].iloc[0], role="baseline", locality=values[-1])
         for n in lengths(baselines):
             same = dict(zip(keys, values, strict=True)) | {"sequence_jobs": n}
-            rows += [same | row for row in _heuristic_rows(where(baselines, sequence_jobs=n))]
-    frame = pd.DataFrame(rows)
+            frames.append(pd.DataFrame([same]).merge(_heuristics(where(baselines, sequence_jobs=n)), how="cross"))
+    frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     settings = {c: v for c, v in setting_columns(cells).items() if c in ("estimate", "locality")}
     return describe("heuristics", frame, settings=settings), frame
 
 
-def _heuristic_rows(windows: pd.DataFrame) -> list[dict[str, object]]:
+def _heuristics(windows: pd.DataFrame) -> pd.DataFrame:
     means = windows.pivot_table(index="policy", columns="backfill", values="wait_s", sort=False)
     bound = float(windows.groupby("window")["bound_s"].first().mean())
     best = means.min(axis=1)
-    return [
-        {
-            "policy": policy,
-            "title": policy_title(policy) + (" ★" if best[policy] == best.min() else ""),
-            "windows": windows["window"].nunique(),
-            **row.to_dict(),
-            "best": best[policy],
-            "bound": bound,
-            "over_bound": best[policy] / bound if bound > 0 else common.NAN,
-        }
-        for policy, row in means.iterrows()
-    ]
+    titles = best.index.map(policy_title) + (best == best.min()).map({True: " ★", False: ""})
+    named = pd.DataFrame({"title": titles, "windows": windows["window"].nunique()})
+    over_bound = best / bound if bound > 0 else common.NAN
+    return named.join(means.assign(best=best, bound=bound, over_bound=over_bound)).reset_index()

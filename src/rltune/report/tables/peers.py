@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from rltune.config.comparisons import for_metric
-from rltune.evaluation.compare import COLUMN, SPAN, compare
+from rltune.evaluation.compare import COLUMN, SPAN, Comparison, compare
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
 from rltune.report.artefact import Table
@@ -48,41 +48,24 @@ def printed(paper: PaperResults, artefact: str, metric: str, *key: str) -> float
     return paper.number(artefact, *key, PRINTED[metric]) * (0.01 if metric == "utilisation" else 1.0)
 
 
-def opponent_row(
-    windows: pd.DataFrame | Sequence[pd.DataFrame],
-    metric: str,
-    n: int,
-    ours: str,
-    theirs: str,
-    paper: Sequence[float],
-    by: Intervals,
-) -> dict[str, Any]:
-    """One metric of RLTune against one opponent on the same windows of n jobs.
-
-    ``windows``: a table, or one per training seed; ``ours`` and ``theirs`` are values of the column ``who``; ``paper``:
-    its figures of theirs and ours, NaN for none.
-    """
-    found = compare(windows, metric, n, {"who": ours}, {"who": theirs}, by)
-    return {
-        "measure": METRIC_TITLE[metric],
-        **{k: getattr(found, k) for k in ("p", "seeds", "theirs_mean", "ours_mean")},
-        **evaluated(metric, found.improvement, found.low, found.high, found.windows, *paper),
-    }
+def opponent_row(found: Comparison, paper: Sequence[float]) -> dict[str, Any]:
+    """One metric of RLTune against one opponent; ``paper``: its figures of theirs and ours, NaN for none."""
+    same = {k: getattr(found, k) for k in ("p", "seeds", "theirs_mean", "ours_mean")}
+    return {"measure": METRIC_TITLE[found.metric], **same, **evaluated(found.metric, found, found.windows, *paper)}
 
 
-def evaluated(
-    metric: str, value: float, low: float, high: float, windows: int, paper_theirs: float, paper_ours: float
-) -> dict[str, Any]:
-    """An improvement with its interval, the paper's two figures, the improvement they imply, and the verdict."""
+def evaluated(metric: str, found: Any, windows: int, paper_theirs: float, paper_ours: float) -> dict[str, Any]:
+    """The improvement in ``found`` with its interval, the paper's two figures, the improvement they imply, and the
+    verdict."""
     ratio = paper_ours / paper_theirs
     claimed = ratio - 1 if metric == "utilisation" else 1 - ratio
     return {
-        **{k: v + 0.0 for k, v in (("improvement", value), ("low", low), ("high", high))},  # + 0.0: no minus zero
+        **{k: getattr(found, k) + 0.0 for k in ("improvement", "low", "high")},  # + 0.0: no minus zero
         "windows": windows,
         "paper_theirs": paper_theirs,
         "paper_ours": common.NAN if pd.isna(paper_theirs) else paper_ours,
         "paper_improvement": claimed,
-        "verdict": verdict(claimed, low, high, windows),
+        "verdict": verdict(claimed, found.low, found.high, windows),
     }
 
 
@@ -110,7 +93,8 @@ def table8(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: 
                 row["reserves"] = ", ".join(where(pd.concat(each), who="rltune")["backfill"].unique())
                 in_paper = alike["paper_trace"].iloc[0] == "Philly"
                 figures = [printed(paper, "table8", metric, s) if in_paper else common.NAN for s in (theirs, "rltune")]
-                rows.append(row | opponent_row(each, metric, n, "rltune", theirs, figures, by))
+                found = compare(each, metric, n, {"who": "rltune"}, {"who": theirs}, by)
+                rows.append(row | opponent_row(found, figures))
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
     return describe("table8", frame, paper, cells=used, without=["metric", "seed"], holm=_holm(frame, by)), frame
 
@@ -132,7 +116,7 @@ def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperRe
                 "theirs_mean": one["theirs_mean"],
                 "ours_mean": one["ours_mean"],
                 # the paper prints the improvement alone: theirs is 1, ours what is left
-                **evaluated("jct", one["improvement"], one["low"], one["high"], int(one["blocks"]), 1.0, 1 - claimed),
+                **evaluated("jct", one, int(one["blocks"]), 1.0, 1 - claimed),
             }
         )
     frame = pd.DataFrame(rows).drop(columns=["paper_theirs", "paper_ours"])
@@ -220,7 +204,7 @@ def table9_numbers(cells: pd.DataFrame, batches: pd.DataFrame, paper: PaperResul
         for (theirs, kind), metric in product(others.items(), METRIC_TITLE):
             figures = [printed(paper, "table9", metric, paper_trace, s) for s in (kind, "rltune")]
             figures = [common.NAN] * 2 if kind == "rltune" else figures
-            row = opponent_row(group.assign(who=group["title"]), metric, n, ours, theirs, figures, by)
-            rows.append({**same, "against": theirs, **row})
+            found = compare(group, metric, n, {"title": ours}, {"title": theirs}, by)
+            rows.append({**same, "against": theirs, **opponent_row(found, figures)})
     table = common.with_holm(pd.DataFrame(rows), TESTED)
     return describe("table9-numbers", table, paper, rows=frame, holm=_holm(table, by)), table

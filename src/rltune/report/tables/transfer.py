@@ -13,10 +13,9 @@ from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.paper import PaperResults
 from rltune.report.style import policy_title
-from rltune.report.transferred import HOME, SAME_AGENT, less, waits
+from rltune.report.transferred import HOME, RULES, SAME_AGENT, less, waits
 from rltune.report.verdict import direction, verdict
 
-RULES = ["backfill", "placement", "locality", "estimate"]
 TESTED = {"p": "holm", "there_p": "there_holm", "over_there_p": "over_there_holm", "over_random_p": "over_random_holm"}
 
 
