@@ -42,21 +42,12 @@ def verdicts() -> str:
 
 def waits_of_csv() -> str:
     """How much less jobs wait under an agent than under its base policy: `fig12-numbers` and, for QSSF, `table8` of config/csv.yaml."""
-    return table(
-        "trace | base policy | backfilling | preset | seeds | windows | less wait, %",
-        [
-            (
-                row["trace"],
-                TITLES[row["policy"]],
-                row["backfill"],
-                row["preset"],
-                row["seed"],
-                f"{row['windows']} × {row['sequence_jobs']}",
-                _percent(row, "improvement"),
-            )
-            for row in rows_of("waits-csv")
-        ],
-    )
+    found = []
+    for row in rows_of("waits-csv"):
+        windows = f"{row['windows']} × {row['sequence_jobs']}"
+        agent = row["trace"], TITLES[row["policy"]], row["backfill"], row["preset"], row["seed"]
+        found.append((*agent, windows, _percent(row, "improvement")))
+    return table("trace | base policy | backfilling | preset | seeds | windows | less wait, %", found)
 
 
 def _percent(row: dict[str, str], value: str) -> str:

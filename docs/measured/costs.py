@@ -40,15 +40,8 @@ def question_costs() -> str:
 def training_speed() -> str:
     """How fast agents are trained and decide, written by benchmarks/training.py."""
     found = measured("training")
-    rows = [
-        (
-            name,
-            *(f"{of[column]:.2g} s" for column in ("seconds", "rollout_seconds")),
-            f"{of['choices_per_second']:,.0f}",
-            f"{of['rss_gb']:.2f} GB",
-        )
-        for name, of in found["found"].items()
-    ]
+    shown = ("{seconds:.2g} s", "{rollout_seconds:.2g} s", "{choices_per_second:,.0f}", "{rss_gb:.2f} GB")
+    rows = [(name, *(form.format(**of) for form in shown)) for name, of in found["found"].items()]
     heads = ["preset", "epoch", "of which rollouts", "decisions with a choice, per second", "memory"]
     said = (
         f"Of the {found['decisions']:,} decisions of an epoch of `tuned`, {found['choices']:,} have two candidates or more; "

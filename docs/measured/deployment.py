@@ -29,13 +29,12 @@ def by_scheduler(rows: list[dict[str, str]], columns: Iterable[str]) -> dict[str
 def deployed() -> str:
     """Means over the repetitions of the deployment on Slurm, a row per scheduler; of the longest waits the largest."""
     runs = [row for row in rows_of("deployment-runs") if row["system"] == "Slurm"]
-    scale = {"utilisation": 100.0}
     found = []
     for name, means in by_scheduler(runs, RUN).items():
-        longest = max(float(row["wait_max_s"]) for row in runs if row["title"] == name)
-        values = {**dict(zip(RUN, means, strict=True)), "wait_max_s": longest}
-        shown = ("{:,.0f}" if c.endswith("_s") else "{:,.1f}" for c in RUN)
-        found.append((name, *(form.format(v * scale.get(c, 1.0)) for form, (c, v) in zip(shown, values.items()))))
+        values = dict(zip(RUN, means, strict=True))
+        values["wait_max_s"] = max(float(row["wait_max_s"]) for row in runs if row["title"] == name)
+        values["utilisation"] *= 100
+        found.append((name, *(f"{v:,.0f}" if c.endswith("_s") else f"{v:,.1f}" for c, v in values.items())))
     return table(" | ".join(["", *RUN.values()]), found)
 
 
@@ -59,14 +58,10 @@ def deployed_classes() -> str:
     """Mean waits on Slurm by QOS, partition and GPUs, s, a column per scheduler."""
     rows = rows_of("deployment-classes")
     schedulers = [column[5:-2] for column in rows[0] if column.startswith("wait_") and column.endswith("_s")]
-    found = [
-        (
-            f"{row['by_title']} {row['name']}",
-            f"{int(float(row['jobs'])):,}",
-            *(f"{float(row[f'wait_{s}_s']):,.0f}" for s in schedulers),
-        )
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        waits = (f"{float(row[f'wait_{s}_s']):,.0f}" for s in schedulers)
+        found.append((f"{row['by_title']} {row['name']}", f"{int(float(row['jobs'])):,}", *waits))
     return table(" | ".join(["mean wait, s", "jobs", *map(short, schedulers)]), found)
 
 

@@ -9,9 +9,7 @@ from measured.read import measured, percent, table
 
 def placement() -> dict[str, Any]:
     """What benchmarks/placement.py has written: its traces alone."""
-    return {
-        trace: found for trace, found in measured("placement").items() if isinstance(found, dict) and "off" in found
-    }
+    return {name: found for name, found in measured("placement").items() if isinstance(found, dict) and "off" in found}
 
 
 def placed(choice: str) -> str:
@@ -24,16 +22,9 @@ def placement_means() -> str:
     """Wait, completion time and bounded slowdown of every placement and locality, with contention."""
     traces = placement()
     choices = list(next(iter(traces.values()))["off"]["mean"])
-    rows = [
-        (
-            placed(choice),
-            *(
-                "{wait_s:,.0f} / {jct_s:,.0f} / {bsld:.2f}".format(**t["middle"]["mean"][choice])
-                for t in traces.values()
-            ),
-        )
-        for choice in choices
-    ]
+    shown = "{wait_s:,.0f} / {jct_s:,.0f} / {bsld:.2f}"
+    means = [found["middle"]["mean"] for found in traces.values()]
+    rows = [(placed(choice), *(shown.format(**mean[choice]) for mean in means)) for choice in choices]
     return table(" | ".join(["", *(f"{name}, {found['windows']} windows" for name, found in traces.items())]), rows)
 
 
@@ -52,9 +43,8 @@ def model_sizes() -> str:
     """The wait under other numbers of jobs and slots in the placement model, against 8 jobs and one slot."""
     sizes, traces = measured("placement")["sizes"], placement()
     default = next(iter(sizes))
-    rows = []
+    rows, part = [], [found["middle"] for found in traces.values()]
     for size, (jobs, slots) in sizes.items():
-        part = [found["middle"] for found in traces.values()]
         waits = [
             "{:,.0f} s".format(found["mean"][size]["wait_s"])
             if size == default

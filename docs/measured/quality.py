@@ -18,6 +18,8 @@ AGAINST = {
 }
 """Keys in the output of benchmarks/quality.py → what RLTune is compared with."""
 METRICS = {"wait": "wait, s", "jct": "completion time, s", "bsld": "bounded slowdown"}
+CONSTANTS = {"windows that chose the weights": "validation_percent", "later windows": "percent"}
+"""What is compared → the end of its column in constants.csv."""
 LEARNERS = {"schedinspector": "SchedInspector", "rlscheduler": "RLScheduler", "naive": "naive", "pro": "pro"}
 
 
@@ -72,16 +74,10 @@ def quality(file: str, length: int, metric: str = "wait", also: str = "") -> str
         row("its scheduler", chosen_schedulers),
         *([row("lower bound", lambda trace: f"{part[trace]['bound_s']:,}")] if metric == "wait" else []),
         *(against(key, metric) for key in compared),
-        *(
-            [
-                (f"mean {METRICS[also]} (the best rules by it):", *("" for _ in traces)),
-                against("strong", also),
-                against("any", also),
-            ]
-            if also
-            else []
-        ),
     ]
+    if also:
+        rows.append(row(f"mean {METRICS[also]} (the best rules by it):", lambda trace: ""))
+        rows += [against(key, also) for key in ("strong", "any")]
     return table(" | ".join([f"windows of {length:,}", *(trace.capitalize() for trace in traces)]), rows)
 
 
@@ -105,13 +101,5 @@ def constants() -> str:
     def mean(column: str) -> str:
         return f"{fmean(float(row[column]) for row in rows if row[column]):+.1f}".replace("-", "−")
 
-    return table(
-        f"mean of {len(rows)} trainings, against SAF + EASY, % | Philly | Venus",
-        [
-            (title, *(mean(f"{trace}_{column}") for trace in ("philly", "venus")))
-            for title, column in (
-                ("windows that chose the weights", "validation_percent"),
-                ("later windows", "percent"),
-            )
-        ],
-    )
+    means = [(title, *(mean(f"{trace}_{end}") for trace in ("philly", "venus"))) for title, end in CONSTANTS.items()]
+    return table(f"mean of {len(rows)} trainings, against SAF + EASY, % | Philly | Venus", means)
