@@ -8,11 +8,11 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 from report_fakes import Project
 from report_runs import PAPER
 
@@ -26,90 +26,59 @@ from rltune.report.page.summary import claims
 from rltune.report.paper import load_deviations
 from rltune.report.verdict import ABSENT
 
-VOID = {"meta", "link", "br", "img", "input", "hr"}
+TAG = re.compile(r"<(/?[a-z][\w-]*)")
 SECTIONS = {"summary", "methods", "deviations", "paper", "run-cost", "provenance"}
 
 
-class Page(HTMLParser):
-    """Elements with their attributes and text, and whether tags are closed in order."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str], list[str]]] = []
-        self.open: list[int] = []
-        self.faults: list[str] = []
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, {k: v or "" for k, v in attrs}, []))
-        if tag not in VOID:
-            self.open.append(len(self.elements) - 1)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in VOID:
-            return
-        if not self.open or self.elements[self.open[-1]][0] != tag:
-            self.faults.append(f"</{tag}> at {self.getpos()}")
-        else:
-            self.open.pop()
-
-    def handle_data(self, data: str) -> None:
-        for i in self.open:
-            self.elements[i][2].append(data)
-
-    def all(self, tag: str = "", **attrs: str) -> list[tuple[str, dict[str, str], str]]:
-        wanted = {k.replace("_", "-"): v for k, v in attrs.items()}
-        return [
-            (t, a, "".join(x))
-            for t, a, x in self.elements
-            if (not tag or t == tag) and all(k in a and (v == "*" or a[k] == v) for k, v in wanted.items())
-        ]
+def parsed(html: str) -> BeautifulSoup:
+    """The page. Its tags are closed, and in order: the parser, which would repair them, leaves them as they are."""
+    page = BeautifulSoup(html, "html.parser")
+    closed = re.sub(r"<([\w-]+)([^<>]*)/>", r"<\1\2></\1>", html)
+    assert TAG.findall(str(page).lower()) == TAG.findall(closed.lower())
+    return page
 
 
 @pytest.fixture(scope="module")
-def page(made: Project) -> Page:
-    return Page(made.html)
+def page(made: Project) -> BeautifulSoup:
+    return parsed(made.html)
 
 
-def test_it_parses_and_nothing_of_the_template_is_left(page: Page, made: Project) -> None:
-    assert page.faults == [] and page.open == []
+def test_nothing_of_the_template_is_left(made: Project) -> None:
     assert not re.search(r"\{\{|\}\}|\{%|%\}", re.sub(r"<(style|script)>.*?</\1>", "", made.html, flags=re.DOTALL))
     assert "Undefined" not in made.html and ">nan<" not in made.html.lower()
 
 
-def test_ids_are_there_and_unique(page: Page, made: Project) -> None:
-    ids = [a["id"] for _, a, _ in page.all(id="*")]
+def test_ids_are_there_and_unique(page: BeautifulSoup, made: Project) -> None:
+    ids = [tag["id"] for tag in page.select("[id]")]
     assert SECTIONS | set(made.saved) <= set(ids)
     assert len(ids) == len(set(ids))
     assert set(artefacts.expected(made.run.config)) <= set(made.saved), "else the page was not seen whole"
 
 
-def test_downloads_hold_the_artefacts_csv(page: Page, made: Project) -> None:
-    links = {a["download"]: a["href"] for _, a, _ in page.all("a", download="*")}
+def test_downloads_hold_the_artefacts_csv(page: BeautifulSoup, made: Project) -> None:
+    links = {a["download"]: a["href"] for a in page.select("a[download]")}
     assert set(links) == {f"{name}.csv" for name in made.saved}
     for name, address in links.items():
         linked = pd.read_csv(io.BytesIO(base64.b64decode(address.split(",", 1)[1])))
         pd.testing.assert_frame_equal(linked, pd.read_csv(made.artefacts / name))
 
 
-def test_every_number_in_the_summary_is_in_a_csv(page: Page, made: Project) -> None:
-    from_cells = page.all("data", data_from="*")
+def test_every_number_in_the_summary_is_in_a_csv(page: BeautifulSoup, made: Project) -> None:
+    from_cells = page.select("data[data-from]")
     assert len(from_cells) > 12 * 8
-    for _, attrs, text in from_cells:
-        name, row, column = attrs["data-from"].replace(".csv", "").split(":")
+    for cell in from_cells:
+        name, row, column = cell["data-from"].replace(".csv", "").split(":")
         value = made.saved[name].frame[column][int(row)]
-        assert float(attrs["value"]) == pytest.approx(float(value))
-        digits = float(re.sub(r"[^0-9.]", "", text))
-        shown = abs(value) * (100 if "%" in text else 1)
+        assert float(cell["value"]) == pytest.approx(float(value))
+        digits = float(re.sub(r"[^0-9.]", "", cell.text))
+        shown = abs(value) * (100 if "%" in cell.text else 1)
         assert digits == pytest.approx(shown, rel=6e-3, abs=0.06)
 
 
-def test_every_number_in_the_tables_is_in_a_csv(made: Project) -> None:
+def test_every_number_in_the_tables_is_in_a_csv(page: BeautifulSoup, made: Project) -> None:
     for name, saved in made.saved.items():
-        article = made.html.split(f'<article id="{name}"')[1].split("</article>")[0]
         csv = {"", *map(str, saved.frame.astype(object).to_numpy().ravel())}
-        shown = {attrs["data-value"] for _, attrs, _ in Page(article).all("td", data_value="*")}
+        shown = {cell["data-value"] for cell in page.select(f"article#{name} td[data-value]")}
         assert shown <= csv and (shown or saved.artefact.kind == "figure"), name
 
 
@@ -129,10 +98,10 @@ def test_where_zero_is_covered_no_difference_is_said_to_be_shown(made: Project) 
 
 
 @pytest.fixture(scope="module")
-def answers(page: Page) -> str:
+def answers(page: BeautifulSoup) -> str:
     """The answers in the summary as one line."""
-    (found,) = (text for _, _, text in page.all("dl", **{"class": "answers"}))
-    return " ".join(found.split())
+    (found,) = page.select("dl.answers")
+    return " ".join(found.text.split())
 
 
 def test_the_answers_are_first_and_count_every_study(answers: str, made: Project) -> None:
@@ -167,14 +136,14 @@ def test_of_each_chapter_all_but_the_leading_table_or_figure_is_folded(made: Pro
         assert all(saved.artefact.title in folded[0].split("</summary>")[0] for saved in items[1:])
 
 
-def test_a_note_that_many_tables_share_is_printed_once(page: Page, made: Project) -> None:
+def test_a_note_that_many_tables_share_is_printed_once(page: BeautifulSoup, made: Project) -> None:
     shared = contents.shared_notes(made.saved)
-    assert shared and len(shared) == len(page.all("li", id="*"))
-    items = [" ".join(text.split()) for _, _, text in page.all("li")]
+    assert shared and len(shared) == len(page.select("li[id]"))
+    items = [" ".join(item.text.split()) for item in page.select("li")]
     for i, note in enumerate(shared):
         carriers = [saved for saved in made.saved.values() if note in saved.artefact.notes]
         assert len(carriers) >= 3 and items.count(" ".join(note.split())) == 1
-        assert len(page.all("a", href=f"#note-{i + 1}")) == len(carriers)
+        assert len(page.select(f"a[href='#note-{i + 1}']")) == len(carriers)
 
 
 def test_every_claim_is_the_row_of_the_table_it_names(made: Project) -> None:
@@ -208,11 +177,11 @@ def test_evidence_for_deviations_exists() -> None:
             assert not test or f"def {test}(" in (root / path).read_text(encoding="utf-8"), item
 
 
-def test_deviations_link_to_what_the_page_has(page: Page, made: Project) -> None:
-    linked = {a["href"][1:] for _, a, _ in page.all("a", href="*")}
+def test_deviations_link_to_what_the_page_has(page: BeautifulSoup, made: Project) -> None:
+    linked = {a["href"][1:] for a in page.select("a[href]")}
     for deviation in load_deviations(made.root):
         assert {name for name in deviation.artefacts if name in made.saved} <= linked
-    assert "(not in this run)" in next(x for _, a, x in page.all("section", id="deviations"))
+    assert "(not in this run)" in page.select_one("section#deviations").text
 
 
 def test_provenance_is_complete(made: Project) -> None:
@@ -229,11 +198,9 @@ def test_provenance_is_complete(made: Project) -> None:
 
 def test_an_empty_run_names_what_is_missing(empty: Project) -> None:
     text = empty.build().read_text(encoding="utf-8")
-    page = Page(text)
-    assert page.faults == []
-    ((_, _, section),) = page.all("section", id="missing")
+    (section,) = parsed(text).select("section#missing")
     for name, title in artefacts.expected(empty.run.config).items():
-        assert f"{title} ({name})" in section
+        assert f"{title} ({name})" in section.text
     assert "No comparison has been written yet" in text
 
 
