@@ -28,12 +28,10 @@ SDSC-SP2      CPU   2887.0          0.5         9.0        0.001          44416 
 
 def summary() -> pd.DataFrame:
     """Table 4 of our traces."""
-    return parsed("""\
-trace         days  jobs   gpus  gpu_types  users  run_avg_s  run_max_days
-Philly        75    96260  2490  P100       319    28329.0    60.0
-Helios Venus  75    96260  2490  P100       319    28329.0    60.0
-Alibaba PAI   75    96260  2490  P100       319    28329.0    60.0
-""").assign(data="synthetic", nodes=pd.array([552, None, None], dtype="Int64"))
+    titles = [title for title, _ in TRACES.values()]
+    same = {"days": 75, "jobs": 96260, "gpus": 2490, "gpu_types": "P100", "users": 319, "data": "synthetic"}
+    nodes = pd.array([552, None, None], dtype="Int64")
+    return pd.DataFrame({"trace": titles, **same, "run_avg_s": 28329.0, "run_max_days": 60.0, "nodes": nodes})
 
 
 def each(frame: pd.DataFrame) -> pd.DataFrame:

@@ -151,15 +151,8 @@ def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_no
     rows = [(*row, "none") for row in rows] + [("RLScheduler (quick)", "Wait, s", 0.7, "easy")]
     numbers = pd.DataFrame(rows, columns=["against", "measure", "improvement", "backfill"])
     ends = {"low": numbers["improvement"] - 0.1, "high": numbers["improvement"] + 0.1}
-    same = {
-        "windows": 40,
-        "trace_title": "Philly",
-        "paper_trace": "Philly",
-        "data": "sample",
-        "verdict": "",
-        "cell": "a",
-    }
-    numbers = numbers.assign(**ends, **same)
+    of_philly = {"trace_title": "Philly", "paper_trace": "Philly", "data": "sample"}
+    numbers = numbers.assign(**ends, **of_philly, windows=40, verdict="", cell="a")
     given = made.saved["fig12-numbers"].frame.assign(cell="a", learned="no: kept its heuristic", choice="EASY")
     _, frame = tables.claims({"table9-numbers": numbers, "fig12-numbers": given}, pd.DataFrame(), PAPER)
     found = frame[frame["key"].str.startswith("section7")].set_index("key")
@@ -167,8 +160,7 @@ def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_no
     assert found.loc["section7: jct", ["ours", "verdict"]].tolist() == [-0.1, FAILS]
     assert found.loc["section7: utilisation", "verdict"] == ABSENT
     assert found["against"].tolist() == ["RLScheduler (quick)", "SchedInspector", ""]
-    helios = pd.DataFrame(rows, columns=["against", "measure", "improvement", "backfill"])
-    helios = helios.assign(**ends, **same | {"trace_title": "Helios", "paper_trace": "Helios"})
+    helios = numbers.assign(trace_title="Helios", paper_trace="Helios")
     _, claimed = tables.claims({"table9-numbers": helios, "fig12-numbers": given}, pd.DataFrame(), PAPER)
     one = where(claimed, key="table9: Helios.rlscheduler.wait").iloc[0]
     assert one["claim"] == "Less wait than RLScheduler on Helios" and one[["ours", "row"]].tolist() == [0.3, 1]

@@ -22,6 +22,7 @@ SUPPORTED = ("3.11", "3.12", "3.13")
 Bounds = dict[str, SpecifierSet]
 
 
+SETUP = runpy.run_path(str(ROOT / "workflow" / "setup.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 NAMED = [*PROJECT["project"]["dependencies"], *chain(*PROJECT["project"]["optional-dependencies"].values())]
 DIRECT: Bounds = {canonicalize_name(r.name): r.specifier for r in map(Requirement, NAMED) if r.name != "rltune"}
@@ -54,8 +55,7 @@ def test_conda_has_the_same_packages_with_the_same_bounds() -> None:
 def test_python_bounds_agree() -> None:
     bounds = SpecifierSet(PROJECT["project"]["requires-python"])
     assert conda_packages()["python"] == bounds
-    setup = runpy.run_path(str(ROOT / "workflow" / "setup.py"))
-    oldest, too_new = (".".join(map(str, setup[name])) for name in ("OLDEST", "TOO_NEW"))
+    oldest, too_new = (".".join(map(str, SETUP[name])) for name in ("OLDEST", "TOO_NEW"))
     assert SpecifierSet(f">={oldest},<{too_new}") == bounds
 
 
@@ -102,19 +102,16 @@ def test_every_file_next_to_the_code_is_in_the_package() -> None:
 
 
 def test_set_up_takes_the_whole_entry_of_a_package_from_the_lock() -> None:
-    setup = runpy.run_path(str(ROOT / "workflow" / "setup.py"))
     lock = "uvicorn==1 \\\n    --hash=sha256:a\nuv==2 ; python_version > '3' \\\n    --hash=sha256:b \\\n    --hash=sha256:c\nvine==3 \\\n    --hash=sha256:d\n"
-    assert (
-        setup["locked"]("uv", lock) == "uv==2 ; python_version > '3' \\\n    --hash=sha256:b \\\n    --hash=sha256:c\n"
-    )
+    entry = "uv==2 ; python_version > '3' \\\n    --hash=sha256:b \\\n    --hash=sha256:c\n"
+    assert SETUP["locked"]("uv", lock) == entry
 
 
 def test_set_up_leaves_the_work_to_pip_where_pip_has_an_index_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    setup = runpy.run_path(str(ROOT / "workflow" / "setup.py"))
     pip = (sys.executable, "-m", "pip")
     monkeypatch.delenv("PIP_INDEX_URL", raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://more.example/simple")
-    assert not setup["has_own_index"](*pip)
+    assert not SETUP["has_own_index"](*pip)
     monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")
-    assert setup["has_own_index"](*pip)
+    assert SETUP["has_own_index"](*pip)

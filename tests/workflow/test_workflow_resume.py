@@ -40,22 +40,23 @@ def finished(root: Path) -> dict[Path, int]:
     return {p: p.stat().st_mtime_ns for p in files if p.parent.name != "training"}  # which is a training's state
 
 
+def wait_for(condition: Callable[[], bool], run: Any, output: Path) -> None:
+    """Wait for something that a run at work does."""
+    began = time.monotonic()
+    while not condition():
+        assert run.poll() is None and time.monotonic() - began < WAIT_S, output.read_text()
+        time.sleep(0.05)
+
+
 @pytest.fixture(scope="module")
 def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     disturbed = Story(make_project().root)
     output = tmp_path_factory.mktemp("output") / "first.txt"
     first = shell.start_make(*RUN, cwd=disturbed.root, output=output)
-
-    def wait_for(condition: Callable[[], bool]) -> None:
-        began = time.monotonic()
-        while not condition():
-            assert first.poll() is None and time.monotonic() - began < WAIT_S, output.read_text()
-            time.sleep(0.05)
-
     try:
-        wait_for(lambda: (disturbed.root / ".snakemake").is_dir())
+        wait_for((disturbed.root / ".snakemake").is_dir, first, output)
         disturbed.second = shell.make(*RUN, cwd=disturbed.root)
-        wait_for(lambda: any((disturbed.root / "results" / "logs").glob("train-*.ipynb")))
+        wait_for(lambda: any((disturbed.root / "results" / "logs").glob("train-*.ipynb")), first, output)
     finally:
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
@@ -114,10 +115,7 @@ def test_a_stopped_run_says_what_it_waits_for(
     output = tmp_path / "output.txt"
     run = shell.start_make(*RUN, cwd=project.root, output=output)
     try:
-        began = time.monotonic()
-        while not (project.results / "logs" / "clean-tiny.ipynb").is_file():
-            assert run.poll() is None and time.monotonic() - began < WAIT_S, output.read_text()
-            time.sleep(0.05)
+        wait_for((project.results / "logs" / "clean-tiny.ipynb").is_file, run, output)
         if sent is signal.SIGINT:
             os.killpg(run.pid, sent)  # as a terminal does
         else:
