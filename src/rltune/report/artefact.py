@@ -102,15 +102,12 @@ class Saved:
 def save(folder: Path, artefact: Artefact, frame: pd.DataFrame, picture: Figure | str | None = None) -> None:
     """Write an artefact's CSV, of a figure its picture (SVG and PNG; or the SVG that it is), then its JSON.
 
-    The same figure gives the same bytes. Raises ValueError when a shown column is not in the frame, or a figure has no
-    picture.
+    The same figure gives the same bytes. Raises ValueError when a shown column is not in the frame.
     """
     named = [c for k, v in artefact.columns.items() for c in (k, v.low, v.high) if c]
     if unknown := [c for c in named if c not in frame.columns]:
         known = ", ".join(frame.columns)
         raise ValueError(f"{artefact.id}: columns {', '.join(unknown)} are not in its frame ({known})")
-    if (artefact.kind == "figure") != (picture is not None):
-        raise ValueError(f"{artefact.id} is a {artefact.kind}; only figures have a picture")
     description = folder / f"{artefact.id}.json"
     description.unlink(missing_ok=True)  # without it the artefact is incomplete until all is written
     if isinstance(picture, Figure):
