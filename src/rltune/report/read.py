@@ -96,9 +96,5 @@ def _audit(path: Path) -> list[dict[str, object]]:
 
 
 def _gather(run: Run, paths: Paths, read: Callable[[Path], pd.DataFrame], cells: Sequence[Cell] | None) -> pd.DataFrame:
-    frames = []
-    for cell, path in zip(cells or run.config.cells(), map(Path, paths), strict=True):
-        frame = read(path)
-        frame.insert(0, "cell", cell.name)
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
+    found = {cell.name: read(Path(path)) for cell, path in zip(cells or run.config.cells(), paths, strict=True)}
+    return pd.concat(found, names=["cell"]).reset_index("cell").reset_index(drop=True)
