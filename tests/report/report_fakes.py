@@ -18,7 +18,7 @@ from report_runs import CLUSTER, PAPER, SOURCE, TRACE
 
 from rltune import sources
 from rltune.config.context import Run
-from rltune.evaluation.studies import system
+from rltune.evaluation.studies import example_schedules, system
 from rltune.files import write_json, write_text
 from rltune.report import figures, read, tables
 from rltune.report.artefact import Saved, load_artefacts, save
@@ -105,25 +105,6 @@ def project(root: Path, run: str = "run.yaml") -> Project:
         return Project(root, Run.open("config/default.yaml"))
 
 
-HOW = {"by": "simulator", "asked": False, "lacks": []}
-BARS = pd.DataFrame(
-    [(1, 0, 0, 2, 0.0, 0.0, 600.0), (2, 0, 2, 2, 0.0, 0.0, 900.0), (3, 1, 0, 4, 60.0, 600.0, 1200.0)],
-    columns=["job", "node", "gpu", "gpus", "submit_s", "start_s", "end_s"],
-)
-
-
-def schedules() -> pd.DataFrame:
-    """Figures 1 to 4: one order better than the other, with either placement."""
-    seconds = "makespan wait total_wait simulated_makespan simulated_total_wait easy_total_wait start_off over".split()
-    rows = []
-    for i, placement in enumerate(("exclusive", "best_fit")):
-        for k, (raised, above) in enumerate(((None, ""), (3, "2, 1"))):
-            about = {"figure": f"fig{1 + 2 * i + k}", "placement": placement, "raised": raised, "above": above}
-            times = {f"{name}_s": 1200.0 - 300 * k for name in seconds}
-            rows.append({**about, "order": "1, 2, 3", "utilisation": 0.5 + 0.1 * k, **times})
-    return pd.DataFrame(rows).astype({"raised": "Int64"})
-
-
 def solved_twice(cells: pd.DataFrame) -> pd.DataFrame:
     """Two placement questions of each cell with the look-ahead, to which both solvers give the same answer."""
     asked = cells.loc[cells["placement"] == "lookahead", "cell"].repeat(2)
@@ -152,7 +133,7 @@ def artefacts(made: Project, of_traces: bool = True) -> None:
     """Every table and figure, saved as the notebooks would; ``of_traces``: those of the traces alone as well."""
     paper, run, folder = PAPER, made.run, made.artefacts
     cells, wins, curves, waits, by = made.cells, made.windows, made.histories, made.jobs, run.config.evaluation
-    studies, met = studies_of(cells), fakes_peers.batches(cells)
+    studies, met, four = studies_of(cells), fakes_peers.batches(cells), example_schedules.schedules()
     if of_traces:
         report_fakes_rules.artefacts(folder)
     numbers = [tables.comparison(cells, wins, curves, paper, study, by) for study in studies]
@@ -168,7 +149,7 @@ def artefacts(made: Project, of_traces: bool = True) -> None:
         tables.table1(paper),
         tables.table3(system.features(), paper),
         tables.table5(system.policies(run.config), system.SYMBOLS, paper),
-        tables.example_schedules(schedules(), HOW, paper),
+        tables.example_schedules(four.facts, four.source, paper),
         tables.table9(cells, met, paper),
         tables.table9_numbers(cells, met, paper, by),
         tables.latency(cells, cells["cell"].iloc[0], fakes_peers.decisions(), paper),
@@ -176,7 +157,10 @@ def artefacts(made: Project, of_traces: bool = True) -> None:
         *(figures.training(cells, curves, paper, name) for name in curves_of(cells)),
         *(figures.boxes(cells, waits, paper, study, n) for study in studies if study.boxes for n in ran.WINDOWS),
         figures.improvements(list(by_id.values()), paper),
-        *(figures.schedule(BARS, row, [4, 4], HOW, paper) for _, row in schedules().iterrows()),
+        *(
+            figures.schedule(four.bars[r["figure"]], r, four.node_gpus, four.source, paper)
+            for _, r in four.facts.iterrows()
+        ),
         figures.diagram("fig7", paper),
         figures.diagram("fig8", paper),
         figures.fig9(system.network(run.config), paper),
