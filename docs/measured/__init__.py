@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from measured.claims import claims, verdicts, waits_of_csv
-from measured.costs import controller_cycles, question_costs, training_speed
-from measured.deployment import deployed, deployed_against, deployed_and_simulated, deployed_classes
-from measured.gpu_types import type_agents, type_agents_otherwise, type_parts, type_rules, type_search, type_settings
-from measured.placement import model_sizes, placement_gains, placement_means
-from measured.quality import constants, other_learners, quality
+from measured import claims, costs, deployment, gpu_types, placement, quality
 
 MEASURED: dict[str, Callable[[], str]] = {
-    "waits in long windows": lambda: quality("quality", 1024, also="jct"),
-    "waits in short windows": lambda: quality("quality", 256, also="jct"),
-    "long waits by origin": lambda: quality("origins", 1024, also="jct"),
-    "short waits by origin": lambda: quality("origins", 256),
-    "slowdowns in long windows": lambda: quality("slowdown", 1024, "bsld"),
-    "slowdowns in short windows": lambda: quality("slowdown", 256, "bsld"),
-    "waits with contention": lambda: quality("contention", 256, also="jct"),
-    "other learners": other_learners,
-    "constants": constants,
-    "verdicts": verdicts,
-    "claims": claims,
-    "waits of CSV files": waits_of_csv,
-    "placements": placement_means,
-    "placements compared": lambda: placement_gains(
+    "waits in long windows": lambda: quality.quality("quality", 1024, also="jct"),
+    "waits in short windows": lambda: quality.quality("quality", 256, also="jct"),
+    "long waits by origin": lambda: quality.quality("origins", 1024, also="jct"),
+    "short waits by origin": lambda: quality.quality("origins", 256),
+    "slowdowns in long windows": lambda: quality.quality("slowdown", 1024, "bsld"),
+    "slowdowns in short windows": lambda: quality.quality("slowdown", 256, "bsld"),
+    "waits with contention": lambda: quality.quality("contention", 256, also="jct"),
+    "other learners": quality.other_learners,
+    "constants": quality.constants,
+    "verdicts": claims.verdicts,
+    "claims": claims.claims,
+    "waits of CSV files": claims.waits_of_csv,
+    "placements": placement.placement_means,
+    "placements compared": lambda: placement.placement_gains(
         "middle",
         "best_fit worth_it / best_fit strict",
         "best_fit soonest_end / best_fit worth_it",
@@ -33,22 +28,22 @@ MEASURED: dict[str, Callable[[], str]] = {
         "lookahead soonest_end / best_fit strict",
         "lookahead soonest_end / isolating_best_fit soonest_end",
     ),
-    "placements under weak interference": lambda: placement_gains(
+    "placements under weak interference": lambda: placement.placement_gains(
         "low", "lookahead worth_it / best_fit worth_it", "lookahead worth_it / isolating_best_fit worth_it"
     ),
-    "sizes of the placement model": model_sizes,
-    "controller cycles": controller_cycles,
-    "question costs": question_costs,
-    "training speed": training_speed,
-    "deployment": deployed,
-    "deployment compared": deployed_against,
-    "deployment classes": deployed_classes,
-    "deployment simulated": deployed_and_simulated,
-    "GPU types": type_rules,
-    "GPU types in other settings": type_settings,
-    "GPU types without a part": type_parts,
-    "GPU types, agents": type_agents,
-    "GPU types, other agents": type_agents_otherwise,
-    "search of a plan": type_search,
+    "sizes of the placement model": placement.model_sizes,
+    "controller cycles": costs.controller_cycles,
+    "question costs": costs.question_costs,
+    "training speed": costs.training_speed,
+    "deployment": deployment.deployed,
+    "deployment compared": deployment.deployed_against,
+    "deployment classes": deployment.deployed_classes,
+    "deployment simulated": deployment.deployed_and_simulated,
+    "GPU types": gpu_types.type_rules,
+    "GPU types in other settings": gpu_types.type_settings,
+    "GPU types without a part": gpu_types.type_parts,
+    "GPU types, agents": gpu_types.type_agents,
+    "GPU types, other agents": gpu_types.type_agents_otherwise,
+    "search of a plan": gpu_types.type_search,
 }
 """Name of a table → what makes it."""
