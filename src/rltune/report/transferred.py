@@ -12,6 +12,7 @@ from rltune.report.common import planned_cells, without_variants
 
 HOME = ["trace", "cluster"]
 RULES = ["backfill", "placement", "locality", "estimate"]
+"""What an agent keeps on another workload."""
 SAME_AGENT = [a for a in AXES if a != "seed"]
 """Agents that agree in these differ in their seed alone."""
 
