@@ -57,7 +57,8 @@ def test_an_agent_trains_with_the_estimates_of_its_preset(preset: str, trained_w
     ]
     policy = f"results/real-rows/cells/{cells[0].name}/policy.npz"
     planned = ["--dry-run", "--nolock", "--configfile", "config/real-rows.yaml", "--", policy]
-    said = subprocess.run([BIN / "snakemake", *planned], cwd=ROOT, capture_output=True, text=True)
+    command = [Path(sys.executable).with_name("snakemake"), *planned]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert re.findall(r"run-time estimates (\S+) for", said.stdout + said.stderr) == [trained_with], said
 
 

@@ -48,7 +48,7 @@ def with_types(jobs: Iterable[SlurmJob], nodes: Sequence[SlurmNode], restricted:
     have at least as many nodes of it, not excluded by the user, as the job requests. A constraint that does not select whole
     types stays. ``restricted``: jobs whose excluded nodes were set by the controller.
     """
-    known: dict[tuple, tuple[str, str] | None] = {}
+    known: dict[tuple[object, ...], tuple[str, str] | None] = {}
     found = []
     for job in jobs:
         excluded = frozenset() if job.id in restricted else job.excluded

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -211,7 +212,7 @@ def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
         first = min(joined)
         pool_of |= {p: first for p in node.partitions}
         pool_of = {p: first if pool in joined else pool for p, pool in pool_of.items()}
-    pools: dict[str, dict[tuple, list[SlurmNode]]] = defaultdict(lambda: defaultdict(list))
+    pools: dict[str, dict[tuple[Any, ...], list[SlurmNode]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
         shape = (type_of(node), sum(node.gpus.values()), max(node.cpus, 1), max(node.mem_mb, 1))
         pools[pool_of[node.partitions[0]]][shape].append(node)

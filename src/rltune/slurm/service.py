@@ -242,7 +242,7 @@ class Service:
             self.reason = f"stopped by {signal.Signals(number).name}"
             self.stop.set()
 
-        before: dict[int, Callable | int | None] = {s: signal.signal(s, note) for s in STOPS}
+        before: dict[int, Callable[..., Any] | int | None] = {s: signal.signal(s, note) for s in STOPS}
         try:
             yield
         finally:

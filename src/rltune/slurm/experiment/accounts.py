@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -79,7 +80,7 @@ def read(text: str, submissions: Sequence[Submission], began_s: float, timed: bo
     return pd.DataFrame(rows)
 
 
-def _row(job: Submission, account: dict[str, str], began_s: float) -> dict:
+def _row(job: Submission, account: dict[str, str], began_s: float) -> dict[str, Any]:
     """One row of the frame. Raises Fault where a value cannot be read."""
     nodes = () if account["NodeList"] == "None assigned" else expand(account["NodeList"], "NodeList")
     given = Row(account)
