@@ -76,7 +76,7 @@ def test_repetitions_take_the_next_jobs_of_the_test_part(run: Run, workload: Wor
         assert job.at_s == rows.submit_s[k] - rows.submit_s[begin + 8]
         assert job.limit_s >= job.run_s, "no job is ended by its limit"
         assert pd.isna(limits[k]) or job.limit_s == limits[k] == 2 * job.run_s
-        assert job.partition == ("all-short" if job.limit_s <= SHORT_S else "all")
+        assert job.partition == ("a-short" if job.limit_s <= SHORT_S else "a")
     assert facts(run, workload)["accounts"] == 3
 
 

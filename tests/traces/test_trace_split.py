@@ -16,9 +16,9 @@ def test_known_answer() -> None:
     assert split_points(1000) == Split(train=(0, 810), validation=(810, 900), test=(900, 1000))
 
 
-@given(st.integers(100, 10**6), st.floats(0.2, 0.95))
-def test_ranges_cover_all_and_do_not_overlap(jobs: int, train: float) -> None:
-    split = split_points(jobs, train)
+@given(st.integers(100, 10**6), st.floats(0.2, 0.95), st.floats(0.05, 0.5))
+def test_ranges_cover_all_and_do_not_overlap(jobs: int, train: float, validation: float) -> None:
+    split = split_points(jobs, train, validation)
     assert split.train[0] == 0 and split.test[1] == jobs
     assert split.train[1] == split.validation[0] and split.validation[1] == split.test[0]
     assert all(a < b for a, b in (split.train, split.validation, split.test))

@@ -21,19 +21,20 @@ class Split:
     test: tuple[int, int]
 
 
-def split_points(n_jobs: int, train: float = 0.9) -> Split:
+def split_points(n_jobs: int, train: float = 0.9, validation: float = VALIDATION_SHARE) -> Split:
     """Split ``n_jobs`` rows in time (paper §3.1.1: first 90 % for training, last 10 % held out).
 
     Args:
         n_jobs: rows of the job table.
         train: share, from the beginning, that training and every choice may use; the rest is test.
+        validation: share of that, at its end, kept for choices.
 
     Raises:
         ConfigError: a range without a job.
     """
     # Rounding first keeps 0.9 × 1000 from becoming 899.
     stop = int(round(n_jobs * train, 6))
-    cut = int(round(stop * (1 - VALIDATION_SHARE), 6))
+    cut = int(round(stop * (1 - validation), 6))
     if not 0 < cut < stop < n_jobs:
         raise ConfigError(f"{n_jobs} jobs are too few for training, validation and test; give a longer trace.")
     return Split(train=(0, cut), validation=(cut, stop), test=(stop, n_jobs))

@@ -93,7 +93,7 @@ def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> Table:
     asked = cells[cells["cell"].isin(answers["cell"])]
     of = answers.assign(difference=(answers["glpk"] - answers["cvxpy"]).abs()).groupby("cell")
     counts = of.agg(questions=("agree", "size"), agree=("agree", "sum"), difference=("difference", "max"))
-    found = counts.join(of[["glpk_ms", "cvxpy_ms"]].median())
+    found = counts.astype({"agree": int}).join(of[["glpk_ms", "cvxpy_ms"]].median())
     about = pd.DataFrame([common.about(cell) for _, cell in asked.iterrows()], asked["cell"].tolist())
     frame = about.join(found).reset_index(drop=True)
     return describe("solvers", frame, cells=asked), frame
