@@ -25,6 +25,16 @@ CSV = (
 )
 
 
+OTHERS = {
+    "i.csv": ("j1,worker,x0,w0,i1,Terminated,100,200,m1\n", "Alibaba PAI instance table (no header): not needed"),
+    "m.csv": ("7399a758eb02bae1a3621236,CPU,96,512,0\n", "Alibaba PAI machine table (no header): a cluster, not jobs"),
+    "g.csv": ("7399a758eb02bae1a3621236,u1,V100,75c536d5ba60528b3ef3ae40,bert\n", "Alibaba PAI group table"),
+    "l": ("machineId, number of GPUs, single GPU mem\nm0,2, 12GB\n", "Philly cluster_machine_list: a cluster"),
+    "n.csv": ("sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n", "Alibaba 2023 node list (openb)"),
+    "cluster_gpu_number.csv": ("date,vcA,total\n2020-04-01,8,8\n", "Helios cluster_gpu_number.csv: a cluster"),
+}
+
+
 def use(text: str, path: Path) -> CleanTrace:
     """Clean a file with the configuration that inspecting it gave, as it is."""
     return clean_trace("mine", TraceConfig(**yaml.safe_load(text[text.index("title:") :])), path)
@@ -72,6 +82,14 @@ def test_the_lines_shown_read_the_file(format: str, found: str, line: str, tmp_p
     text = inspect_file(path)
     assert f"format: {found}\n" in text and line in text
     assert len(use(text, tmp_path if format == "alibaba2020" else path).jobs) > 0
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_no_job_log_is_named(name: str, tmp_path: Path) -> None:
+    content, found = OTHERS[name]
+    (tmp_path / name).write_text(content)
+    text = inspect_file(tmp_path / name)
+    assert f"format: {found}" in text and "title:" not in text and "cleaning" not in text
 
 
 def test_archives_are_looked_into(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Recognise a raw file by its first bytes and lines: the format that reads it."""
+"""Recognise a raw file by its first bytes and lines: the format that reads it, or a published table without jobs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,13 @@ _LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "
 """A first look only: cleaning counts the lines that are left out."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?|")
 _PAI_STATUS = {"Terminated", "Failed", "Running", "Waiting"}
+_PAI_MACHINE = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
 _HEADERS = (  # columns a table with a header is known by
     ({"job_id", "gpu_num", "state", "submit_time", "duration", "queue"}, "Helios cluster_log.csv", "helios"),
     (set(alibaba2023.COLUMNS), "Alibaba 2023 pod list (openb)", "alibaba2023"),
+    ({"sn", "cpu_milli", "memory_mib", "gpu", "model"}, "Alibaba 2023 node list (openb): a cluster, not jobs", None),
+    ({"date", "total"}, "Helios cluster_gpu_number.csv: a cluster, not jobs", None),
+    ({"machineId", "number of GPUs", "single GPU mem"}, "Philly cluster_machine_list: a cluster, not jobs", None),
 )
 _MEMBERS = (  # members an archive is known by
     (re.compile(r"(^|/)cluster_job_log$"), "philly", "Philly archive"),
@@ -175,17 +179,23 @@ def _json(file: Utf8) -> Found:
 
 
 def _headerless(line: str, file: IO[bytes]) -> Found | None:
-    """The tables without a header row: PAI's tasks and jobs, and the authors' CSVs."""
+    """The tables without a header row: PAI's five and the authors' CSVs."""
     fields = [f.strip() for f in line.split(",")]
-    is_pai, is_authors = _PAI_STATUS.intersection(fields[3:4]), all(map(_NUMBER.fullmatch, fields[1:5]))
+    numbers = [_NUMBER.fullmatch(f) for f in fields]
+    pai, more = alibaba2020, "Alibaba PAI {} table (no header){}".format
+    status = _PAI_STATUS.intersection
     tables = [
-        (alibaba2020.TASK_COLUMNS, "Alibaba PAI task table (no header)", "alibaba2020", is_pai),
-        (alibaba2020.JOB_COLUMNS, "Alibaba PAI job table (no header)", "alibaba2020", is_pai),
+        (pai.TASK_COLUMNS, more("task", ""), "alibaba2020", status(fields[3:4])),
+        (pai.JOB_COLUMNS, more("job", ""), "alibaba2020", status(fields[3:4])),
+        (pai.INSTANCE_COLUMNS, more("instance", ": not needed"), None, status(fields[5:6])),
+        (_PAI_MACHINE, more("machine", ": a cluster, not jobs"), None, all(numbers[2:]) and not numbers[0]),
+        (pai.TAG_COLUMNS, more("group", ": not needed"), None, len(fields[0]) > 20 and not any(numbers[:4])),
     ]
     for variant, names in authors.VARIANTS.items():
-        tables.append((names, f"the authors' formatted CSV (no header), {variant} variant", "authors", is_authors))
+        title = f"the authors' formatted CSV (no header), {variant} variant"
+        tables.append((names, title, "authors", all(numbers[1:5])))
     for names, title, format_name, fits in tables:
-        if len(fields) == len(names) and fits:
+        if len(fields) == len(names) and fields[0] != names[0] and fits:
             return _found(title, pd.read_csv(file, **_LENIENT, names=names), format_name)
     return None
 
