@@ -16,7 +16,7 @@ from rltune.traces.clean import CleanTrace, clean_trace
 from rltune.traces.inspect import inspect_file, suggested
 from rltune.traces.readers.sacct import FORMAT
 from rltune.traces.synthetic.archives import write_gz, write_tar_gz
-from rltune.traces.table import write_parquet
+from rltune.traces.table import write_table
 
 CSV = (
     "JobID,User,Partition,Submit Time,start_time,end_time,num_gpus,memory_mib,state,o\add\n"
@@ -51,7 +51,7 @@ def test_guessed_map_works_as_it_is(tmp_path: Path) -> None:
     assert result.jobs["run_s"].tolist() == [3600, 60]
     assert result.jobs["status"].tolist() == ["passed", "killed"]
     assert result.jobs["mem_gb"].round(3).tolist() == [2.147, 1.074]
-    write_parquet(result.jobs, result.meta, tmp_path / "jobs.parquet")
+    write_table(result.jobs, result.meta, tmp_path / "jobs.parquet")
     assert "format: canonical job table" in inspect_file(tmp_path / "jobs.parquet")
 
 

@@ -13,7 +13,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.clean import without_names
 from rltune.traces.columns import DTYPES, TraceMeta
-from rltune.traces.table import read_table, sort_jobs, validate, write_parquet
+from rltune.traces.table import read_table, sort_jobs, validate, write_table
 
 META = TraceMeta("t", "Title – ü", "own", "csv", "2017-10-01T00:00:27.000-07:00", "America/Los_Angeles", "a file")
 
@@ -26,7 +26,7 @@ def jobs_of(rows: int = 3) -> pd.DataFrame:
 def test_round_trip_keeps_values_dtypes_and_metadata(tmp_path: Path) -> None:
     jobs = jobs_of()
     jobs.loc[1, "user"] = "anna"
-    write_parquet(jobs, META, tmp_path / "jobs.parquet")
+    write_table(jobs, META, tmp_path / "jobs.parquet")
     back, meta = read_table(tmp_path / "jobs.parquet")
     pd.testing.assert_frame_equal(back, jobs)
     assert meta == META
@@ -34,18 +34,15 @@ def test_round_trip_keeps_values_dtypes_and_metadata(tmp_path: Path) -> None:
 
 
 def test_all_faults_are_reported_at_once() -> None:
-    jobs = jobs_of().assign(run_s=[-1.0, 10.0, 10.0], gpus=[2, 0, 2], status=["passed", "passed", "finished"])
+    jobs = jobs_of()
+    jobs.loc[0, "run_s"] = -1.0
+    jobs.loc[1, "gpus"] = 0
+    jobs.loc[2, "status"] = "finished"
+    jobs["submit_s"] = [5.0, 3.0, 4.0]
     with pytest.raises(DataError) as error:
-        validate(jobs.assign(submit_s=[5.0, 3.0, 4.0]), "trace x")
-    for part in (
-        "trace x",
-        "run_s",
-        "-1.0 in row 0",
-        "gpus",
-        "status",
-        "'finished'",
-        "sorted by submit_s, then job_id",
-    ):
+        validate(jobs, "trace x")
+    order = "rows are not sorted by submit_s, then job_id (first: row 1 is 3, 'j00001' after 5, 'j00000')"
+    for part in ("trace x", "run_s", "row 0 is -1.0", "gpus", "status", "'finished'", order):
         assert part in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -54,17 +51,17 @@ def test_all_faults_are_reported_at_once() -> None:
     ("change", "fault"),
     [
         ({"run_s": float("inf")}, "run_s: a finite number"),
-        ({"gpus": [0, 2, 2]}, "gpus ≥ 1 for gpu jobs and 0 for cpu jobs fails"),
+        ({"gpus": [0, 2, 2]}, "gpus: gpus ≥ 1 for gpu jobs and 0 for cpu jobs fails on 1 rows"),
         ({"job_id": pd.Series(["a", "a", "b"], dtype="str")}, "job_id: field_uniqueness"),
-        ({"job_id": pd.Series(["a", None, "b"], dtype="str")}, "job_id: not_nullable fails .*row 1"),
-        ({"submit_s": [0.0, float("nan"), 1.0]}, "submit_s: not_nullable fails .*row 1"),
-        ({"job_id": pd.Series(["b", "a", "c"], dtype="str")}, "sorted by submit_s, then job_id fails"),
-        ({"surplus": 1}, "column_in_schema fails .*surplus"),
+        ({"job_id": pd.Series(["a", None, "b"], dtype="str")}, "job_id: not_nullable fails on 1 rows"),
+        ({"submit_s": [0.0, float("nan"), 1.0]}, "submit_s: not_nullable fails on 1 rows"),
+        ({"surplus": 1}, "column_in_schema .surplus."),
     ],
 )
 def test_a_fault_is_named(change: dict, fault: str) -> None:
-    with pytest.raises(DataError, match=fault):
+    with pytest.raises(DataError, match=fault) as error:
         validate(jobs_of().assign(**change))
+    assert "sorted" not in str(error.value), "a row without time or id is not called unsorted"
     with pytest.raises(DataError, match="column_in_dataframe"):
         validate(jobs_of().drop(columns="vc"))
 
@@ -72,7 +69,7 @@ def test_a_fault_is_named(change: dict, fault: str) -> None:
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read_table(tmp_path / "none.parquet")
-    write_parquet(jobs_of(), META, tmp_path / "jobs.parquet")
+    write_table(jobs_of(), META, tmp_path / "jobs.parquet")
     whole = (tmp_path / "jobs.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match="cut.parquet"):
@@ -82,8 +79,12 @@ def test_unreadable_files(tmp_path: Path) -> None:
         read_table(tmp_path / "plain.parquet")
 
 
-def test_ids_of_one_time_are_sorted_too() -> None:
-    validate(sort_jobs(jobs_of().assign(job_id=pd.Series(["b", "a", "c"], dtype="str"))))
+def test_ids_out_of_order_at_one_time_are_found() -> None:
+    jobs = jobs_of(4)
+    jobs["job_id"] = pd.Series(["a", "b", "d", "c"], dtype="str")
+    with pytest.raises(DataError, match="not sorted .*row 3 is 1, 'c' after 1, 'd'"):
+        validate(jobs)
+    validate(sort_jobs(jobs))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 20)), max_size=8), st.integers(0, 50))

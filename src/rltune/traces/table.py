@@ -17,7 +17,7 @@ from rltune.files import atomic_write
 from rltune.traces.columns import DTYPES, NULLABLE, RESOURCES, STATUSES, TraceMeta
 
 _METADATA_KEY = b"rltune"
-_ORDER = ["submit_s", "job_id"]
+_GPUS_RULE = "gpus ≥ 1 for gpu jobs and 0 for cpu jobs"
 _FINITE = pa.Check(lambda s: s.abs() < float("inf"), error="a finite number")
 _CHECKS = {
     "job_id": [pa.Check.str_length(min_value=1)],
@@ -32,13 +32,7 @@ SCHEMA = pa.DataFrameSchema(
         name: pa.Column(dtype, _CHECKS.get(name), nullable=name in NULLABLE, unique=name == "job_id")
         for name, dtype in DTYPES.items()
     },
-    checks=[
-        pa.Check(
-            lambda t: bool(((t["gpus"] > 0) == (t["resource"] == "gpu")).all()),
-            error="gpus ≥ 1 for gpu jobs and 0 for cpu jobs",
-        ),
-        pa.Check(lambda t: sort_jobs(t[_ORDER]).equals(t[_ORDER]), error=f"sorted by {', then '.join(_ORDER)}"),
-    ],
+    checks=[pa.Check(lambda t: (t["gpus"] > 0) == (t["resource"] == "gpu"), error=_GPUS_RULE)],
     strict=True,
     ordered=True,
 )
@@ -48,12 +42,18 @@ def validate(jobs: pd.DataFrame, what: str = "the job table") -> pd.DataFrame:
     """Return ``jobs`` if it is a canonical job table.
 
     Raises:
-        DataError: naming every column at fault, the check it fails and the first rows that do.
+        DataError: naming every column at fault, the check it fails and the first rows that do, and the first row that
+            is out of order.
     """
+    clauses, checked = [], jobs
     try:
-        return SCHEMA.validate(jobs, lazy=True)
+        checked = SCHEMA.validate(jobs, lazy=True)
     except pa.errors.SchemaErrors as error:
-        raise DataError(f"{what} is not a canonical job table: {_faults(error.failure_cases)}.") from None
+        clauses = _faults(error.failure_cases)
+    clauses += _disorder(jobs)
+    if clauses:
+        raise DataError(f"{what} is not a canonical job table: {'; '.join(clauses)}.")
+    return checked
 
 
 def sort_jobs(jobs: pd.DataFrame, time: str = "submit_s") -> pd.DataFrame:
@@ -64,14 +64,45 @@ def sort_jobs(jobs: pd.DataFrame, time: str = "submit_s") -> pd.DataFrame:
     return jobs.take(order.to_numpy()).reset_index(drop=True)
 
 
-def _faults(cases: pd.DataFrame) -> str:
-    """A clause per column and check, e.g. ``run_s: greater_than(0) fails (first: -1.0 in row 4)``."""
+def _disorder(jobs: pd.DataFrame) -> list[str]:
+    """A clause naming the first row that comes before the one above it; missing times and ids are other faults."""
+    keys = ["submit_s", "job_id"]
+    if any(list(jobs.columns).count(c) != 1 or str(jobs[c].dtype) != DTYPES[c] for c in keys):
+        return []
+    known = jobs[keys].dropna()
+    time, name = known["submit_s"], known["job_id"]
+    early = ((time < time.shift()) | ((time == time.shift()) & (name < name.shift()))).to_numpy()
+    if not early.any():
+        return []
+    at = int(early.argmax())
+    row, before = (f"{time.iloc[i]:.15g}, {name.iloc[i]!r}" for i in (at, at - 1))
+    return [f"rows are not sorted by submit_s, then job_id (first: row {known.index[at]} is {row} after {before})"]
+
+
+def _faults(cases: pd.DataFrame) -> list[str]:
+    """One clause per column and check, e.g. ``run_s: greater_than(0) fails on 2 rows (first: row 4 is -1.0)``.
+
+    A rule over several columns fails in all of them for pandera; it is reported once, of ``gpus``.
+    """
+    several = cases["check"].eq(_GPUS_RULE)
+    cases = cases[~several | cases["column"].eq("gpus")]
     clauses = []
     for (column, check), group in cases.groupby(["column", "check"], sort=False, dropna=False):
-        rows = zip(group["index"].head(3), group["failure_case"].head(3))
-        first = ", ".join(f"{value!r}" if pd.isna(row) else f"{value!r} in row {row}" for row, value in rows)
-        clauses.append(f"{'' if pd.isna(column) else f'{column}: '}{check} fails (first: {first})")
-    return "; ".join(clauses)
+        if pd.isna(column) or check in ("column_in_dataframe", "column_in_schema"):
+            clauses.append(f"{check} ({', '.join(map(str, group['failure_case'].head(5)))})")
+            continue
+        rows = group.dropna(subset=["index"])
+        if rows.empty:
+            clauses.append(f"{column}: {check}, found {group['failure_case'].iloc[0]}")
+            continue
+        first = ", ".join(f"row {i} is {v!r}" for i, v in zip(rows["index"].head(3), rows["failure_case"].head(3)))
+        clauses.append(f"{column}: {check} fails on {rows['index'].nunique()} rows (first: {first})")
+    return clauses
+
+
+def write_table(jobs: pd.DataFrame, meta: TraceMeta, path: Path | str) -> None:
+    """Validate and write a job table with its metadata, atomically."""
+    write_parquet(validate(jobs, f"the table for {path}"), meta, path)
 
 
 def read_table(path: Path | str) -> tuple[pd.DataFrame, TraceMeta]:
