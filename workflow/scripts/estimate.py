@@ -15,8 +15,10 @@ def main(rule) -> None:
     fitted, meta = read_fitted(rule.input.jobs)
     seed = run.config.evaluation.seed
     made = estimate_jobs(fitted, meta, kind, seed, run.traces[trace].predictions, project_root())
+    is_exact = kind == "exact"  # there is no error to correct
+    shown = made.assign(job_id=fitted["job_id"].to_numpy()) if is_exact else add_calibrated(fitted, meta, made)
     with atomic_write(rule.output.estimates) as temporary:
-        add_calibrated(fitted, meta, made).to_parquet(temporary, index=False)
+        shown.to_parquet(temporary, index=False)
     print(f"{len(made):,} estimates; {made['source'].value_counts().to_dict()}")
 
 

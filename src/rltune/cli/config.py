@@ -22,10 +22,10 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
     cells = run.config.cells()
     policies = load_plugins(run) if run.config.plugins else {}
     for name, trace in run.traces.items():
-        published = any(cell.trace == name and cell.estimate == "published" for cell in cells)
+        used = {e for c in cells if c.trace == name for e in (c.estimate, run.config.preset(c.preset).estimates)}
         if trace.path is not None:
             local_file(name, trace.path, run.root)
-        if published and trace.predictions is not None:
+        if "published" in used and trace.predictions is not None:
             local_file(name, trace.predictions.path, run.root, "predictions.path")
     print(f"{file}: valid; {len(cells)} cells, results in {run.config.results}")
     rules = run.config.simulation.model_dump()

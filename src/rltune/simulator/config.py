@@ -37,7 +37,7 @@ class SchedulerConfig:
     backfill: str = "none"
     """What may start while the first job does not fit."""
     placement: str = "best_fit"
-    """A rule of rltune.cluster.search, or one asked of a placer (``lookahead``, ``algorithm1``): reservations and
+    """A rule of rltune.cluster.search, or one asked of a placer (ASKED): reservations and
     backfilling then use best_fit, or isolating_best_fit where co-located jobs slow each other down."""
     locality: str = "strict"
     """How many nodes a job may be split over."""

@@ -47,7 +47,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     Raises:
         DataError: a table is missing, truncated, or has not the expected number of columns.
     """
-    folder = folder.parent if folder.is_file() else folder
+    folder = folder.resolve().parent if folder.is_file() else folder
     kept = ("job_name", "inst_id", "user", "start_time")
     jobs, jobs_where = _side_table(folder, "pai_job_table", JOB_COLUMNS, kept, audit)
     jobs["submit"] = numbers(jobs.pop("start_time"), "job start_time", audit, jobs_where)
