@@ -1,9 +1,10 @@
-"""Damaged and hostile archives: refused by name or read whole; nothing is written or followed."""
+"""Damaged and hostile archives: refused by name or read whole; nothing is written, followed or blown up."""
 
 from __future__ import annotations
 
 import io
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from raw_cases import BASES, FILES, FUZZ, PAI_JOBS, philly, trace_config, write_
 from rltune.errors import DataError
 from rltune.traces import progress
 from rltune.traces.clean import clean_trace
+from rltune.traces.raw import archive as archives
+from rltune.traces.raw.archive import open_member
 from rltune.traces.synthetic.archives import write_gz, write_tar_gz
 
 ARCHIVES = {"helios": "data.zip", "philly": "trace-data.tar.gz", "alibaba2020": "pai_task_table.tar.gz"}
@@ -71,6 +74,28 @@ def test_hostile_members_are_never_followed_nor_written(tmp_path: Path) -> None:
         add(file, "../../../cluster_job_log", philly().encode())  # read where it lies, so its path does no harm
     assert len(clean_trace("t", trace_config("philly"), folder).jobs) == 5
     assert {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")} == {"in", f"in/{path.name}", "secret"}
+
+
+def test_a_link_in_a_zip_is_no_file(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("data/Venus/cluster_log.csv")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as file:
+        file.writestr(link, "/etc/passwd")
+    with pytest.raises(DataError, match="data.zip: holds no file Venus/cluster_log.csv"):
+        clean_trace("t", trace_config("helios"), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["csv", "helios", "philly"])
+def test_bombs_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """6 MB that are all alike behind a beginning as it should be: a few kB packed."""
+    text = ("[" if name == "philly" else BASES[name]) + (" " * 249 + "\n") * 25_000
+    path = pack(tmp_path, name, text)
+    with open_member(tmp_path, FILES[name], (path.name,)) as (stream, _):
+        assert stream.read() == text.encode(), "little that is all alike is no bomb"
+    monkeypatch.setattr(archives, "FREE_BYTES", 1 << 20)
+    with pytest.raises(DataError, match=r"[\d.]+ kB expand to [\d.]+ MB or more; expected at most 200-fold") as error:
+        clean_trace("t", trace_config(name), path if name == "csv" else tmp_path)
+    assert str(tmp_path) in str(error.value)
 
 
 def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path) -> None:

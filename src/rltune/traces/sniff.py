@@ -15,7 +15,7 @@ from typing import IO, Any
 import pandas as pd
 import pyarrow.parquet
 
-from rltune.traces.raw.archive import decompressed, is_archive, open_member, watched
+from rltune.traces.raw.archive import decompressed, guarded, is_archive, open_member
 from rltune.traces.raw.csv_text import delimiter_of
 from rltune.traces.raw.encoding import Utf8
 from rltune.traces.readers import alibaba2020, alibaba2023, authors, helios, rows, sacct, swf
@@ -67,7 +67,7 @@ def sniff(path: Path) -> Found:
     """What ``path`` is.
 
     Raises:
-        DataError: it has a line that no trace has, or is what another of Slurm's commands writes.
+        DataError: it expands absurdly, has a line that no trace has, or is what another of Slurm's commands writes.
         Exception: whatever the libraries raise for a damaged file.
     """
     with open(path, "rb") as file:
@@ -80,10 +80,10 @@ def sniff(path: Path) -> Found:
     with open(path, "rb") as packed:
         unpacked = decompressed(packed)
         if path.name.endswith((".tar.gz", ".tgz", ".tar")):
-            return _archive(_tar_members(watched(unpacked, packed, str(path))))
-        head = io.BufferedReader(Utf8(watched(unpacked, packed, str(path)), str(path))).read(HEAD)
+            return _archive(_tar_members(guarded(unpacked, packed, str(path))))
+        head = io.BufferedReader(Utf8(guarded(unpacked, packed, str(path)), str(path))).read(HEAD)
         unpacked.seek(0)
-        return _text(head, watched(unpacked, packed, str(path)), path)
+        return _text(head, guarded(unpacked, packed, str(path)), path)
 
 
 def first_records(raw: Path, most: int = 3) -> pd.DataFrame:

@@ -4,7 +4,7 @@ Whether a file is gzipped is seen from its first bytes: browsers and mirrors unp
 other way round.
 
 Nothing is written to disk, so an archive cannot place files outside its folder, and a 7 GB member costs no space; links
-inside archives are not followed.
+inside archives are not followed. What expands absurdly (a few MB of zeros packed a thousandfold) is refused.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -21,8 +22,12 @@ from pathlib import Path
 from typing import IO, cast
 
 from rltune.errors import DataError
-from rltune.traces.progress import Progress
+from rltune.traces.progress import Progress, size_text
 
+MOST_EXPANSION = 200
+"""Bytes out for each byte in. Traces pack 5- to 40-fold; DEFLATE can do 1,032-fold, and only on bytes all alike."""
+FREE_BYTES = 1 << 26
+"""Below this much nothing is refused: little files may be all alike."""
 _GZIP = b"\x1f\x8b"
 BROKEN = (EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
 """What damaged archives raise."""
@@ -37,7 +42,7 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
     for a tar.gz), or of ``folder`` itself if it is an archive.
 
     Raises:
-        DataError: not found, or the archive is truncated or damaged (also while the caller reads).
+        DataError: not found, or the archive is truncated, damaged or a bomb (also while the caller reads).
     """
     if (place := _locate(folder, member, archives)) is None:
         raise DataError(f"{folder}: expected {' or '.join([member, *archives])}, found {_content(folder)}.")
@@ -47,14 +52,14 @@ def open_member(folder: Path, member: str, archives: tuple[str, ...] = ()) -> It
         with open(path, "rb") as file:
             if inside and path.suffix == ".zip":
                 with zipfile.ZipFile(file) as archive, _zip_member(path, member, archive) as stream:
-                    yield watched(stream, file, where), where
+                    yield guarded(stream, file, where), where
                 return
-            unpacked = watched(decompressed(file), file, where)
+            watched = guarded(decompressed(file), file, where)
             if not inside:
-                yield unpacked, where
+                yield watched, where
                 return
             # Streamed (mode r|): members are read in order and nothing before the right one is kept.
-            with tarfile.open(fileobj=unpacked, mode="r|", bufsize=1 << 20) as archive:
+            with tarfile.open(fileobj=watched, mode="r|", bufsize=1 << 20) as archive:
                 yield _tar_member(path, member, archive), where
     except BROKEN as error:
         reason = f"{type(error).__name__}: {error}"
@@ -71,22 +76,29 @@ def decompressed(file: IO[bytes]) -> IO[bytes]:
 
 
 class _Watched(io.RawIOBase):
-    """A stream that prints its progress every few seconds."""
+    """A stream that prints its progress every few seconds, and stops where it expands absurdly."""
 
     def __init__(self, stream: IO[bytes], packed: IO[bytes], where: str) -> None:
-        self._stream, self._packed = stream, packed
-        self._progress = Progress(f"reading {where}", os.fstat(packed.fileno()).st_size)
+        self._stream, self._packed, self._where, self._out = stream, packed, where, 0
+        self._size = os.fstat(packed.fileno()).st_size
+        self._progress = Progress(f"reading {where}", self._size)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:
         count = self._stream.readinto(buffer)
+        self._out += count
+        if self._out > FREE_BYTES and self._out > MOST_EXPANSION * self._size:
+            found = f"{size_text(self._size)} expand to {size_text(self._out)} or more"
+            raise DataError(
+                f"{self._where}: {found}; expected at most {MOST_EXPANSION}-fold. Unpack it if you trust it."
+            )
         self._progress.reached(self._packed.tell())
         return count
 
 
-def watched(stream: IO[bytes], packed: IO[bytes], where: str) -> IO[bytes]:
+def guarded(stream: IO[bytes], packed: IO[bytes], where: str) -> IO[bytes]:
     """The stream, watched; ``packed`` is the file that it is unpacked from (or itself)."""
     return io.BufferedReader(_Watched(stream, packed, where), 1 << 16)
 
@@ -148,7 +160,8 @@ def _tar_member(path: Path, member: str, archive: tarfile.TarFile) -> IO[bytes]:
 
 def _zip_member(path: Path, member: str, archive: zipfile.ZipFile) -> IO[bytes]:
     for info in archive.infolist():
-        if f"/{info.filename}".endswith(f"/{member}"):
+        is_link = stat.S_ISLNK(info.external_attr >> 16)  # its text is the path that it points to
+        if f"/{info.filename}".endswith(f"/{member}") and not is_link:
             try:
                 return archive.open(info)
             except RuntimeError as error:  # encrypted, or packed in an unknown way
