@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import sys
 import tomllib
@@ -36,6 +37,16 @@ def conda_packages() -> Bounds:
     return {canonicalize_name(requirement.name): requirement.specifier for requirement in map(Requirement, texts)}
 
 
+def pins() -> list[tuple[Requirement, list[str]]]:
+    """(requirement, hashes) of each entry of the lock."""
+    joined = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", " ")
+    entries = []
+    for line in filter(None, map(str.strip, joined.splitlines())):
+        requirement, *hashes = re.split(r"\s+--hash=", line)
+        entries.append((Requirement(requirement.strip()), [h.strip() for h in hashes]))
+    return entries
+
+
 def test_conda_has_the_same_packages_with_the_same_bounds() -> None:
     ours = {name: bounds for name, bounds in conda_packages().items() if name not in ("python", "pip")}
     assert ours == DIRECT
@@ -58,9 +69,8 @@ def test_every_direct_dependency_is_locked_within_its_bounds() -> None:
     """And what the project's own build needs, so that setting it up asks for nothing more."""
     build = map(Requirement, PROJECT["build-system"]["requires"])
     direct = DIRECT | {canonicalize_name(r.name): r.specifier for r in build}
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     locked: dict[str, list[Requirement]] = {}
-    for requirement in (Requirement(line.rstrip(" \\")) for line in lines if line[:1].isalnum()):  # hashes are indented
+    for requirement, _ in pins():
         locked.setdefault(canonicalize_name(requirement.name), []).append(requirement)
     for name, bounds in direct.items():
         for python in SUPPORTED:
@@ -72,6 +82,14 @@ def test_every_direct_dependency_is_locked_within_its_bounds() -> None:
             ]
             assert len(versions) == 1, f"{name} on Python {python}: locked at {versions or 'nothing'}"
             assert Version(versions[0]) in bounds, f"{name}: locked at {versions[0]}, asked for {bounds}"
+
+
+def test_every_lock_entry_is_one_version_with_hashes() -> None:
+    entries = pins()
+    assert len(entries) > 50
+    for requirement, hashes in entries:
+        assert [s.operator for s in requirement.specifier] == ["=="], requirement
+        assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", h) for h in hashes), requirement
 
 
 def test_every_file_next_to_the_code_is_in_the_package() -> None:

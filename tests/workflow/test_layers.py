@@ -1,7 +1,8 @@
-"""The packages that each part of the project needs."""
+"""What imports what: layers (import-linter), and the packages that each part of the project needs."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -35,6 +36,13 @@ def loaded_by(*modules: str, blocked: set[str] = frozenset()) -> set[str]:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
+
+
+def test_imports_keep_the_contracts_of_pyproject() -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    linter = str(Path(sys.executable).with_name("lint-imports"))
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The workflow's files: as Snakemake's linter wants them, and in step with the notebooks."""
+"""The workflow's files: as Snakemake's linter and formatter want them, and in step with the notebooks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rltune.config.context import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "workflow" / "rules"
+BIN = Path(sys.executable).parent
 
 
 OTHERS = {"notebook", "settings", "code", "mem_mb", "runtime"}
@@ -43,10 +44,12 @@ SOURCES_DO_NOT_COUNT = {"deploy", "pdf", "expected"}
 """Rules that are not repeated for a change of the code."""
 
 
-def test_linter_finds_nothing() -> None:
-    command = [Path(sys.executable).with_name("snakemake"), "--lint", "--configfile", "config/smoke.yaml"]
-    lint = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+def test_linter_and_formatter_find_nothing() -> None:
+    smoke = ["--configfile", "config/smoke.yaml"]
+    lint = subprocess.run([BIN / "snakemake", "--lint", *smoke], cwd=ROOT, capture_output=True, text=True)
     assert lint.returncode == 0, lint.stderr
+    form = [BIN / "snakefmt", "--check", "workflow"]
+    assert subprocess.run(form, cwd=ROOT, capture_output=True).returncode == 0
 
 
 @pytest.mark.parametrize(("preset", "trained_with"), [("minibatch", "exact"), ("tuned", "lognormal-1")])
