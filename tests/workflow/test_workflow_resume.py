@@ -40,7 +40,7 @@ def finished(root: Path) -> dict[Path, int]:
     return {p: p.stat().st_mtime_ns for p in files if p.parent.name != "training"}  # which is a training's state
 
 
-def wait_for(condition: Callable[[], bool], run: Any, output: Path) -> None:
+def wait_for(condition: Callable[[], Any], run: Any, output: Path) -> None:
     """Wait for something that a run at work does."""
     began = time.monotonic()
     while not condition():
@@ -112,15 +112,24 @@ def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:
 def test_a_stopped_run_says_what_it_waits_for(
     sent: signal.Signals, words: str, project: Any, shell: Any, tmp_path: Path
 ) -> None:
+    def children(word: str) -> list[psutil.Process]:
+        return [p for p in psutil.Process(run.pid).children(recursive=True) if word in " ".join(p.cmdline())]
+
     output = tmp_path / "output.txt"
     run = shell.start_make(*RUN, cwd=project.root, output=output)
     try:
-        wait_for((project.results / "logs" / "clean-tiny.ipynb").is_file, run, output)
+        wait_for(
+            lambda: (project.results / "logs" / "clean-tiny.ipynb").is_file() and children("ipykernel"), run, output
+        )
+        [kernel] = children("ipykernel")
+        kernel.suspend()  # so that the stage cannot end before the run is stopped
         if sent is signal.SIGINT:
             os.killpg(run.pid, sent)  # as a terminal does
         else:
-            [process] = [c for c in psutil.Process(run.pid).children(recursive=True) if "snakemake" in c.name()]
+            [process] = children("bin/snakemake")
             process.send_signal(sent)
+        wait_for(lambda: "stopping" in output.read_text(), run, output)
+        kernel.resume()
         assert run.wait(WAIT_S)
     finally:
         with suppress(ProcessLookupError):

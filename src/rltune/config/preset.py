@@ -156,10 +156,16 @@ BUILT_IN: dict[BuiltIn, Preset] = {
         agent="linear", epochs=70, trajectories=48, contended=0.5, validate_every=5, validation_windows=40
     ),
     "rlscheduler": Preset(
-        agent="rlscheduler", contended=0.5, batch_decisions=2048, validate_every=5, validation_windows=40
+        agent="rlscheduler",
+        estimates="exact",
+        contended=0.5,
+        batch_decisions=2048,
+        validate_every=5,
+        validation_windows=40,
     ),
     "schedinspector": Preset(
         agent="schedinspector",
+        estimates="exact",
         trajectories=12,
         rollouts=8,
         contended=1.0,
@@ -177,5 +183,5 @@ BUILT_IN: dict[BuiltIn, Preset] = {
 }
 """`paper`: the paper's budget; `tuned`: starts from a heuristic and learns corrections of it; `quick`: for the default
 run, takes minutes and is not expected to converge. The others train what RLTune is compared with. `linear`: generations
-of CMA-ES on 48 sequences; `rlscheduler`: RLScheduler's constants, which are those of `paper` (on given estimates); `schedinspector`: about
+of CMA-ES on 48 sequences; `rlscheduler`: RLScheduler's constants, which are those of `paper`; `schedinspector`: about
 as many rollouts as `tuned`, rejecting one choice in twenty at first."""
