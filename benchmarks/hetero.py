@@ -8,8 +8,8 @@ rule without a price and the best of fastest free and of any free, in hindsight,
 order, price and estimates chosen as ours are. Then ours without each of its parts, with wrong speeds and with
 exact run times; agents, which choose a scheduler before they learn an order, compared by the metric that they are trained
 for with rivals chosen by it; and SETTINGS: earlier origins, a
-load of 0.9, other models. PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces).
-Negative differences are better. The last line is one JSON object.
+load of 0.9, other models. PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces), by
+default if they are there. Negative differences are better. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -23,7 +23,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from parts.heldout import TRACES, Task, add_options, against, loaded, logged, pooled, prepare, trained, windows_of, work
+from parts.heldout import (
+    THERE,
+    TRACES,
+    Task,
+    add_options,
+    against,
+    loaded,
+    logged,
+    pooled,
+    prepare,
+    trained,
+    windows_of,
+    work,
+)
 from parts.output import parser_of, report
 from parts.search import search_quality
 
@@ -73,7 +86,7 @@ BY = {"jct": "excess_s", "wait": "wait_s", "bsld": "bsld"}
 def main() -> None:
     """Simulate, train, print."""
     parser = parser_of(__doc__)
-    parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(TRACES))
+    parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(THERE))
     parser.add_argument("--settings", nargs="*", choices=list(SETTINGS), default=[], help=f"besides {FIRST}")
     parser.add_argument("--seeds", nargs="*", type=int, default=[], help=f"of agents trained in the setting {FIRST}")
     parser.add_argument("--metrics", nargs="+", choices=list(BY), default=["jct"], help="that these are trained for")

@@ -46,7 +46,9 @@ from rltune.traces.split import disjoint_windows, split_points
 TRACES = {"philly": ("philly-rows", "philly-192"), "venus": ("venus-rows", "venus-160"), "pai": ("pai-csv", "pai-140")}
 SHIPPED = ("philly", "venus")
 """Traces whose rows ship with the package; PAI's are read from the folder that RLTUNE_REAL_TRACES names."""
-os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
+FOLDER = Path(os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces"))
+THERE = (*SHIPPED, *(["pai"] if (FOLDER / "alibaba2020/pai_gpu_tasks_sample.csv.gz").is_file() else []))
+"""Traces whose rows can be read."""
 BACKFILLS = ("none", "greedy", "easy")
 MORE = ("conservative",)
 """Printed next to them; not among what the strong baseline is chosen from. Nor is …"""

@@ -71,7 +71,7 @@ def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work: Workloa
     calibrated = replace(work, table=work.table.assign(calibrated_s=work.jobs.run_s))
     exact = replace(work, jobs=work.with_estimates(work.jobs.run_s))
     agent = contender(agent=chose(easy, uses_calibrated=True))
-    assert waits(calibrated, agent) == waits(exact, Contender(easy, SMALLEST, lookahead=LOOK))
+    assert waits(calibrated, agent) == waits(exact, Contender(easy, SMALLEST, lookahead=LOOK)) == waits(exact, agent)
     assert waits(calibrated, agent) != waits(work, Contender(easy, SMALLEST, lookahead=LOOK))
     for other in (contender("saf", "easy"), Contender(easy, SMALLEST, lookahead=LOOK)):
         assert waits(calibrated, other) == waits(work, other)

@@ -106,7 +106,8 @@ def test_the_configuration_an_agent_chose_runs_without_its_network_too(
 
 def test_a_configuration_that_a_rule_has_is_not_run_twice(study: WhatIfStudy) -> None:
     scheduler = replace(study.agents[0].scheduler, policy="sjf", backfill="easy", placement="best_fit")
-    study = replace(study, policies=[agent(scheduler=AgentScheduler(scheduler).facts())])
+    slowed = replace(study.workload, slowdowns={"multi_node_slowdown": 1.2})
+    study = replace(study, workload=slowed, policies=[agent(scheduler=AgentScheduler(scheduler).facts())])
     assert study.configuration == "sjf-easy"
     assert [entry.scheduler for entry in study.entries()] == ["current", "sjf-easy", "qssf", "rltune", "bounded"]
 

@@ -68,6 +68,14 @@ def test_jobs_of_every_kind(folder: str) -> None:
     assert leader.het_id == leader.id == other.het_id != other.id and typed.het_id is None
 
 
+def test_types_of_requests_where_slurm_accounts_for_gpus_without_them() -> None:
+    text = (RECORDED / "22.05-accounting" / "squeue.json").read_text()
+    typed, untyped = (jobs_from_json(t).records for t in (text, re.sub(r",gres/gpu:\w+=\d+", "", text)))
+    assert sum(job.gpu_type is not None for job in typed) > 9
+    for ours, theirs in zip(untyped, typed, strict=True):
+        assert (ours.asked_type, ours.gpu_type, ours.gpus) == (theirs.asked_type, theirs.gpu_type, theirs.gpus)
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_nodes(folder: str) -> None:
     read = nodes_from_json((RECORDED / folder / "sinfo.json").read_text())

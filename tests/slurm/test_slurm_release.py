@@ -22,13 +22,17 @@ EVENTS = {"held": FakeSlurm.hold, "set": partial(FakeSlurm.change, priority=777)
 """Somebody holds a job or sets its priority, or it starts."""
 
 
-@pytest.mark.parametrize("when", ["just before", "between two batches"])
+@pytest.mark.parametrize("when", ["just before", "while exclusions are undone", "between two batches"])
 @pytest.mark.parametrize("then", ["held", "set", "started"])
 def test_a_job_changes_while_others_are_released(tmp_path: Path, then: str, when: str) -> None:
     slurm, made = ranked(tmp_path)
-    slurm.batch = 2
+    slurm.batch = 9 if "undone" in when else 2
     if when == "just before":
         EVENTS[then](slurm, 14)
+    elif when == "while exclusions are undone":
+        slurm.change(12, shared="NO")
+        made.directory.write(Ownership(assigned(made) | {12: replace(assigned(made)[12], exclusive=True)}))
+        slurm.before_update = lambda: EVENTS[then](slurm, 14)
     else:
         slurm.after_release = lambda: None if slurm.released[2:] else EVENTS[then](slurm, 14)
     assert made.release_all("test") == (5, []) and 14 not in slurm.released

@@ -79,16 +79,18 @@ def followed(shadow: Shadow, jobs: list[SlurmJob], start_s: np.ndarray, end_s: n
     return now_s + STEP_S
 
 
-@pytest.mark.parametrize(("seed", "others"), [(1, 0), (2, 0), (3, 3)])
-def test_the_simulation_repeats_what_happened(seed: int, others: int) -> None:
-    """With every third job another user's, whom the controller leaves to Slurm, too."""
+@pytest.mark.parametrize(("seed", "others", "lacking"), [(1, 0, -1), (2, 0, 19), (3, 3, -1)])
+def test_the_simulation_repeats_what_happened(seed: int, others: int, lacking: int) -> None:
+    """With every third job another user's, whom the controller leaves to Slurm, too; where one answer lacks what runs."""
     rules, jobs = config({"users": ["ada"]}), arrivals(np.random.default_rng(seed), 60)
     jobs = [replace(one, user="grace") if others and one.id % others == 0 else one for one in jobs]
     begin = begun(jobs, rules)
     start_s, end_s = played(jobs, begin)
     shadow = Shadow(begin, rules)
     for now_s, there, waiting in steps(jobs, start_s, end_s):
-        shadow.watch(there, [one for one in waiting if one.user == "ada"], now_s)
+        listed = waiting if now_s == NOW_S + lacking * STEP_S else there
+        assert lacking < 0 or now_s != NOW_S + lacking * STEP_S or len(listed) < len(there)
+        shadow.watch(listed, [one for one in waiting if one.user == "ada"], now_s)
         if now_s == NOW_S + 9 * STEP_S:
             early = shadow.waits(now_s + STEP_S)
             assert early.realised_s == pytest.approx(early.simulated_s), "jobs that still wait or run count up to now"

@@ -1,6 +1,6 @@
 """The learners by name: who trains an agent of each kind, and who ranks a queue by what was learned.
 
-RLTune's own and those it is compared with, in its simulator, on its sequences, with its estimates. Classes are loaded
+RLTune's own and those it is compared with, in its simulator, on its sequences. Classes are loaded
 when they are first used: acting needs no TensorFlow, and loading it takes seconds.
 """
 

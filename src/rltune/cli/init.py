@@ -64,7 +64,7 @@ def init(
     current_policy: Annotated[
         str | None,
         typer.Option(
-            help="Order that the cluster runs now: multifactor (Slurm's), fifo, sjf, saf, …; default: found in the log."
+            help="Order that the cluster runs now: multifactor_size (Slurm's), fifo, sjf, …; default: found in the log."
         ),
     ] = None,
     current_backfill: Annotated[

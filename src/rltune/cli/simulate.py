@@ -52,7 +52,7 @@ def simulate(
 ) -> None:
     """Simulate one policy on a trace and a cluster, and print its metrics. Times are in seconds.
 
-    Slowdowns that are not given are the cluster's; overrun and the first job are as in the run's `simulation`.
+    Slowdowns that are not given are the cluster's; overrun and sticky head are as in the run's `simulation`.
     """
     check_output("csv", csv)
     check_output("gantt", gantt, (".svg", ".png"))

@@ -34,7 +34,7 @@ def run(
 
     Exit status: 0 stopped; 1 too many cycles failed; 2 the configuration is wrong; 3 jobs may still have priorities of the
     controller's; 4 policy or list of assigned jobs cannot be used, or somebody else writes priorities of the band. Jobs are
-    released except with statuses 2 and 3, and with --once except with 4.
+    released except with 2 and 3 or if it does not start; with --once only with 4.
     """
     from rltune.slurm.service import Service
 

@@ -97,7 +97,7 @@ class RunConfig(Block):
     experiments: list[Experiment] = Field(min_length=1)
     """What is trained and evaluated: every combination of an experiment's lists is a cell."""
     plugins: Annotated[list[Annotated[str, checked_by_context("plugin")]], EachOnce] = []
-    """Python files with your own policies, for `evaluation.baseline_policies`; relative to the project's root."""
+    """Python files with your own policies or placements; relative to the project's root."""
     train_share: float = Field(TRAIN_SHARE, gt=0, lt=1)
     """Share of the jobs, from the start, for training and validation together (the last tenth of it); the rest is the test
     part, which only the evaluation reads (paper §3.1.1)."""

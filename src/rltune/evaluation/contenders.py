@@ -85,6 +85,8 @@ def scheduler_used(
     """
     chosen = dict(contender.policy.facts.get("scheduler", {})) if contender.policy is not None else {}
     jobs = workload.calibrated if chosen.pop("uses_calibrated", False) else workload.jobs
+    if jobs is None and np.array_equal(workload.jobs.row["estimate_s"], workload.jobs.run_s):
+        jobs = workload.jobs  # exact: nothing to correct
     if jobs is None:
         raise DataError(f"{who}: uses calibrated estimates, found a workload without any")
     if not differ(workload.jobs):

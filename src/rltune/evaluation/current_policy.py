@@ -96,7 +96,7 @@ class CurrentPolicy:
     @classmethod
     def choose(cls, fits: RuleFits, policy: str | None = None, backfill: str | None = None) -> CurrentPolicy:
         """What the user gives; for the rest the nearest rule, or the most usual of those hardly distinguishable from it;
-        multifactor and easy if nothing is known."""
+        multifactor_size and easy if nothing is known."""
         possible = {rule: it for rule, it in fits.items() if policy in (None, rule[0]) and backfill in (None, rule[1])}
         if policy is None and backfill is None:
             source = "found in the log" if fits else "assumed, since the log records no waits"

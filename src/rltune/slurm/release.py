@@ -105,7 +105,7 @@ class FullRelease:
             self.keep(self.ownership)
             undone = self.slurm.update(undo) if undo else []
             outcomes: list[Outcome] = []
-            for outcome in release(self.slurm, owned, self.config.band, fresh=True):
+            for outcome in release(self.slurm, owned, self.config.band, fresh=not undo):
                 outcomes.append(outcome)
                 self.jobs |= {outcome.job} if outcome.ok else set()
             self._record(assigned, owned, undone, outcomes)

@@ -35,9 +35,9 @@ def used_gpus(has: str, used: str) -> dict[str, int]:
 
 
 def requested_gpus(texts: Callable[[str], str], nodes: int, tasks: int, sockets: int) -> dict[str, int]:
-    """GPUs that a job requests by type, over all nodes, from the first of Slurm's fields that has some.
+    """GPUs that a job requests by type, over all nodes, from the first of Slurm's fields that has their types, else some.
 
-    ``texts``: the job's text of a field. ``tres_req_str`` has GPUs only where Slurm accounts for them.
+    ``texts``: the job's text of a field. ``tres_req_str`` has GPUs, and types, only where Slurm accounts for them.
     """
     factors = {
         "tres_per_job": 1,
@@ -46,10 +46,12 @@ def requested_gpus(texts: Callable[[str], str], nodes: int, tasks: int, sockets:
         "tres_per_socket": sockets,
         "tres_per_task": tasks,
     }
-    for key, factor in factors.items():
-        if factor and (found := gpus(texts(key), key)):
-            return {kind: amount * factor for kind, amount in found.items()}
-    return {}
+    found = [
+        {kind: amount * factor for kind, amount in gpus(texts(key), key).items()}
+        for key, factor in factors.items()
+        if factor
+    ]
+    return next((some for some in found if some and "" not in some), next(filter(None, found), {}))
 
 
 def allocated_mb(tres: str) -> int | None:

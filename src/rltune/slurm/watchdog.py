@@ -92,7 +92,9 @@ class Shadow:
             if seen is None:
                 if number in self._start_s or number in self._running:
                     self._end_s.setdefault(number, now_s)
-            elif seen.state in RUNNING_STATES and seen.start_s is not None:
+                continue
+            self._end_s.pop(number, None)  # only the last answer lacked it
+            if seen.state in RUNNING_STATES and seen.start_s is not None:
                 self._start_s.setdefault(number, seen.start_s)
                 self._node.setdefault(number, next(iter(seen.node_names), ""))
         # cancelled before they started, or started and ended between two cycles

@@ -1,1 +1,1 @@
-"""Learners that RLTune is compared with, in its simulator, on its sequences, with its estimates."""
+"""Learners that RLTune is compared with, in its simulator, on its sequences."""

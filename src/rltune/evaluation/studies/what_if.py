@@ -152,7 +152,8 @@ class WhatIfStudy:
         """The scheduler that has the agents' configuration without their networks: a rule, else CONFIGURATION."""
         if all(jobs is self.workload.jobs for _, jobs in self._chosen):
             for name, contender in self._rules.items():
-                if all(scheduler == contender.scheduler for scheduler, _ in self._chosen):
+                used, _ = scheduler_used(self.workload, contender)
+                if all(scheduler == used for scheduler, _ in self._chosen):
                     return name
         return CONFIGURATION
 
