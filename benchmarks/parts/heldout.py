@@ -70,7 +70,7 @@ FROM_NOTHING = (("batch_decisions", 2048), ("validate_every", 5), ("validation_w
 """The preset `paper` with smaller steps and validated oftener: a quarter of its time."""
 VARIANTS: dict[str, Variant] = {
     **{name: Variant(name, "engineered" if name in ("paper", "quick") else "rich") for name in BUILT_IN},
-    **{name: Variant(name, changes=(("estimates", "given"),)) for name in ("rlscheduler", "schedinspector")},
+    **{name: Variant(name, "rich", changes=(("estimates", "given"),)) for name in ("rlscheduler", "schedinspector")},
     "naive": Variant("paper", "raw", "best_fit", FROM_NOTHING),
     "pro": Variant("paper", "engineered", "lookahead", FROM_NOTHING),
     "tuned, raw": Variant("tuned", "raw"),
