@@ -51,8 +51,8 @@ def test_the_answer_is_of_the_first_metric_at_the_length_with_the_most_windows(l
 def test_a_tally_counts_what_comparisons_show() -> None:
     ends = [(0.2, 0.1, 0.3), (0.2, 0.1, 0.3), (0.0, -0.1, 0.1), (math.nan,) * 3]
     rows = pd.DataFrame(ends, columns=["less", "low", "high"]).assign(windows=40)
-    assert tally(rows, ("less", "low", "high")) == "better in 2, undecided in 1 of 3"
-    assert tally(rows.assign(windows=2).head(1), ("less", "low", "high")) == "too few to say in 1 of 1"
+    assert tally(rows, ("less", "low", "high")) == "better in 2, undecided in 1 of 3 comparisons"
+    assert tally(rows.assign(windows=2).head(1), ("less", "low", "high")) == "too few to say in 1 of 1 comparison"
     assert (
         tally(rows.tail(1), ("less", "low", "high")) == tally(rows, ("no", "low", "high")) == "not compared in this run"
     )

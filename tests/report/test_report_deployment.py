@@ -63,9 +63,9 @@ def numbers(measured: pd.DataFrame, took: pd.DataFrame) -> tuple[Artefact, pd.Da
     return tables.deployment_numbers(compared, paired, took, FACTS, CELL, PAPER, 10, "yes")
 
 
-def repeated(times: int) -> pd.DataFrame:
-    """So many repetitions in which RLTune waits about 0.7 times as long as Slurm."""
-    three = jobs({"slurm": 1.0, "rltune": 0.7})
+def repeated(times: int, factor: float = 0.7) -> pd.DataFrame:
+    """So many repetitions in which RLTune waits about ``factor`` times as long as Slurm."""
+    three = jobs({"slurm": 1.0, "rltune": factor})
     return pd.concat([three.assign(repetition=three["repetition"] + 3 * k) for k in range(times // 3)])
 
 
@@ -118,15 +118,16 @@ def test_who_waits_by_qos_partition_and_gpus(saved: dict) -> None:
 
 
 def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(saved: dict) -> None:
-    assert saved["deployment-numbers"].artefact.notes[0].startswith("Would I switch “RLTune” on? Yes: jobs complete ")
-    many = repeated(9)
-    enough = switch_advice(compare(many, GPUS, 10, INTERVALS), paired_runs(many, GPUS))
-    assert "no verdict" in saved["deployment-numbers"].artefact.notes[0] and "no verdict" not in enough
-    for ours, said in ((1.4, "No: jobs complete "), (1.0, "Not on this evidence: ")):
-        measured = jobs({"slurm": 1.0, "rltune": ours})
-        paired = paired_runs(measured, GPUS)
-        assert f"on? {said}" in switch_advice(compare(measured, GPUS, 10, INTERVALS), paired)
-    late = jobs({"slurm": 1.0, "rltune": 0.7})
+    few = saved["deployment-numbers"].artefact.notes[0]
+    assert few.startswith("Switch the controller “RLTune” on? Too few repetitions to say: jobs complete ")
+    said = {}
+    for factor in (0.7, 1.4, 1.0):
+        many = repeated(9, factor)
+        said[factor] = switch_advice(compare(many, GPUS, 10, INTERVALS), paired_runs(many, GPUS))
+    assert "on? Yes: jobs complete" in said[0.7] and "% sooner)" in said[0.7]
+    assert "on? No: jobs complete" in said[1.4] and "% later)" in said[1.4]
+    assert "on? Not on this evidence: " in said[1.0]
+    late = repeated(9)
     late.loc[(late["scheduler"] == "rltune") & (late["index"] == 0), ["start_s", "end_s"]] += 5000.0
     said = switch_advice(compare(late, GPUS, 10, INTERVALS), paired_runs(late, GPUS))
     assert "Not on this evidence" in said and said.count(". ") == 2, "three sentences"

@@ -48,6 +48,7 @@ def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learn
     assert [learned_in([curve]) for curve in (learned, chance)] == ["yes", "no"]
     assert learned_in([learned.assign(kept_epoch=0)]) == "no: kept the heuristic it started from"
     assert learned_in([learned, chance]) == "1 of 2 seeds"
+    assert learned_in([learned.assign(kept_epoch=0), chance]) == "no"
     _, frame = tables.comparison(made.cells, made.windows, made.histories.assign(kept_epoch=0), PAPER, WAIT, INTERVALS)
     assert set(frame["learned"]) == {"no: kept the heuristic it started from"}
 

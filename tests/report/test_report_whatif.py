@@ -119,7 +119,7 @@ def advised(
 def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str, of_rltune: str) -> None:
     said = advised(factors)
     assert said["Recommendation"].startswith(recommended), said
-    assert of_rltune in said["RLTune"] and "training took 120 s" in said["RLTune"], said
+    assert of_rltune in said["RLTune"] and "rollouts and updates took 120 s" in said["RLTune"], said
     assert ("not recommended" in said["RLTune"]) == (not recommended.startswith("Use RLTune"))
 
 
@@ -146,6 +146,8 @@ def test_undecided_says_why_and_compares_rltune_with_the_best_rule() -> None:
     said = filled(frame, RAN, NOTHING, FACTS)
     assert said["Recommendation"].startswith("Undecided: ") and "the interval includes zero" in said["Recommendation"]
     assert "SAF + EASY" in said["RLTune"] and "assumed" not in said["RLTune"], said
+    sure = advised({"saf-easy": 0.953, "rltune": 1.0})["Recommendation"]
+    assert sure.startswith("Undecided: ") and "but it is not shown to be the 5.0\u00a0% that justify a change" in sure
 
 
 @pytest.mark.parametrize(

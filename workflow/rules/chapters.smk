@@ -51,7 +51,7 @@ use rule characterise as system with:
     benchmark:
         RESULTS / "benchmarks/system.tsv"
     params:
-        settings=run.config.model_dump(include={"experiments", "presets", "example_schedules"}),
+        settings=run.config.model_dump(include={"experiments", "presets", "example_schedules", "evaluation"}),
         code=digest("notebooks/system.ipynb", shown=True),
     message:
         "the system, and why the order of a queue matters"

@@ -20,7 +20,7 @@ from nbclient.exceptions import DeadKernelError
 
 from rltune.sources import made
 
-THREADS = "RLTUNE OMP OPENBLAS MKL NUMBA".split()
+THREADS = "OMP OPENBLAS MKL NUMBA".split()
 
 
 def parameters(rule, declared: set[str]) -> dict:

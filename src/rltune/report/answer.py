@@ -53,10 +53,12 @@ def answer(gains: pd.DataFrame) -> str:
     return f"{metric.noun[0].upper()}{metric.noun[1:]} is {parts[0]} and {parts[1]}, so {simple} ({of})."
 
 
-def tally(rows: pd.DataFrame, columns: tuple[str, str, str]) -> str:
-    """`better in 3, undecided in 1 of 4`: what the comparisons in a table's rows show; ``columns`` and `windows` as for `gain`."""
+def tally(rows: pd.DataFrame, columns: tuple[str, str, str], noun: str = "comparison") -> str:
+    """`better in 3, undecided in 1 of 4 comparisons`: what the comparisons in a table's rows show; ``columns`` and `windows` as for `gain`."""
     value, low, high = columns
     known = rows.dropna(subset=[value]) if value in rows else rows.head(0)
     shows = pd.Series(list(map(direction, known[low], known[high], known["windows"])), dtype=object).replace(WORDS)
     counts = [f"{word} in {n}" for word, n in shows.value_counts().items()]
-    return f"{', '.join(counts)} of {len(known)}" if counts else "not compared in this run"
+    return (
+        f"{', '.join(counts)} of {len(known)} {noun}{'s' * (len(known) != 1)}" if counts else "not compared in this run"
+    )

@@ -252,7 +252,7 @@ CONDITIONS: dict[str, tuple[Callable[[RunConfig], object], str]] = {
     ),
     "balanced": (_has_balanced, "no slice with agents has a balanced cluster among the run’s workloads"),
     "transfer": (has_transfer, "no two workloads of the run have agents of the same rules"),
-    "robustness": (has_robustness, "no agent of the run is trained on exact or lognormal estimates"),
+    "robustness": (has_robustness, "no cell of the run has exact or lognormal estimates"),
     "rltune": (lambda c: any(agent_of(c, x) == "rltune" for x in c.cells()), "the run has no RLTune agent"),
     "qssf": (against_qssf, "the run has no RLTune agent with EASY backfilling and estimates from earlier jobs"),
     "features": (by_features, "no two RLTune agents of the run differ only in their features"),

@@ -52,10 +52,9 @@ def jobs(
     return _gather(run, paths, partial(pd.read_parquet, columns=list(columns)), None)
 
 
-def made(folder: str | Path, *ids: str) -> dict[str, pd.DataFrame]:
-    """Id → frame of those artefacts that are in the folder; empty texts are "" in columns that hold any text, NaN elsewhere."""
-    present = [name for name in ids if (Path(folder) / f"{name}.json").is_file()]
-    frames = {name: load_artefact(Path(folder), name).frame for name in present}
+def made(paths: Paths) -> dict[str, pd.DataFrame]:
+    """Id → frame of artefacts by their CSV files; empty texts are "" in columns that hold any text, NaN elsewhere."""
+    frames = {path.stem: load_artefact(path.parent, path.stem).frame for path in map(Path, paths)}
     return {name: frame.fillna(dict.fromkeys(frame.select_dtypes("str"), "")) for name, frame in frames.items()}
 
 

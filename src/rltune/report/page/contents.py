@@ -18,19 +18,19 @@ from rltune.report.verdict import ABSENT
 SUMMARY = "summary"
 """The chapter whose figures stand in the page's summary."""
 TYPES = "gpu-types"
-"""The figure that stands there too, instead of in its chapter."""
+"""The figure that stands there too, instead of in its chapter, which has the same name."""
 Chapters = list[tuple[Chapter, list[Saved]]]
 
 
 def chapters(saved: dict[str, Saved]) -> Chapters:
-    """Every chapter with its artefacts among those saved; the what-if analysis only where there is one."""
+    """Every chapter with its artefacts among those saved; the what-if analysis and GPU types only where there are some."""
     found = []
     for chapter in artefacts.chapters().values():
         named = [entry.id for entry in chapter.entries]
         shown = [saved[name] for name in named if name in saved]
         others = (name for name in saved if name not in named and artefacts.entry_of(name).chapter == chapter.id)
         shown += [saved[name] for name in others]
-        if chapter.id != SUMMARY and (shown or chapter.id != "whatif"):
+        if chapter.id != SUMMARY and (shown or chapter.id not in ("whatif", TYPES)):
             found.append((chapter, shown))
     return found
 

@@ -136,9 +136,11 @@ def _choice(cell: pd.Series, run: pd.Series) -> str:
 
 
 def learned_in(histories: Sequence[pd.DataFrame]) -> str:
-    """Whether the agents learned anything: one answer where all seeds agree, else how many of them did."""
+    """Whether the agents learned anything: one answer where all seeds agree, "no" where none did, else how many."""
     answers = [_one_learned(history) for history in histories]
-    return answers[0] if len(set(answers)) == 1 else f"{answers.count('yes')} of {len(answers)} seeds"
+    if len(set(answers)) == 1:
+        return answers[0]
+    return f"{answers.count('yes')} of {len(answers)} seeds" if "yes" in answers else "no"
 
 
 def _one_learned(history: pd.DataFrame) -> str:
