@@ -98,8 +98,6 @@ class Expectations(Block):
     """The run's configuration."""
     why: str
     """Where the tolerances come from."""
-    stage_s: dict[str, float]
-    """Seconds of each stage by itself, in the run that the values are of."""
     reproduced: list[Reproduced] = Field(min_length=1)
     """In the paper's order."""
 

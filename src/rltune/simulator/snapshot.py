@@ -129,12 +129,12 @@ def _end_at(seq, end_s):
         seq.heap[i].end, seq.heap[i].job = end_s[order[i]], order[i]
 
 
-def could_start(run: Simulation, layout: Layout, snapshot: Snapshot) -> np.ndarray:
+def could_start(jobs: Jobs, layout: Layout, snapshot: Snapshot) -> np.ndarray:
     """Which of the queued jobs [Q] bool would fit, on the fewest nodes that could hold them, once all running jobs ended.
 
-    The others wait for GPUs that no job of the run will release, and would stop it. ``run`` has just been resumed; it cannot
-    be continued afterwards.
+    The others wait for GPUs that no job will release, and would stop a simulation.
     """
+    run = resume(jobs, layout, snapshot, SchedulerConfig("fifo"))
     return _could_start(layout.nodes, run.jobs, run.state, len(snapshot.start_s), snapshot.queued)
 
 

@@ -22,13 +22,13 @@ from rltune.cluster.speeds import Profile
 from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
-from rltune.simulator.config import SchedulerConfig
-from rltune.simulator.snapshot import FREE_RESOURCES, Snapshot, could_start, resume
+from rltune.simulator.snapshot import FREE_RESOURCES, Snapshot, could_start
 from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.gpu_types import exclusions_by_type, flexible_jobs, read_speeds, type_of, with_live_speeds, with_types
 from rltune.slurm.ownership import Ownership
-from rltune.slurm.records import RUNNING_STATES, WAITING_STATES, SlurmJob, SlurmNode
+from rltune.slurm.records import WAITING_STATES, SlurmJob, SlurmNode
 from rltune.traces.columns import empty_columns
+from rltune.traces.raw.slurm_fields import RUNNING
 
 GB_PER_MIB = 2**20 / 1e9
 WHOLE = frozenset({"NO", "EXCLUSIVE", "USER"})
@@ -185,8 +185,7 @@ def _that_could_start(arrays: Jobs, layout: Layout, snapshot: Snapshot) -> tuple
         only = arrays.cut.copy()
         only["full"][:, np.arange(len(layout.types)) != kind] = -1
         only["full"][:first] = arrays.cut["full"][:first]
-        run = resume(arrays._replace(cut=only), layout, snapshot, SchedulerConfig("fifo"))
-        there = could_start(run, layout, snapshot)
+        there = could_start(arrays._replace(cut=only), layout, snapshot)
         cut["full"][first:, kind] = np.where(there, cut["full"][first:, kind], -1)
         fits |= there
     return arrays._replace(cut=cut), fits
@@ -231,7 +230,7 @@ def _cluster(nodes: Sequence[SlurmNode]) -> LiveCluster:
 def _running(jobs: Sequence[SlurmJob], cluster: LiveCluster, now_s: float) -> list[SlurmJob]:
     """Jobs that hold GPUs of the usable nodes, by start."""
     there = cluster.index.keys()
-    found = [j for j in jobs if j.state in RUNNING_STATES and j.gpus > 0 and there & set(j.node_names)]
+    found = [j for j in jobs if j.state in RUNNING and j.gpus > 0 and there & set(j.node_names)]
     return sorted(found, key=lambda job: (min(job.start_s or now_s, now_s), job.id))
 
 
@@ -297,7 +296,7 @@ def _snapshot(
         free["cpu"][m] = max(node.cpus - node.cpus_alloc, 0) * MILLI
         free["mem"][m] = round(max(node.mem_mb - node.mem_alloc_mb, 0) * GB_PER_MIB * 1000)
     for job in everyone:
-        if job.state in RUNNING_STATES and job.shared in WHOLE:
+        if job.state in RUNNING and job.shared in WHOLE:
             for name in job.node_names:
                 if name in at:
                     free[at[name]] = (0, 0, 0)

@@ -9,18 +9,16 @@ import re
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from rltune.traces.raw.slurm_fields import RUNNING, WAITING
+
 PENDING = "PENDING"
-WAITING_STATES = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+WAITING_STATES = WAITING | {"REQUEUED"}
 """Base states of jobs that hold no nodes and may start later."""
-RUNNING_STATES = frozenset(
-    {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STAGE_OUT", "SIGNALING", "STOPPED", "RESIZING"}
-)
-"""States of jobs that hold nodes."""
 ENDED_STATES = frozenset(
     {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
 )
 """States of jobs that are over."""
-UNFINISHED_STATES = WAITING_STATES | RUNNING_STATES
+UNFINISHED_STATES = WAITING_STATES | RUNNING
 OVER = re.compile(r"invalid job id|already (completing|completed|finished)|(completed|finished) job", re.IGNORECASE)
 """Slurm's words for a job that has ended or that it does not know any more."""
 STARTED = re.compile(r"no longer pending", re.IGNORECASE)

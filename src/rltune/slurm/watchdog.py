@@ -22,8 +22,9 @@ from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.snapshot import could_start, resume
 from rltune.slurm.eligibility import RANKED, reason_to_leave
 from rltune.slurm.observe import View
-from rltune.slurm.records import PENDING, RUNNING_STATES, WAITING_STATES, SlurmJob
+from rltune.slurm.records import PENDING, WAITING_STATES, SlurmJob
 from rltune.slurm.systemd import Say, log
+from rltune.traces.raw.slurm_fields import RUNNING
 
 TAILS = ((0.95, "95th percentile", 20), (0.99, "99th percentile", 100), (1.0, "longest", 1))
 """Quantiles of long waits that are compared, in words, and the fewest jobs that have one."""
@@ -94,7 +95,7 @@ class Shadow:
                     self._end_s.setdefault(number, now_s)
                 continue
             self._end_s.pop(number, None)  # only the last answer lacked it
-            if seen.state in RUNNING_STATES and seen.start_s is not None:
+            if seen.state in RUNNING and seen.start_s is not None:
                 self._start_s.setdefault(number, seen.start_s)
                 self._node.setdefault(number, next(iter(seen.node_names), ""))
         # cancelled before they started, or started and ended between two cycles
@@ -104,7 +105,7 @@ class Shadow:
         """Whether a job takes part: it requests GPUs of these partitions, and runs or waits for nodes only."""
         if job.gpus < 1 or not any(p in self.begin.cluster.pool_of for p in job.partition.split(",")):
             return False
-        if job.state in RUNNING_STATES:
+        if job.state in RUNNING:
             return job.start_s is not None and job.submit_s >= self.begin.now_s - self.config.interval_s
         return reason_to_leave(job, self._everybody, now_s, owned=True) == RANKED
 
@@ -168,7 +169,7 @@ class Shadow:
         everyone = begin.snapshot._replace(queued=len(rows.row) - first)
         at_once = Jobs(rows.row.copy(), rows.cut)
         at_once.row["submit_s"][first:] = np.minimum(at_once.row["submit_s"][first:], begin.snapshot.now_s)
-        return could_start(resume(at_once, begin.layout, everyone, SchedulerConfig("fifo")), begin.layout, everyone)
+        return could_start(at_once, begin.layout, everyone)
 
 
 @dataclass

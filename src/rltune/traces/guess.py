@@ -31,7 +31,7 @@ _NAMES: dict[str, str] = {
 }
 _STATUS = {
     **{state.lower(): status for state, status in sacct.STATUS.items()},
-    **dict.fromkeys(map(str.lower, sacct.RUNNING), "running"),
+    **dict.fromkeys(map(str.lower, slurm.RUNNING), "running"),
     **dict.fromkeys(("pass", "passed", "succeeded", "terminated", "success"), "passed"),
     "error": "failed",
     "canceled": "killed",

@@ -220,7 +220,7 @@ def _states(log: Log) -> str:
     table, known = log.found.table, {}
     if log.found.format == "sacct":
         state = slurm.state(table["State"].astype(str)).str.upper()
-        known = dict.fromkeys(sacct.WAITING, "not started") | dict.fromkeys(sacct.RUNNING, "not ended") | sacct.STATUS
+        known = dict.fromkeys(slurm.WAITING, "not started") | dict.fromkeys(slurm.RUNNING, "not ended") | sacct.STATUS
     elif log.found.format == "csv" and "status" in (columns := guess_columns(list(map(str, table.columns)))):
         state = slurm.state(table[columns["status"]].dropna().astype(str))
         known = yaml.safe_load(log.text)["columns"]["status"]["map"]

@@ -15,6 +15,12 @@ import pandas as pd
 
 from rltune.traces.gres import gpus
 
+WAITING = frozenset({"PENDING", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+"""States of jobs that hold no nodes and may start later."""
+RUNNING = frozenset(
+    {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STAGE_OUT", "SIGNALING", "STOPPED", "RESIZING"}
+)
+"""States of jobs that hold nodes."""
 NO_VALUE = ("", "Unknown", "None", "N/A", "(null)", "UNLIMITED", "Partition_Limit", "INVALID")
 """Texts that mean a value is not there; a limit of UNLIMITED or the partition's is no estimate of the user's."""
 MIB = {"K": 2.0**-10, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "": 1.0}

@@ -70,8 +70,6 @@ STATUS = {
     **dict.fromkeys(("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"), "failed"),
     **dict.fromkeys(("CANCELLED", "PREEMPTED", "REVOKED", "REQUEUED"), "killed"),
 }
-WAITING = ("PENDING", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
-RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
 RETRIED = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL")
 """States after which Slurm may run a job again."""
 STILL_PENDING, STILL_RUNNING = "still pending when the log was written", "still running when the log was written"
@@ -116,8 +114,8 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "unusable": reasons(
             rows,
             ("range of array tasks that have not started", range_),
-            (STILL_PENDING, state.isin(WAITING)),
-            (STILL_RUNNING, state.isin(RUNNING)),
+            (STILL_PENDING, state.isin(slurm.WAITING)),
+            (STILL_RUNNING, state.isin(slurm.RUNNING)),
             (CANCELLED_EARLY, (state == "CANCELLED").to_numpy() & early),
             (ENDED_EARLY, has_start & np.isnan(start)),
             ("asks for shards of a GPU (gres/shard), whose size the log does not say", shard),
