@@ -58,6 +58,8 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
     assert sorted(project.root.rglob("*")) == before
     monkeypatch.chdir(project.root / "config" / "traces")
     assert cli("config", "check", "config/tiny.yaml").status == cli("config", "check", project.run).status == 0
+    project.change(project.run, "preset: [tiny]", "estimate: [published]\n    preset: [tiny]")
+    assert "config/traces/tiny.yaml: no `predictions`" in cli("config", "check", "config/tiny.yaml").err
 
 
 @pytest.mark.parametrize(

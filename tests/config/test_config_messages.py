@@ -64,6 +64,7 @@ RUNS = [
     ),
     (RUN + "plugins: [nowhere.py]\n", "mine.yaml:6: plugins[0]: found 'nowhere.py'"),
     (RUN + "evaluation: {baseline_policies: [sjff]}\n", "baseline_policies[0]: found 'sjff' (did you mean 'sjf'?)"),
+    (RUN + "deployment: {cell: nonsense}\n", "deployment.cell: found 'nonsense'; the run has: "),
     (RUN.replace("[fifo]", "[mine]") + "plugins: [config/own_policies.example.py]\n", "agents cannot train against"),
     # texts that are no configuration
     ("- a\n- b\n", "mine.yaml: found list, expected a mapping"),

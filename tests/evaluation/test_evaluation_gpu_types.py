@@ -80,6 +80,12 @@ def test_an_agent_is_run_under_what_it_chose_next_to_the_rules(work: Workload, f
     )
 
 
+def test_where_validation_has_no_window_there_is_no_price(work: Workload) -> None:
+    few = replace(work, split=replace(work.split, validation=(700, 735)))
+    rules = windows(few, CONFIG)[RULE].drop_duplicates()
+    assert len(rules) == len(gpu_types.rules(POLICIES, priced=False)) and not rules["gpu_price"].any()
+
+
 def test_rules_are_under_the_runs_simulation_as_agents_are(work: Workload) -> None:
     other_rules = run_config(SimulationConfig(overrun="now", sticky_head=True), sequence_jobs=[40])
     rule = contender(other_rules, SchedulerConfig("saf", "conservative", types="least")).scheduler

@@ -135,7 +135,7 @@ def test_a_group_that_did_not_wait_today_can_be_shown_to_wait_longer() -> None:
     hit = small & (jobs["scheduler"].isin(["saf-easy", "rltune"]))
     jobs.loc[hit, "wait_s"] = 3600.0 + noise[hit] + 600.0 * (jobs.loc[hit, "seed"] == 2)
     groups = by_group(jobs.assign(window=jobs["block"], group=jobs["user"]), "current", INTERVALS, longer=True)
-    rows = with_longer(groups, INTERVALS).set_index(["group", "scheduler"])
+    rows = with_longer(groups).set_index(["group", "scheduler"])
     found = rows.loc[("small", "saf-easy")]
     assert np.isnan(found["less_wait"]) and found["shows"] == "longer"
     assert found["more_s"] == pytest.approx(found["wait_s"]) and found["wait_s"] == pytest.approx(3600, rel=0.05)
@@ -149,5 +149,5 @@ def test_many_groups_are_one_family_of_a_scheduler() -> None:
     rows = pd.DataFrame(
         {"scheduler": ["a"] * 3 + ["b"], "more_s_p": [0.02, 0.5, 0.6, 0.02], "more_s_low": 1.0, "more_s_high": 2.0}
     )
-    found = with_longer(rows, INTERVALS)
+    found = with_longer(rows)
     assert list(found["shows"]) == ["open", "open", "open", "longer"] and found["more_s_holm"][0] == pytest.approx(0.06)

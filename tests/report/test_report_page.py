@@ -208,6 +208,10 @@ def test_windows_that_do_not_fit_are_named(made: Project) -> None:
     saved = {k: v for k, v in made.saved.items() if k != "fig12-256"} | {"fig12": made.saved["fig12-256"]}
     missing = {m["id"]: m["why"] for m in contents.missing(made.run.config, saved) if not m["why"].startswith(ABSENT)}
     assert missing == {"fig12-1024": "no test part is long enough for such a window"}
+    evaluation = made.run.config.evaluation.model_copy(update={"sequence_jobs": [256, 512, 1024]})
+    config = made.run.config.model_copy(update={"evaluation": evaluation})
+    missing = {m["id"]: m["why"] for m in contents.missing(config, saved) if m["id"].startswith("fig12-")}
+    assert {"fig12-512", "fig12-1024"} == {name for name, why in missing.items() if "no test part" in why}
 
 
 def built(made: Project, run: Run, folder: Path) -> str:

@@ -92,7 +92,7 @@ def test_fig17_draws_its_frame_and_its_numbers_are_next_to_the_papers(cells: pd.
         assert (curve["jct_s"].iloc[0], curve["jct_s"].iloc[-1]) == (jct_s.min(), jct_s.max())
         assert curve["mean_s"].unique() == pytest.approx([jct_s.mean()]) and set(curve["jobs"]) == {3000}
     assert len(drawn.axes) == 2 and "50.0\u00a0% less with RLTune" in artefact.alt
-    artefact, numbers = tables.fig17_numbers(some, compared, PAPER, INTERVALS)
+    artefact, numbers = tables.fig17_numbers(some, compared, PAPER)
     assert numbers["improvement"].to_list() == pytest.approx([0.5, 0.5])
     assert numbers["paper_improvement"][0] == pytest.approx(0.4843) and np.isnan(numbers["paper_improvement"][1])
     assert numbers["verdict"].to_list() == ["holds", ""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from report_fakes import Project
-from report_fakes_rules import headroom_results, load_results, rule_results
+from report_fakes_rules import headroom_results, jobs_by_group, load_results, rule_results
 from report_runs import INTERVALS
 
 from rltune.evaluation.intervals import FEWEST, holm
@@ -68,8 +68,13 @@ def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
 
 def test_traces_without_users_are_named(made: Project) -> None:
     for name in ("fairness-numbers", "fairness-losers"):
-        assert any("user is unknown for the jobs of Helios Venus" in note for note in made.saved[name].artefact.notes)
+        assert any(
+            "Not grouped by user, unknown or the same for all jobs: Helios Venus" in note
+            for note in made.saved[name].artefact.notes
+        )
     assert made.saved["fairness"].frame["group"].drop_duplicates().tolist() == ["1", "2–4", "5–8", "over 8"]
+    alike = summaries.fairness(jobs_by_group().assign(size="1"), INTERVALS)
+    assert set(alike.sizes["group"]) == {"1"}
     frame = made.saved["fairness-numbers"].frame
     assert set(frame[frame["workload"] == "Helios Venus"]["grouping"]) == {"virtual cluster", "job size"}
     assert frame["title"].drop_duplicates().tolist() == ["Base: FIFO", "Best heuristic: SAF", "RLTune"]

@@ -234,7 +234,7 @@ def test_tables_and_figures_are_saved_and_shown_on_the_page(tmp_path: Path) -> N
         tables.whatif_steps(compared, RAN, FACTS, 0.05),
         tables.whatif_recommendation(list(advised({"saf-easy": 0.7}).items()), FACTS),
         figures.whatif(numbers[1], FACTS),
-        figures.whatif_groups(who[1], FACTS),
+        figures.whatif_groups(who[1]),
         figures.whatif_days(days.assign(at=at), RAN, FACTS),
     ):
         save(tmp_path, *made)

@@ -29,7 +29,11 @@ rule characterise:
     params:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
-        settings=SETTINGS | {"seed": run.config.evaluation.seed},
+        settings=SETTINGS
+        | {
+            "seed": run.config.evaluation.seed,
+            "estimates": sorted({(c.trace, c.estimate) for c in run.config.cells()}),
+        },
         code=digest("notebooks/characterise.ipynb", shown=True),
     message:
         "what the traces look like"

@@ -7,6 +7,7 @@ import pandas as pd
 from logged import logged
 
 from rltune.config import project_root
+from rltune.files import write_text
 from rltune.report.expected_numbers import as_table, check, load_expectations
 
 
@@ -24,7 +25,7 @@ def main(rule) -> None:
     print(f"{len(rows) - len(outside)} of {len(rows)} numbers are within their tolerance")
     if outside:
         sys.exit(1)
-    pd.DataFrame(rows).to_csv(rule.output.checked, index=False)
+    write_text(rule.output.checked, pd.DataFrame(rows).to_csv(index=False))
 
 
 with logged(snakemake.log[0]):  # noqa: F821

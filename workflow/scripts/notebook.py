@@ -18,6 +18,7 @@ import papermill
 from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import DeadKernelError
 
+from rltune.files import atomic_write
 from rltune.sources import made
 
 THREADS = "OMP OPENBLAS MKL NUMBA".split()
@@ -69,7 +70,8 @@ def main(rule) -> None:
         sys.exit(f"{source.name}: no Jupyter kernel {error.name!r} here; `make .venv/.ready` installs it")
     done = nbformat.read(log, as_version=4)
     done.metadata["rltune"] = facts
-    nbformat.write(done, rule.output.notebook)
+    with atomic_write(rule.output.notebook) as temporary:
+        nbformat.write(done, temporary)
 
 
 main(snakemake)  # noqa: F821

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from rltune.config import project_root
+from rltune.errors import ConfigError
 
 config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 
@@ -25,7 +26,9 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
         used = {e for c in cells if c.trace == name for e in (c.estimate, run.config.preset(c.preset).estimates)}
         if trace.path is not None:
             local_file(name, trace.path, run.root)
-        if "published" in used and trace.predictions is not None:
+        if "published" in used:
+            if trace.predictions is None:
+                raise ConfigError(f"config/traces/{name}.yaml: no `predictions`, found estimate published in {file}")
             local_file(name, trace.predictions.path, run.root, "predictions.path")
     print(f"{file}: valid; {len(cells)} cells, results in {run.config.results}")
     rules = run.config.simulation.model_dump()

@@ -31,11 +31,12 @@ def project_root() -> Path:
 
     Raises ConfigError where there is none.
     """
-    here = Path.cwd().resolve()
-    given = [Path(os.environ["RLTUNE_ROOT"])] if "RLTUNE_ROOT" in os.environ else []
-    for folder in (*given, here, *here.parents, *Path(__file__).resolve().parents):
+    here, given = Path.cwd().resolve(), os.environ.get("RLTUNE_ROOT")
+    for folder in (Path(given),) if given else (here, *here.parents, *Path(__file__).resolve().parents):
         if (folder / "workflow" / "Snakefile").is_file():
             return folder
+    if given:
+        raise ConfigError(f"RLTUNE_ROOT: found {given}, expected the project's root (it has no workflow/Snakefile)")
     raise ConfigError(f"{here}: not inside the RLTune project (no workflow/Snakefile here or above)")
 
 

@@ -137,7 +137,7 @@ class RunConfig(Block):
         """
         name = self.deployment.cell if self.deployment is not None else None
         if name is not None:
-            return self.cell(name)
+            return self.cell(name, "deployment.cell")
         for cell in self.cells():
             if cell.cluster == CLUSTER:
                 return cell
@@ -150,7 +150,7 @@ class RunConfig(Block):
         """Every cell of the matrix once, in the order of the experiments."""
         return list(dict.fromkeys(c for e in self.experiments for c in e.cells()))
 
-    def cell(self, name: str) -> Cell:
+    def cell(self, name: str, key: str = "cell") -> Cell:
         """The cell of this name or hash; an empty name is the first one.
 
         Raises ConfigError when the matrix has none of that name.
@@ -158,7 +158,7 @@ class RunConfig(Block):
         if not name:
             return self.cells()[0]
         if name not in self.named_cells:
-            raise ConfigError(f"cell: found {name!r}; the run has: {', '.join(c.name for c in self.cells())}")
+            raise ConfigError(f"{key}: found {name!r}; the run has: {', '.join(c.name for c in self.cells())}")
         return self.named_cells[name]
 
     def first_cells(self) -> list[Cell]:

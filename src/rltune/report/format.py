@@ -28,7 +28,7 @@ def three_digits(value: float) -> str:
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {
-    "text": str,
+    "text": lambda v: f"{v:.0f}" if isinstance(v, float) and v.is_integer() else str(v),
     "int": lambda v: f"{round(float(v)):,}",
     "number": lambda v: three_digits(float(v)),
     "seconds": lambda v: f"{float(v):,.0f}" if abs(float(v)) >= 100 else three_digits(float(v)),

@@ -7,6 +7,7 @@ import math
 from rltune.evaluation.intervals import FEWEST
 
 TOO_FEW = "too few to say"
+UNMEASURED = "not measured"
 TOO_SLOW = "cycles too long"
 """Instead of a verdict, where the controller's load on the machine may have changed the result more than its order."""
 ABSENT = "not in this configuration"
@@ -44,5 +45,5 @@ def direction(low: float, high: float, windows: int) -> str:
     if windows < FEWEST:
         return TOO_FEW
     if math.isnan(low) or math.isnan(high):
-        return "not measured"
+        return UNMEASURED
     return "better" if low > 0 else "worse" if high < 0 else "open"

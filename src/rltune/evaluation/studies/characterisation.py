@@ -134,7 +134,9 @@ def simulated_wait(jobs: pd.DataFrame, fitted: pd.DataFrame, cluster: ClusterCon
     times = max(1, math.ceil(load / TARGET_LOAD)) if math.isfinite(load) else 1
     larger, n = scaled(cluster, times), np.array([len(fitted)])
     compiled = compile_jobs(fitted, fitted["run_s"].to_numpy(np.float64), larger)
-    state = simulate(compiled, build_layout(larger), np.array([0]), n, SchedulerConfig("fifo", "easy"))
+    state = simulate(
+        compiled, build_layout(larger), np.array([0]), n, SchedulerConfig("fifo", "easy", **cluster.slowdowns)
+    )
     wait = pd.Series(state.start[0, : len(fitted)] - compiled.submit_s, index=fitted["job_id"])
     return wait.reindex(jobs["job_id"]).set_axis(jobs.index), times
 

@@ -68,7 +68,8 @@ def windows(
     Of the rules with a price, those of each policy's best price on the validation windows, for each rule for the type. ``bound_s``: rltune.simulator.bound.
     """
     length, first = min(test_windows(workload.split, config.evaluation).items())
-    known = spread(disjoint_windows(*workload.split.validation, length), config.evaluation.max_windows)
+    begin, end = workload.split.validation
+    known = spread(disjoint_windows(begin, end, length), config.evaluation.max_windows) if end - begin >= length else []
     best: dict[tuple[str, str], tuple[float, SchedulerConfig]] = {}
     policies = config.evaluation.baseline_policies
     for scheduler in rules(policies, priced=True) if len(known) else []:

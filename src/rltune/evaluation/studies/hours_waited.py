@@ -124,7 +124,7 @@ def best_rule(jobs: pd.DataFrame) -> str:
     return str(rules.groupby("scheduler", sort=False)["wait_s"].sum().idxmin())
 
 
-def with_longer(groups: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
+def with_longer(groups: pd.DataFrame) -> pd.DataFrame:
     """The rows of all groupings with ``more_s_holm`` (the groups of one scheduler are one family) and ``shows``: longer |
     shorter, if the interval excludes zero and Holm's p is below 1 − CONFIDENCE; else open."""
     corrected = groups.groupby("scheduler")["more_s_p"].transform(lambda p: holm(p))

@@ -126,7 +126,7 @@ def fairness(jobs: pd.DataFrame, intervals: Intervals) -> Fairness:
         base = who[who["scheduler"] == "base"].iloc[0][["policy", "backfill"]].to_dict()
         for column, name in GROUPINGS.items():
             grouped = part.assign(group=part[column].astype(object).where(part[column].notna(), UNKNOWN).astype(str))
-            if grouped["group"].nunique() < 2:
+            if column != "size" and grouped["group"].nunique() < 2:
                 without[name].append(str(workload))
                 continue
             shared = unequal(grouped, "base", intervals).merge(who, on="scheduler")

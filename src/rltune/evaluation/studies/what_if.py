@@ -270,4 +270,4 @@ class WhatIfStudy:
                 known = known.assign(window=known["block"], group=known[grouping])
                 found = by_group(known, CURRENT, intervals, longer=True).assign(grouping=grouping)
                 frames.append(in_order(found, order))
-        return with_longer(pd.concat(frames, ignore_index=True), intervals)
+        return with_longer(pd.concat(frames, ignore_index=True))

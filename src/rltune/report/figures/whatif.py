@@ -83,7 +83,7 @@ def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Drawing:
     return describe("whatif-days", frame, worst=worst.to_dict("records")), frame, figure
 
 
-def whatif_groups(groups: pd.DataFrame, facts: Facts) -> Drawing:
+def whatif_groups(groups: pd.DataFrame) -> Drawing:
     """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
     frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
     with style.styled():

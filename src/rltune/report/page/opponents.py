@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from rltune.evaluation.compare import where
-from rltune.report.page.marks import OUTCOME
 from rltune.report.studies import Study
 from rltune.report.style import policy_title, title_of
 
@@ -89,7 +88,7 @@ def _tally(rows: Rows) -> list[tuple[str, int, int, int]]:
     found = []
     for name, (_, _, _, column, _) in OPPONENTS.items():
         shows = column_of(rows, column)
-        known = shows[shows.isin(OUTCOME)]
+        known = shows[shows.isin(("better", "worse", "open"))]
         better, worse = (int((known == word).sum()) for word in ("better", "worse"))
         found.append((name, better, worse, len(known)))
     return [one for one in found if one[-1]]

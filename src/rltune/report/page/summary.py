@@ -15,7 +15,7 @@ from rltune.report.format import from_to, show
 from rltune.report.page.marks import by_label
 from rltune.report.page.opponents import Rows, column_of
 from rltune.report.studies import STUDIES
-from rltune.report.verdict import ABSENT, FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED
+from rltune.report.verdict import ABSENT, FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED, UNMEASURED
 
 TABLE = "claims"
 Claim = dict[Hashable, Any]
@@ -34,12 +34,14 @@ def claims(shown: dict[str, Saved]) -> tuple[list[Claim], list[Claim]]:
     frame = shown[TABLE].frame
     absent = frame["verdict"] == ABSENT
     known = frame[~absent]
-    best = known[known["windows"] == known.groupby("key")["windows"].transform("max")].reset_index()
+    ordered = known.sort_values(["windows", "sequence_jobs"], ascending=[False, True])
+    length = known["key"].map(ordered.groupby("key")["sequence_jobs"].first())
+    best = known[known["sequence_jobs"] == length].reset_index()
     several = best["key"].duplicated(keep=False)
     found = [
         {
             **row,
-            "setting": f" ({row['preset']}, {row['estimate']}, seed {row['seed']})" if one_of_several else "",
+            "setting": f" ({row['preset']}, {row['estimate']}, seed {show(row['seed'])})" if one_of_several else "",
             "source": shown[row["artefact"]].frame.loc[int(row["row"])] if row["artefact"] in shown else None,
             "unlearned": str(row["learned"]).startswith("no"),
         }
@@ -76,7 +78,7 @@ def scores(rows: Rows) -> dict[str, list[dict[str, int] | None]]:
 def score(rows: Rows, column: str, words: tuple[str, ...]) -> dict[str, int] | None:
     """``hits`` among the ``of`` comparisons that were measured and have enough windows for a verdict."""
     shows = column_of(rows, column)
-    known = shows[shows.notna() & ~shows.isin(["", TOO_FEW])]
+    known = shows[shows.notna() & ~shows.isin(["", TOO_FEW, UNMEASURED])]
     if known.empty:
         return None
     return {"hits": int(known.isin(words).sum()), "of": len(known)}

@@ -99,7 +99,7 @@ def table8(cells: pd.DataFrame, windows: pd.DataFrame, paper: PaperResults, by: 
     return describe("table8", frame, paper, cells=used, without=["metric", "seed"], holm=_holm(frame, by)), frame
 
 
-def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
+def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperResults) -> Table:
     """One row per cell: mean JCT of one long sequence under QSSF and RLTune.
 
     ``comparisons``: cell, and what rltune.evaluation.studies.learners.compare_long gives.
