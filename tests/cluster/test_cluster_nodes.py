@@ -71,7 +71,10 @@ def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
 
 def test_csv_with_counts(tmp_path: Path) -> None:
     nodes = read_nodes(
-        written(tmp_path, "name,gpus,cpus,mem_gb,type,partition,nodes\na,8,64,512,A100,x,3\nb,4,32,,V100,y;z,2\n")
+        written(
+            tmp_path,
+            "name,gpus,cpus,mem_gb,type,partition,nodes\na,8,64,512,A100,x,3\nb,4,32,,V100,y;z,2\nc,4,32,,V100,y,0\n",
+        )
     )
     cluster, notes = as_cluster(nodes, "Mine")
     assert [(p.name, p.vcs) for p in cluster.pools] == [("x", ["x"]), ("y+z", ["y", "z"])] and cluster.gpus == 32
@@ -98,6 +101,7 @@ def test_a_cluster_of_processors(tmp_path: Path) -> None:
         ("", ["empty"]),
         ("name,colour\na,red\n", ["no column of GPUs nor of CPUs", "name, colour", "sinfo"]),
         ("name,gpus\na,many\n", ["nodes.txt:2", "gpus", "'many'"]),
+        ("name,gpus\na,1\nb,inf\n", ["nodes.txt:3", "gpus", "'inf'"]),
         ("name,gpus\na,1\na,2\n", ["'a' is there twice"]),
         ("NODELIST|STATE\na|idle\n", ["PARTITION, CPUS, MEMORY, GRES", "sinfo --Node"]),
         (SINFO + "x|gpu\n", ["nodes.txt:7", "found 2 fields, expected 6"]),

@@ -95,6 +95,7 @@ def test_without_a_rule_it_follows_from_backfilling_and_speeds() -> None:
     same, _ = case((0, 100, 1), (0, 100, 1))
     bound, _ = case((0, 100, 3), (0, 100, 3))
     bound.cut["full"][:, SLOW] = -1  # what a job may not use does not count
+    bound.cut["slow"][:, 1 - SLOW] = 1.02  # nor that it is slower on one node than on several
     for scheduler, jobs in (
         (SchedulerConfig("fifo", "conservative"), same),
         (SchedulerConfig("fifo", "conservative"), bound),

@@ -42,7 +42,9 @@ def seen_of(jobs: Jobs, layout: Layout, state: State, s: int) -> list[SeenJob]:
         mine = [m for m in here if nodes.row["type"][m] in kinds]
         supply = sum(left[m] for m in mine)
         held = {r: state.chunk[s, run["at"][r] : run["at"][r] + run["len"][r]] for r in running}
-        back = sum(c["gpus"] for r in running if ends[r] <= now + HOUR_S for c in held[r] if c["node"] in mine)
+        whole = state.options.rule == EXCLUSIVE  # then the whole node comes back
+        ended = [c for r in running if ends[r] <= now + HOUR_S for c in held[r] if c["node"] in mine]
+        back = sum(size[c["node"]] if whole else c["gpus"] for c in ended)
         releases = [ends[r] - now for r in running if jobs.row["pool"][first + r] == p]
         weight = sum(size[m] * left[m] for m in here)
         cpu_milli = job["cpu_milli"] if job["cpu_milli"] >= 0 else nodes.row["share_cpu"][here[0]]

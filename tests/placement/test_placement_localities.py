@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from workload_cases import cluster, group, random_case, simple
 
 from rltune.config import LookaheadConfig
 from rltune.placement import lookahead
+from rltune.placement.counts import Counts
 from rltune.placement.instance import Outcome, Solution
 from rltune.placement.kernel import GlpkSolver
 from rltune.placement.lookahead import Lookahead
 from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.config import ALWAYS, ASKED
 from rltune.simulator.metrics import chunk_table
 from rltune.simulator.state import State
 
@@ -40,6 +43,28 @@ def chunks_of(state: State, job: int) -> list[tuple[int, int]]:
 def last_objective(placer: Lookahead) -> float:
     """What the solver said of the last problem that it saw for the first time."""
     return list(placer._memory.values())[-1].objective
+
+
+class Nowhere:
+    """A placer that leaves every job where best_fit put it."""
+
+    top, counts = 1, Counts()
+
+    def place(self, jobs: Any, layout: Any, state: State, asking: np.ndarray) -> None: ...
+
+
+@pytest.mark.parametrize("locality", ["worth_it", "soonest_end"])
+def test_a_placer_that_writes_nothing_splits_no_more_than_best_fit(
+    locality: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third job would run 1000 s longer split, and waits for 9."""
+    monkeypatch.setitem(ASKED, "nowhere", ALWAYS)
+    jobs, layout = simple(cluster([group(2, 4)]), (0, 10, 2), (0, 10, 3), (1, 1000, 3))
+    ends = []
+    for placement, placer in (("best_fit", None), ("nowhere", Nowhere())):
+        scheduler = SchedulerConfig("fifo", "none", placement, locality, multi_node_slowdown=2.0)
+        ends.append(simulate(jobs, layout, [0], [3], scheduler, placer=placer).end[0].tolist())
+    assert ends[0] == ends[1] == [10.0, 10.0, 1010.0]
 
 
 WORTH_IT = SchedulerConfig("fifo", "none", "lookahead", "worth_it", multi_node_slowdown=1.2)

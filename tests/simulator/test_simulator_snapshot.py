@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, strategies as st
 from random_cases import times
 from twin_cases import Case, allocations, cases, run_engine
-from workload_cases import cluster, group, simple
+from workload_cases import cluster, compiled, group, simple
 
 from rltune.cluster.free import CHUNK
 from rltune.reference.placement import Placement
-from rltune.simulator.batch import SchedulerConfig
-from rltune.simulator.snapshot import FREE_RESOURCES, Snapshot, resume
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.snapshot import FREE_RESOURCES, Snapshot, could_start, resume
 from rltune.simulator.state import State
 
 
@@ -88,6 +88,29 @@ def test_the_driver_ranks_the_queue_and_running_jobs_end_as_the_snapshot_says() 
     while len(run.advance()):
         pass
     assert run.state.start[0].tolist() == [0.0, 30.0, 20.0] and run.state.end[0, 0] == 50.0
+
+
+def test_thousandths_of_a_cpu_that_were_rounded_off_are_nobodys() -> None:
+    rows = [{"submit_s": s, "run_s": 30, "gpus": gpus, "cpus": cpus} for s, gpus, cpus in ((0, 3, 10), (5, 8, 64))]
+    jobs, layout = compiled(cluster([group(1, 8, cpus=64)]), rows)
+    free = np.array([(5, 54_000, int(layout.nodes.row["mem_mb"][0]))], FREE_RESOURCES)  # as Slurm says, to the CPU
+    starts, ends, chunks = np.array([0.0]), np.array([50.0]), np.array([(0, 3)], CHUNK)
+    snapshot = Snapshot(20.0, starts, ends, np.array([0, 1]), chunks, free, 1)
+    assert could_start(jobs, layout, snapshot).tolist() == [True]
+
+
+def test_accounts_of_running_jobs_share_too() -> None:
+    rows = zip((0, 0, 1, 2), (1000, 1010, 10, 10), "acab")
+    made = [{"submit_s": s, "run_s": r, "gpus": 1, "user": user} for s, r, user in rows]
+    jobs, layout = compiled(cluster([group(1, 2)]), made)
+    whole = simulate(jobs, layout, [0], [4], SchedulerConfig("multifactor")).start[0].tolist()
+    row = layout.nodes.row[0]
+    free = np.array([(0, row["cpu_milli"], row["mem_mb"])], FREE_RESOURCES)
+    chunks, ends = np.array([(0, 1), (0, 1)], CHUNK), np.array([1000.0, 1010.0])
+    snapshot = Snapshot(20.0, np.zeros(2), ends, np.arange(3), chunks, free, 2)
+    run = resume(jobs, layout, snapshot, SchedulerConfig("multifactor"))
+    run.advance()
+    assert run.state.start[0].tolist() == whole and whole[3] < whole[2]
 
 
 def test_gpus_neither_free_nor_of_a_running_job_stay_taken() -> None:

@@ -81,7 +81,7 @@ def fit(
     ``speeds``, run times and users' limits become those on the fastest GPU type that could hold the job, and a column
     ``model`` names the model that it is assumed to train. With ``type_shares``, the GPU type of a job that names none is drawn
     among those on which its pool could hold it. With ``balance``, jobs are thinned to that offered load; the first
-    ``known_share`` of them decide how many, so that held-out jobs have no influence. Raises DataError when no job is left.
+    ``known_share`` of them before thinning decide how many. Raises DataError when no job is left.
     """
     jobs = _in_slots(jobs, cluster)
     layout = build_layout(cluster)

@@ -150,7 +150,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     table = pd.DataFrame(index=raw.index)
     for name in ("gpus", "cpus", "mem_gb", "nodes"):
         values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
-        if name in found and (bad := values.isna() & raw[found[name]].notna()).any():
+        if name in found and (bad := ~np.isfinite(values) & raw[found[name]].notna()).any():
             line = int(bad.to_numpy().argmax()) + 2
             raise DataError(f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected a number")
         table[name] = values
@@ -160,7 +160,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     parts = raw[found["partition"]].fillna("") if "partition" in found else pd.Series("", raw.index)
     table["partitions"] = [tuple(p for p in re.split(r"[,;+ ]+", text) if p) for text in parts]
     table["down"] = False
-    table = table.loc[table.index.repeat(table.pop("nodes").fillna(1).clip(lower=1).astype(int))]
+    table = table.loc[table.index.repeat(table.pop("nodes").fillna(1).clip(lower=0).astype(int))]
     if table.duplicated("name").any() and "nodes" not in found:
         twice = table.loc[table.duplicated("name"), "name"].iloc[0]
         raise DataError(f"{path}: node {twice!r} is there twice; name each once, its partitions in one field")

@@ -33,7 +33,8 @@ PLANNED = 8
 
 def differ(jobs: Jobs) -> bool:
     """Whether GPU types that could hold some job run it at different speeds."""
-    return bool(((jobs.cut["full"] >= 0) & (jobs.cut["slow"] != 1.0)).any())
+    able, slow = jobs.cut["full"] >= 0, jobs.cut["slow"]
+    return bool((np.where(able, slow, np.inf).min(axis=1) < np.where(able, slow, -np.inf).max(axis=1)).any())
 
 
 def with_type_rule(jobs: Jobs, types: str, gpu_price: float) -> Jobs:

@@ -21,9 +21,9 @@ class NodeGroup(Block):
     """Number of nodes."""
     gpus: int = Field(ge=1, le=64)
     """GPUs per node."""
-    cpus: float = Field(ge=0.001)
+    cpus: float = Field(ge=0.001, le=1e6)
     """CPU cores per node."""
-    mem_gb: float = Field(ge=0.001)
+    mem_gb: float = Field(ge=0.001, le=1e6)
     """Memory per node, GB."""
 
 

@@ -38,7 +38,7 @@ class LookaheadConfig(Block):
     tightness: ClassVar[float] = 0.01
     """Cost of one GPU left free on the node of the job's last chunk, in the same unit."""
     others: ClassVar[float] = 0.1
-    """Weight of the next jobs' waiting relative to the job's own, where it may be split or wait."""
+    """Weight of the next jobs' waiting relative to the job's own, where it may wait."""
     time_limit_s: ClassVar[float] = 5.0
     """Safety net for one solve; its use is counted, and a run that used it is not reproducible."""
 

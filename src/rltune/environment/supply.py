@@ -146,16 +146,16 @@ def _sums(nodes, seq, options, pool, ahead, gpus):
         run = seq.run[seq.due[i]]
         if run.due > now + HORIZON_S:
             break
-        _count_back(nodes, seq, run, gpus)
+        _count_back(nodes, seq, options, run, gpus)
     for i in range(ends.late_at + ends.late_len - 1, ends.late_at - 1, -1):
         run = seq.run[seq.late[i]]
         if options.overrun == DOUBLE and now + (now - run.start) > now + HORIZON_S:
             break
-        _count_back(nodes, seq, run, gpus)
+        _count_back(nodes, seq, options, run, gpus)
 
 
 @inlined
-def _count_back(nodes, seq, run, gpus):
+def _count_back(nodes, seq, options, run, gpus):
     for c in range(run.at, run.at + run.len):
-        t = nodes.row[seq.chunk[c].node].type if gpus.shape[1] > 1 else 0
-        gpus[1, t] += seq.chunk[c].gpus
+        node = nodes.row[seq.chunk[c].node]
+        gpus[1, node.type if gpus.shape[1] > 1 else 0] += node.gpus if options.rule == EXCLUSIVE else seq.chunk[c].gpus

@@ -1,17 +1,11 @@
 """Mean job completion time: end − submission."""
 
-from rltune.metrics.metric import Metric
-
-
-def compute(jobs, gpus):
-    """Mean over the jobs of each sequence, s."""
-    return jobs.groupby("sequence")["jct_s"].mean()
-
+from rltune.metrics.metric import Metric, mean_of
 
 METRIC = Metric(
     "jct",
     "jct_s",
-    compute,
+    mean_of("jct_s"),
     noun="mean completion time",
     short="Completion time",
     improvement="Shorter completion",

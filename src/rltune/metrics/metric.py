@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def mean_of(column: str) -> Callable[[pd.DataFrame, int], pd.Series]:
+    """What computes the mean of a column over the jobs of each sequence."""
+    return lambda jobs, gpus: jobs.groupby("sequence")[column].mean()
+
+
 @dataclass(frozen=True)
 class Metric:
     """A measure of a sequence of jobs. Its file assigns it to ``METRIC``, and rltune.metrics finds it."""

@@ -1,17 +1,11 @@
 """Mean of the jobs' waits (rltune.simulator.metrics.job_table)."""
 
-from rltune.metrics.metric import Metric
-
-
-def compute(jobs, gpus):
-    """Mean over the jobs of each sequence, s."""
-    return jobs.groupby("sequence")["wait_s"].mean()
-
+from rltune.metrics.metric import Metric, mean_of
 
 METRIC = Metric(
     "wait",
     "wait_s",
-    compute,
+    mean_of("wait_s"),
     noun="mean wait",
     short="Wait",
     improvement="Less wait",

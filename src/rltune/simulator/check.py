@@ -40,6 +40,8 @@ def _check(nodes, jobs, seq, options):
         for c in range(run.at, run.at + run.len):
             m, gpus = seq.chunk[c].node, seq.chunk[c].gpus
             got += gpus
+            if nodes.row[m].domain != nodes.row[seq.chunk[run.at].node].domain:
+                raise RuntimeError("a running job is in two pools or on two GPU types")
             cpu, mem = needs(nodes, jobs, status.first + job, gpus, m)
             if options.rule == EXCLUSIVE:
                 gpus, cpu, mem = nodes.row[m].gpus, nodes.row[m].cpu_milli, nodes.row[m].mem_mb

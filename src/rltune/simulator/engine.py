@@ -23,7 +23,7 @@ from rltune.cluster.candidates import class_table, classes, count_candidates
 from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, in_equal_chunks, split
 from rltune.kernels import MINUS_ONE, NO, ZERO, inlined, inner_allocating, inner_kernel, kernel
 from rltune.simulator.backfill import backfill, reserve
-from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
+from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NONE
 from rltune.simulator.contention import split_loses_s
 from rltune.simulator.queue import OVERDUE, dequeue, enqueue, goes_first, rank, urgency
 from rltune.simulator.start import end_job, start_job
@@ -226,7 +226,7 @@ def _wait(jobs, seq, options):
 def _fit(nodes, jobs, seq, options, job):
     """Place a job that is first in order; chunks, 0 when it does not fit, or where it should rather wait than be split.
 
-    Then ``reserved`` and ``shadow`` are the head's. Where a placer is asked, it decides whether to wait.
+    Then ``reserved`` and ``shadow`` are the head's. Where the placement model is asked, it decides whether to wait.
     """
     status = seq.status
     status.may_wait = False
@@ -242,7 +242,7 @@ def _fit(nodes, jobs, seq, options, job):
     if options.locality < WORTH_IT:
         return split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, options.extra, seq.place)
     reserve(nodes, jobs, seq, options, job, ZERO)
-    status.may_wait = options.asks_place != NEVER and in_equal_chunks(jobs, j)
+    status.may_wait = options.asks_place == AMONG_OTHERS and in_equal_chunks(jobs, j)
     n = split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, AS_MANY, seq.place)
     if n > 0 and (
         status.may_wait or split_loses_s(nodes, jobs, options, j, seq.place[0].node, n) < status.reserved - status.now

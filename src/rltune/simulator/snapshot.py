@@ -20,6 +20,7 @@ from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.queue import enqueue
 from rltune.simulator.start import start_job
 from rltune.simulator.state import MAX_VISIBLE, POOL, sequence_of
+from rltune.simulator.usage import know
 
 FREE_RESOURCES = record(int64="gpus cpu mem")
 """What is free on a node: GPUs, thousandths of a CPU, MB."""
@@ -60,6 +61,7 @@ def resume(
     beyond a node's, starts or submissions after now, ends before it.
     """
     _check(jobs, layout, snapshot)
+    scheduler = scheduler.on(jobs)
     everyone = np.array([len(jobs.row)])
     plans = asks and scheduler.types in PLANNED_TYPES
     run = Simulation(
@@ -108,10 +110,15 @@ def _resume(nodes, jobs, st, snapshot):
             seq.place[c].node, seq.place[c].gpus = chunk.node, chunk.gpus
         status.now = snapshot.start_s[r]
         start_job(nodes, jobs, seq, st.options, r, n)
+        if seq.share.shape[0] > 0:
+            know(seq.share, jobs.row[r].account)
     _end_at(seq, snapshot.end_s)
     for m in range(nodes.row.shape[0]):
-        free, here = snapshot.free[m], seq.free.row[m]
-        change(nodes, seq.free, m, free.gpus - here.gpus, free.cpu - here.cpu, free.mem - here.mem)
+        free, here, most = snapshot.free[m], seq.free.row[m], nodes.row[m].gpus
+        # what jobs request is rounded down a GPU: less than a unit for each GPU is nobody's
+        cpu = here.cpu if 0 <= here.cpu - free.cpu <= most else free.cpu
+        mem = here.mem if 0 <= here.mem - free.mem <= most else free.mem
+        change(nodes, seq.free, m, free.gpus - here.gpus, cpu - here.cpu, mem - here.mem)
     status.now, status.arrived, status.events = snapshot.now_s, running + snapshot.queued, 1
     for job in range(running, running + snapshot.queued):
         q = 0 if st.options.sticky_head else jobs.row[job].pool
