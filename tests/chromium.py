@@ -1,7 +1,5 @@
 """A headless Chromium that tests can look at and click in: its DevTools protocol over one websocket."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

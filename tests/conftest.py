@@ -1,7 +1,5 @@
 """What several folders of tests use: the command line, a small project, one whole smoke run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """What must be true of a report's page in a browser, whatever run it shows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 

@@ -1,7 +1,5 @@
 """What a result depends on: imports, direct or through others, by registry or by name, and libraries; not what only shows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

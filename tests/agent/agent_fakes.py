@@ -1,7 +1,5 @@
 """A small made-up workload for tests of the agent and the evaluation."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,8 +1,6 @@
 """The learners RLTune is compared with: each learns a toy. And as RLTune: it repeats itself, survives the disk, never sees
 the test part, and reports whether it failed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

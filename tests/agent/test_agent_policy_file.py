@@ -1,7 +1,5 @@
 """A policy is a file of numbers: it survives the disk, runs nothing, and is refused where it would be misread."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """PPO: advantages against worked examples, ragged softmax against a loop, updates that stop, split and slow down."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tensorflow as tf

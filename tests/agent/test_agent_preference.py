@@ -1,7 +1,5 @@
 """Where a policy ranks a job as one thing about it changes: known for policies that look at one thing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """A training that is stopped goes on as if nothing had happened, or says why it begins again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

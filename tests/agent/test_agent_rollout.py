@@ -1,7 +1,5 @@
 """From logits to orders of queues: what is picked, how probable it was, what is remembered."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

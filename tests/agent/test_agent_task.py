@@ -1,7 +1,5 @@
 """What an agent is trained on: where sequences start, which estimates they use, and the scheduler that is chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training as a whole: it learns, it starts from the base policy where it should, it reports what it does."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """What a user meets who gives wrong data: status 1, one paragraph that names file and field, no traceback."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line: help, wrong options, the configuration's commands, what `make` says."""
 
-from __future__ import annotations
-
 import errno
 import runpy
 import subprocess

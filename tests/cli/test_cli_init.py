@@ -1,7 +1,5 @@
 """`rltune init`: what it understands of a log and a list of nodes, what it writes, and what it refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

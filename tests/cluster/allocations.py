@@ -1,8 +1,6 @@
 """Every allocation to place a job on what is free, by looking at every node: what the oracles of tests/cluster and
 tests/placement share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations, product
 

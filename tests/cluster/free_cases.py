@@ -1,7 +1,5 @@
 """What is free on every node, at random; what the compiled search answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

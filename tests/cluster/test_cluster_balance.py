@@ -1,7 +1,5 @@
 """Offered load: arrivals thinned to a given value."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Candidate placements of a job, against enumeration of all its allocations."""
 
-from __future__ import annotations
-
 from allocations import Allocations
 from free_cases import by_node, candidates_of, free_cases, indexed, random_free
 from workload_cases import random_case

@@ -1,7 +1,5 @@
 """What a cluster can hold of a trace: every reason to leave a job out, and how jobs are cut."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

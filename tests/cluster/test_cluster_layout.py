@@ -1,7 +1,5 @@
 """A cluster file as arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from workload_cases import cluster, group, table

@@ -1,7 +1,5 @@
 """Lists of nodes, as Slurm and others write them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Where a job goes: the compiled search on its index against looking at every node, and known answers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from free_cases import by_node, capacity, free_cases, free_gpus, indexed, placed, random_free

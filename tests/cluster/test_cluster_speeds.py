@@ -1,7 +1,5 @@
 """Profiles of speeds: what is refused, which model a job is given, and how long it then runs where."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

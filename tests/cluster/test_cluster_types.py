@@ -1,7 +1,5 @@
 """Which GPU type a job gets: the rules on small cases, and what they leave alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clusters and job tables in a line, and random ones for comparisons of the simulator with its oracles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Valid texts of a run, a cluster and a trace, for tests that break them, and the message that a broken one gets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A cell's name and hash identify it, and the matrix holds each cell once."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """Which cells are compared with one another."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A mistake in a configuration file is explained: file, line, key, what was found, what is expected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

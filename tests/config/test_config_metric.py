@@ -1,7 +1,5 @@
 """What an agent is rewarded for has one name only, which is also a part of its cell's folder."""
 
-from __future__ import annotations
-
 import pytest
 
 from rltune.config.metric import METRICS, parse_metric

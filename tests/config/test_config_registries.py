@@ -1,7 +1,5 @@
 """The words the configuration allows are those the code above it knows; the shipped files are valid."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import get_args

@@ -1,7 +1,5 @@
 """Documents name files relative to the project's root."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """CITATION.cff and CHANGELOG.md say what the project says elsewhere."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

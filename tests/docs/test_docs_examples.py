@@ -1,7 +1,5 @@
 """The worked examples of docs/how-to/extend.md do what the page says."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

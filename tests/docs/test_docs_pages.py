@@ -1,7 +1,5 @@
 """What the documents name exists: pages, headings, files, modules, commands, options, keys; their snippets run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Every feature in plain Python, from its definition."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Feature sets: their columns, and the category of each feature."""
 
-from __future__ import annotations
-
 from rltune.environment.features import CLUSTER, CRITIC, ENGINEERED, FEATURE_SETS, FEATURES, VISIBLE
 
 

@@ -1,7 +1,5 @@
 """The Gymnasium environment: its checker, rewards, endings, one seed twice, and the same runs as the simulator's."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Observations: known values, an oracle in plain Python on random states, ranges, order, memory."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The reward of a sequence, and the scores that are minimised."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

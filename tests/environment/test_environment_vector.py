@@ -1,7 +1,5 @@
 """Many sequences at once: the same runs as the simulator's, with both kinds of answers, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

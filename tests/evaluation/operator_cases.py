@@ -1,7 +1,5 @@
 """A small log on a small cluster, without files: the run, its workloads, and an agent that only repeats its base policy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

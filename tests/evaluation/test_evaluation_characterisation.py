@@ -1,7 +1,5 @@
 """Characterisation of a small project: where waits come from, and that test parts stay unread where it matters."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

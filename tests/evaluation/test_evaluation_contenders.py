@@ -1,7 +1,5 @@
 """Contenders on windows: the same windows and rules, an agent's own choice of scheduler, and nothing learned again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

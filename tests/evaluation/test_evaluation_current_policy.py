@@ -1,7 +1,5 @@
 """The rule that made a log is found in it, with the disturbances of real logs; what the user gives comes first."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

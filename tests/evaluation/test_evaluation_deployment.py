@@ -1,7 +1,5 @@
 """Makespan, utilisation, waits and intervals of made-up accounts with known answers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The evaluation: everyone on the same windows of the test part, and nothing else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

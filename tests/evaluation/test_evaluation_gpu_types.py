@@ -1,7 +1,5 @@
 """Rules for the GPU type on windows: who is compared, what a price is chosen on, and what the numbers add up to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What-if: sums, shares and groups against plain Python, and a made-up case of every recommendation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Intervals and comparisons: known answers, coverage, pairing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """RLTune next to other learners: batches, one long sequence, the time of a decision."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Custom policies: loaded from a file, compared with like the built-in ones, explained where they fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How near simulated waits are to recorded ones: known answers of the measure."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Steps of rules, headroom, groups of jobs: worked examples, and against what the simulator says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

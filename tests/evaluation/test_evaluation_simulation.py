@@ -1,7 +1,5 @@
 """``rltune simulate``: what it prints is what the simulator did, and what is wrong is explained."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Agents away from where they were trained: with hand-made agents, so that the answer is that of a heuristic."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The replay of a log's end against plain Python: hours, GPU-hours, utilisation, blocks, and what each scheduler is given."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

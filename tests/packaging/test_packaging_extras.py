@@ -1,7 +1,5 @@
 """Each extra in a bare virtual environment does its main thing. Slow, and needs the package index: RLTUNE_TEST_PACKAGING=1."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,8 +1,6 @@
 """The best answer to a placement question by trying everything: every allocation of the chosen job, as a whole and split,
 or waiting, with every allocation of the next jobs in every slot. Prices and times come from the running jobs alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Algorithm 1 as printed: what its objective tells apart, what it cannot, and where it has no solution."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

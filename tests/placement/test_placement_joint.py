@@ -1,8 +1,6 @@
 """Order and GPU types planned together: the search against plain Python, all plans, and the program; the matching of AlloX
 against plain Python, SciPy and all plans."""
 
-from __future__ import annotations
-
 from itertools import permutations, product
 from typing import Any
 

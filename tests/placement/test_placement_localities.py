@@ -1,7 +1,5 @@
 """Look-ahead where jobs may be split, wait, or slow one another down: known answers, and where nothing answers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Look-ahead placement: known optima, what it wins in a schedule, and what happens when it fails."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import swiglpk as glp

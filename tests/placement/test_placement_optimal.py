@@ -1,7 +1,5 @@
 """The placement model's answers are optimal: against enumeration, other solvers and the unreduced program."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Slurm's multifactor order: known decayed usage and fair shares, and what they do to a schedule."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from workload_cases import cluster, compiled, group

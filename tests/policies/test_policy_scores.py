@@ -1,7 +1,5 @@
 """Base policies: known scores, properties, and one registry."""
 
-from __future__ import annotations
-
 from math import log2, log10
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """A fake project with every result and artefact, made once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A small project with generated results: what the other stages would have written, in seconds and without them."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from dataclasses import dataclass

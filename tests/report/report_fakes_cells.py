@@ -1,7 +1,5 @@
 """Results of cells as training and evaluation would have written them: windows, histories, jobs, runs elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from report_fakes_traces import TRACES

@@ -1,7 +1,5 @@
 """Generated results of the stage that compares RLTune with QSSF and other learners."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

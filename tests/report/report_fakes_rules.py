@@ -1,7 +1,5 @@
 """Results behind the chapter on rules, headroom, fairness and balanced clusters, and its artefacts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

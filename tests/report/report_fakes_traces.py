@@ -1,7 +1,5 @@
 """Frames of what traces look like, as the chapter on traces would compute them."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

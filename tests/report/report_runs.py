@@ -1,8 +1,6 @@
 """The generated runs that the report is tested with (run.yaml, run_of_metrics.yaml): their traces and clusters, the paper's
 numbers, and how runs are evaluated."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rltune.evaluation.intervals import Intervals

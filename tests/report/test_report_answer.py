@@ -1,7 +1,5 @@
 """Comparisons in words, by known answers."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

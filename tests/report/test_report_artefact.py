@@ -1,7 +1,5 @@
 """Artefacts: saved and read back alike, complete or absent, the same bytes each time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib

@@ -1,7 +1,5 @@
 """The list of artefacts: what a run makes, by which stage, and why not the others."""
 
-from __future__ import annotations
-
 import pytest
 from report_runs import PAPER, SOURCE
 

@@ -1,7 +1,5 @@
 """The page in a headless Chromium: how it lies at three widths, what it says, and what happens on real clicks."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

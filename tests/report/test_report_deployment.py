@@ -1,7 +1,5 @@
 """The deployment's tables and figures from made-up runs, with the paper's numbers and verdicts; and what a page lacks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

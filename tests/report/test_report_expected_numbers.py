@@ -1,7 +1,5 @@
 """Expected numbers: read from a file, compared with a run's artefacts by their tolerances, written back."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

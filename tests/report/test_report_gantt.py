@@ -1,7 +1,5 @@
 """The Gantt chart: every job where it was, its number only where it fits, in colours that the page leaves alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The chapter on GPU types: what its table and figure say."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from report_runs import INTERVALS

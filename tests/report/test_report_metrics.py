@@ -1,7 +1,5 @@
 """Results of agents trained for any metric: right numbers, the paper's figures where they belong, nothing dropped."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Executed notebooks as pages: the report's look, loading folded, links back and to their neighbours, words for figures."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

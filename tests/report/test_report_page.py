@@ -1,7 +1,5 @@
 """The page: whole, valid, offline, honest; every number on it is a cell of a CSV."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

@@ -1,7 +1,5 @@
 """The paper's numbers: complete, readable, loud when asked for what is not there."""
 
-from __future__ import annotations
-
 import pytest
 from report_runs import PAPER
 

@@ -1,7 +1,5 @@
 """RLTune next to QSSF and other learners: known numbers out of generated results."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The chapter on rules, headroom, fairness and balanced clusters: what its tables and figures say."""
 
-from __future__ import annotations
-
 import pytest
 from report_fakes import Project
 from report_fakes_rules import headroom_results, jobs_by_group, load_results, rule_results

@@ -1,7 +1,5 @@
 """Intervals as they are drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """The system's chapter: tables that follow the registries, and diagrams."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Tables and figures: known numbers out of generated results, empty and odd inputs, purity."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables and figure of agents on other traces, base policies and estimates: known numbers out of generated results."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

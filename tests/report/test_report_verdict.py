@@ -1,7 +1,5 @@
 """The verdict rule and number formats, by known answers."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The recommendation in words, one made-up case each, and its tables and figures."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

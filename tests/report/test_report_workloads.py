@@ -1,7 +1,5 @@
 """Figures and tables about the traces: they hold what they draw, and say where waits are from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Backfilling: small schedules worked out manually, where engine and twin agree."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from twin_cases import starts

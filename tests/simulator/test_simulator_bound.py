@@ -1,7 +1,5 @@
 """The lower bound is one: below every schedule, and equal to the best where nothing is given away."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Jobs that share a node slow one another down: cases worked out manually, where engine and twin agree."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Indices of fairness: known answers, and what must hold of any values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """GPU numbers given to jobs: the same for the same run, no GPU twice at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Metrics of schedules worked out manually (paper §4.4)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from workload_cases import cluster, group, random_case, simple

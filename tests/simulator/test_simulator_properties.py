@@ -1,7 +1,5 @@
 """What must hold of any run: guarantees of backfilling, closed forms, and what results may not depend on."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Orders and holds that come from outside: what a ranker is asked, what it cannot see, and that no hold starves a job."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Orders, placements, localities, sticky heads, agreements, maximum waits: small schedules worked out manually."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from twin_cases import in_order, played, run_engine, starts, where

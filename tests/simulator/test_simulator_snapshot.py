@@ -1,7 +1,5 @@
 """A run resumed from a snapshot goes on as the whole run does; a snapshot that contradicts itself is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -4,8 +4,6 @@ A node belongs to one job at a time (exclusive), or jobs are packed (best_fit). 
 less waiting in all and an earlier end of the last.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from twin_cases import starts

@@ -1,7 +1,5 @@
 """The timeline of a run: known answers, and against every event time counted out on random runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

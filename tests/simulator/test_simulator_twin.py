@@ -1,7 +1,5 @@
 """The compiled engine and its plain-Python twin do the same, start by start and node by node."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Random workloads and settings for hypothesis, and the comparison of the engine with its plain-Python twin."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any

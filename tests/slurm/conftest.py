@@ -1,7 +1,5 @@
 """Emulated clusters for the tests; without Slurm's packages, these tests are skipped and name what is missing."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

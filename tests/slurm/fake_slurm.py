@@ -1,7 +1,5 @@
 """A fake Slurm in memory, for what real daemons cannot be made to do; a policy, jobs and nodes for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest

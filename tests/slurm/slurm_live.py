@@ -1,7 +1,5 @@
 """Helpers for tests on emulated clusters: a controller, commands, faults, and queries about the queue."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -3,8 +3,6 @@
 Times, ids and what Slurm decides differ from recording to recording; the tests know jobs by their names.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """A small cluster of two GPU types, one busy for a while, and a job that may wait for it."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

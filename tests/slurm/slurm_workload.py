@@ -1,7 +1,5 @@
 """Submit jobs to an emulated cluster, and wait for their states."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What users and operators do to the controller on real daemons: it keeps running, and leaves no job behind."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 import time

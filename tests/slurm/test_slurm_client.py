@@ -1,7 +1,5 @@
 """The client against stand-ins for Slurm's commands: what it sends, and how it handles their failures."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

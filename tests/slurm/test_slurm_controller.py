@@ -1,7 +1,5 @@
 """Cycles of the controller against a fake Slurm: which jobs it changes, its files, whole nodes, the band."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A live cluster in the simulator, which jobs are ranked, their order, and their priorities."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path

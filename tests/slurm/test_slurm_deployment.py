@@ -1,7 +1,5 @@
 """The deployment of a run: which jobs are submitted, which scheduler orders them, runs that fail, missing packages."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The table of faults in docs/reference/controller.md names the test of each row, and which tests use real daemons."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

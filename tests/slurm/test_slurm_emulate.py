@@ -1,7 +1,5 @@
 """Real daemons: the emulated cluster starts, can be controlled, and leaves nothing behind; the client reads and writes."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Figures 1 to 4 on real daemons: the order matters, nodes are shared or not, and how the simulator differs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from unittest.mock import MagicMock, Mock

@@ -1,7 +1,5 @@
 """The experiment on real daemons: submissions, accounts, the written order, and clusters that fail."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

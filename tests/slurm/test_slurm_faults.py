@@ -1,7 +1,5 @@
 """Faults around real daemons while the controller writes: accounting, clock, nodes."""
 
-from __future__ import annotations
-
 import signal
 import time
 from pathlib import Path

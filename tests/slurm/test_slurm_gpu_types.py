@@ -1,7 +1,5 @@
 """Which GPU type the controller gives a job: the planned one, within the user's request; and the expected run times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs of all kinds on real daemons: which are left to Slurm, and that these do not change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fake_slurm import BAND, assigned

@@ -1,7 +1,5 @@
 """The controller on real daemons, an emulated cluster of five nodes: real faults, and other users at work."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Which priorities count as the controller's: of requeued, unreadable and array jobs, and of those that others changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -4,8 +4,6 @@ recorded/22.05 and 22.05-accounting are what daemons said (slurm_record.py), v0.
 Slurm 23.02 to 24.11, by their published schema (https://slurm.schedmd.com/rest_api.html: v0.0.41_job_info, sinfo).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

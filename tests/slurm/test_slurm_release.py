@@ -1,7 +1,5 @@
 """Releases: all of the controller's jobs and no others, whatever Slurm refuses or others do meanwhile."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

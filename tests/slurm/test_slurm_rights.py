@@ -1,7 +1,5 @@
 """Operators may write priorities, other users may not; on real daemons, with Slurm's accounting."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The controller when something goes wrong: every job is released, or found again later."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The watchdog's simulation: it repeats what happened under Slurm's own order, and longer waits are noticed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

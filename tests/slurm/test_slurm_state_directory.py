@@ -1,7 +1,5 @@
 """The controller's files: the list of assigned jobs, which must not be lost, and the journal of changes and reasons."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

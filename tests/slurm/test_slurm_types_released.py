@@ -1,7 +1,5 @@
 """Whatever happens to jobs with a GPU type and to the controller, the exclusions are removed, and users keep their own."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """From a cluster's log to its queue on real daemons, with the commands of the documents."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -1,7 +1,5 @@
 """What obtaining raw files needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

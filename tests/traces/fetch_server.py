@@ -1,7 +1,5 @@
 """A small web server in a thread whose every fault is asked for: cuts, stalls, changed files, refusals, wrong pages."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import threading

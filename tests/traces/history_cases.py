@@ -1,7 +1,5 @@
 """Jobs with a history to learn from, and the same jobs with another future."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

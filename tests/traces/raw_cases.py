@@ -1,7 +1,5 @@
 """A small whole file of each format to damage or pack, and what cleaning it must then come to."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Damaged and hostile archives: refused by name or read whole; nothing is written, followed or blown up."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 import zipfile

@@ -1,7 +1,5 @@
 """Calibrated estimates: a posterior known in closed form, known weights, and independence of later data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

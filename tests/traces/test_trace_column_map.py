@@ -1,7 +1,5 @@
 """Any CSV through a column map."""
 
-from __future__ import annotations
-
 import gzip
 from ast import literal_eval
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Every line of a CSV below its header is a row kept or a row counted."""
 
-from __future__ import annotations
-
 import io
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Run-time estimates: median, spread, independence of the order and of other jobs, golden values; those read from a file."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 from pathlib import Path

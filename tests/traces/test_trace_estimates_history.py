@@ -1,7 +1,5 @@
 """Estimates from earlier jobs: known answers, a brute-force reference, and independence of later data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

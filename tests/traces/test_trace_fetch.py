@@ -1,7 +1,5 @@
 """Obtaining raw files: generated, copied from file:// addresses, downloaded manually, or named by the configuration."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

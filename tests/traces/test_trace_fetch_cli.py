@@ -1,7 +1,5 @@
 """rltune trace list and rltune trace fetch."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Downloads that are cut, refused, or of something else: the right bytes, or a clear reason, whatever the server does."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

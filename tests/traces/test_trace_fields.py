@@ -1,7 +1,5 @@
 """Raw records as they come, and which field becomes which column."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

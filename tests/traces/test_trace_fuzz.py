@@ -1,7 +1,5 @@
 """Damaged raw files: a clean table with every row counted, or one error that names the file."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

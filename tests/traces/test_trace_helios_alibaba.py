@@ -1,7 +1,5 @@
 """The Helios and PAI readers on hand-written files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

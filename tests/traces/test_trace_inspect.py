@@ -1,7 +1,5 @@
 """Inspecting files: the format found, the columns shown, the guessed map usable, mistakes and texts that are no log named."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The Philly reader on hand-written logs: every quirk of the original, and damaged files."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from pathlib import Path

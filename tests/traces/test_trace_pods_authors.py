@@ -1,7 +1,5 @@
 """Pod lists of Alibaba's 2023 trace, and the authors' headerless CSVs in both variants of their last columns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

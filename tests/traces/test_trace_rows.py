@@ -1,7 +1,5 @@
 """The rows that ship with the package, other real rows, and the reader of such files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

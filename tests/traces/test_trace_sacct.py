@@ -1,7 +1,5 @@
 """Slurm's accounting log: fixtures written after the manual pages of several versions, every quirk with its answer."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The chronological split and disjoint windows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Tables 2 and 4, batches, arrivals and distributions of small tables with known answers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """SWF logs: known answers for every field and quirk, and any bytes at all either clean or refused with a reason."""
 
-from __future__ import annotations
-
 import gzip
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Synthetic traces: reproducible bytes, the distributions of their models, and archives that clean like real ones."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

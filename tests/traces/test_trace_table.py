@@ -1,7 +1,5 @@
 """The canonical job table: round trip, dtypes, and all faults reported at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

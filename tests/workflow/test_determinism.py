@@ -1,7 +1,5 @@
 """Same seed, same bytes; another seed, others; what the test part holds never reaches training."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

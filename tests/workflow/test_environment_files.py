@@ -1,7 +1,5 @@
 """environment.yml, pyproject.toml, requirements.lock and workflow/setup.py say the same."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

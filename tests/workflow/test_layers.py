@@ -1,7 +1,5 @@
 """What imports what: layers (import-linter), and the packages that each part of the project needs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Notebooks in git are stories without outputs, functions of the files that their parameters name."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs that are killed, that fail, that are wrongly configured, and that meet each other in one folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

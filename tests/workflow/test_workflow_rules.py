@@ -1,7 +1,5 @@
 """The workflow's files: as Snakemake's linter and formatter want them, and in step with the notebooks."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

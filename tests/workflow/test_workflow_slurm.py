@@ -1,7 +1,5 @@
 """Stages as jobs of Slurm: the profile `slurm`, filled in as its comments say, on an emulated cluster of real daemons."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 from collections.abc import Iterator

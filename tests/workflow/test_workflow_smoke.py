@@ -1,7 +1,5 @@
 """A whole run of the workflow: complete, confined to its folder, not repeated without need."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
