@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rltune import sources
@@ -46,5 +47,6 @@ def test_whatever_is_imported_is_a_file(start: Path) -> None:
 
 def test_the_version_of_a_library_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     before = sources.digest(FIT)
+    assert ("numpy", np.__version__) in sources._versions()
     monkeypatch.setattr(sources, "_versions", lambda: [("numpy", "1.0")])
     assert sources.digest(FIT) != before and len(before) == 12

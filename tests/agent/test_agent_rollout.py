@@ -38,18 +38,23 @@ def test_gumbel_noise_samples_the_softmax() -> None:
 @pytest.mark.parametrize("policy", ["fifo", "saf"])
 def test_a_batch_is_sorted_by_sequence_and_complete(policy: str) -> None:
     jobs, layout = workload(300, seed=5)
-    ranker = AgentRanker(lambda x: x[:, 0], Observer(jobs, layout, "engineered"), np.random.default_rng(1))
+    ranker = AgentRanker(lambda x: 3 * x[:, 0], Observer(jobs, layout, "engineered"), np.random.default_rng(1))
     state = simulate(jobs, layout, [0, 50, 100], [100] * 3, SchedulerConfig(policy), ranker)
     batch = ranker.memory.batch(np.zeros(3))
     assert (np.diff(batch.sequence) >= 0).all()
     assert list(np.bincount(batch.sequence)) == list(state.status["choices"])
     assert len(batch.obs) == len(batch.critic) == batch.length.sum()
     assert (batch.length >= 2).all() and (batch.action < batch.length).all()
-    ends = np.cumsum(batch.length)
+    ends, first, likely = np.cumsum(batch.length), [], []
     for end, n, action, log_prob in zip(ends, batch.length, batch.action, batch.log_prob, strict=True):
-        x = batch.obs[end - n : end, 0].astype(float)
+        x = 3 * batch.obs[end - n : end, 0].astype(float)
         assert log_prob == pytest.approx(x[action] - np.log(np.exp(x).sum()), abs=1e-4)
         assert (np.diff(batch.critic[end - n : end, 0]) >= 0).all(), "in the order of submission"
+        chance = np.exp(x) / np.exp(x).sum()
+        first.append(action == chance.argmax())
+        likely.append(chance.max())
+    error = np.sqrt((np.array(likely) * (1 - np.array(likely))).mean() / len(likely))
+    assert abs(np.mean(first) - np.mean(likely)) < 4 * error < 0.2, "picks are samples of the softmax"
 
 
 def test_what_an_agent_does_depends_on_its_base_policy_only_where_that_orders() -> None:

@@ -48,6 +48,13 @@ def snippets(page: Path) -> list[str]:
     return [textwrap.dedent(block).strip("\n") for block in INDENTED.findall(text_of(page))]
 
 
+def test_the_patterns_find_what_they_look_for() -> None:
+    text, code = "".join(map(text_of, PAGES)), [snippet for page in PAGES for snippet in snippets(page)]
+    assert len(LINK.findall(text)) > 100 and len(re.findall(r"`(?:evaluation|simulation|lookahead)\.\w+", text)) > 3
+    for begin in ("experiments:", "import ", "from ", "make ", ".venv/bin/rltune "):
+        assert any(snippet.startswith(begin) for snippet in code), begin
+
+
 @each_page
 def test_links_lead_somewhere(page: Path) -> None:
     broken = []

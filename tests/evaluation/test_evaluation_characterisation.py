@@ -90,6 +90,7 @@ def test_a_run_of_cpu_traces_alone_has_every_frame(project: Any) -> None:
     opened, tables, fitted = read(project)
     jobs, meta = tables["tiny"]
     found = characterise(opened, {"tiny": (jobs.assign(cpus=jobs["gpus"], gpus=0, resource="cpu"), meta)}, fitted)
+    assert all(map(len, vars(found).values())), {name: len(frame) for name, frame in vars(found).items()}
     assert set(found.workloads["type"]) == {"CPU"} and len(found.batches) == 1200 // 256
 
 

@@ -13,8 +13,9 @@ from rltune.agent.task import RANDOM_ORDERS
 from rltune.cluster.workload import Workload
 from rltune.config import LookaheadConfig
 from rltune.errors import DataError
-from rltune.evaluation.contenders import Contender, by_window, run, scheduler_used, simulate_windows
+from rltune.evaluation.contenders import Contender, by_window, scheduler_used, simulate_windows
 from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.metrics import job_table
 
 LOOK = LookaheadConfig()
 FIRST, LENGTH = np.array([0, 64, 300]), 64
@@ -93,8 +94,8 @@ def test_everybody_has_the_slowdowns_of_the_cluster(work: Workload) -> None:
 
 def test_a_chosen_rule_for_the_gpu_type_counts_only_where_types_differ_in_speed(work: Workload) -> None:
     joint = SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)
-    slower = replace(work, jobs=work.jobs._replace(cut=work.jobs.cut.copy()))
-    slower.jobs.cut["slow"] = 2.0
+    slower = replace(work, jobs=work.jobs._replace(cut=np.repeat(work.jobs.cut, 2, axis=1)))
+    slower.jobs.cut["slow"][:, 1] = 2.0
     agent = replace(contender(agent=chose(joint)), scheduler=SchedulerConfig("fifo", overrun="now"))
     expected = replace(joint, overrun="now")
     assert scheduler_used(slower, agent)[0] == expected
@@ -108,7 +109,7 @@ def test_a_random_order_is_the_mean_of_several_and_depends_on_the_seed_alone(wor
     )
     pd.testing.assert_frame_equal(one, again)
     assert list(one["first_job"]) == list(FIRST) and not np.allclose(one["wait_s"], other["wait_s"])
-    state, _ = run(
-        work, replace(contender(), random=1), np.repeat(FIRST, RANDOM_ORDERS), np.full(RANDOM_ORDERS * 3, LENGTH)
-    )
-    assert len(state.n) == RANDOM_ORDERS * len(one)
+    state = simulate_windows(work, replace(contender(), random=1), FIRST, LENGTH)[1]
+    each = job_table(work.jobs, state).groupby("sequence")["wait_s"].mean().to_numpy()
+    assert RANDOM_ORDERS > 1 and len({*each}) == RANDOM_ORDERS * len(FIRST)
+    assert one["wait_s"].to_numpy() == pytest.approx(each.reshape(len(FIRST), RANDOM_ORDERS).mean(axis=1))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from twin_cases import starts
+from twin_cases import played, starts
 from workload_cases import at_speeds, cluster, compiled, group, simple
 
 ONE_NODE, TWO_NODES, THREE_NODES = (cluster([group(nodes, 4)]) for nodes in (1, 2, 3))
@@ -22,6 +22,8 @@ ONE_NODE, TWO_NODES, THREE_NODES = (cluster([group(nodes, 4)]) for nodes in (1, 
 def test_backfill_rules_differ(backfill: str, expected: list[float]) -> None:
     case = simple(ONE_NODE, (0, 100, 3), (1, 100, 4), (2, 50, 1), (3, 200, 1), (60, 40, 1))
     assert starts(case, backfill=backfill) == expected
+    made = [(now, head, at) for now, head, at in played(case, backfill=backfill).reservations if head == 1]
+    assert made == ([(now, 1, 100.0) for now in (1.0, 2.0, 3.0, 52.0, 60.0)] if backfill == "easy" else [])
 
 
 def test_easy_lets_a_long_job_use_what_the_shadow_allocation_leaves() -> None:

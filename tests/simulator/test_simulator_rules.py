@@ -169,7 +169,7 @@ def test_behind_an_overdue_job_the_ranking_counts() -> None:
 
 
 def test_completions_come_before_arrivals() -> None:
-    assert starts(simple(ONE_NODE, (0, 100, 4), (100, 10, 4))) == [0, 100]
+    assert starts(simple(ONE_NODE, (0, 100, 3), (1, 10, 4), (100, 50, 1)), "fifo", "greedy") == [0, 100, 110]
 
 
 def test_ties_go_by_submission_then_id() -> None:
