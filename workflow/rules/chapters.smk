@@ -55,7 +55,8 @@ use rule characterise as system with:
     benchmark:
         RESULTS / "benchmarks/system.tsv"
     params:
-        settings=run.config.model_dump(include={"experiments", "presets", "example_schedules", "evaluation"}),
+        settings=run.config.model_dump(include={"experiments", "presets", "example_schedules"})
+        | run.config.evaluation.model_dump(include={"baseline_policies"}),
         code=digest("notebooks/system.ipynb", shown=True),
     message:
         "the system, and why the order of a queue matters"

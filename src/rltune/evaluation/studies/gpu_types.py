@@ -69,7 +69,9 @@ def windows(
     """
     length, first = min(test_windows(workload.split, config.evaluation).items())
     begin, end = workload.split.validation
-    known = spread(disjoint_windows(begin, end, length), config.evaluation.max_windows) if end - begin >= length else []
+    known = np.empty(0, np.int64)
+    if end - begin >= length:
+        known = spread(disjoint_windows(begin, end, length), config.evaluation.max_windows)
     best: dict[tuple[str, str], tuple[float, SchedulerConfig]] = {}
     policies = config.evaluation.baseline_policies
     for scheduler in rules(policies, priced=True) if len(known) else []:
