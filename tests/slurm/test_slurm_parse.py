@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.answers import jobs_from_json, nodes_from_json
 from rltune.slurm.records import Parsed, SlurmJob, SlurmNode
-from rltune.slurm.resources import allocated_mb, gpus
+from rltune.slurm.resources import allocated_mb, gpus, requested_gpus
 from rltune.slurm.values import Fault, Row, compress, expand
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -72,6 +72,10 @@ def test_types_of_requests_where_slurm_accounts_for_gpus_without_them() -> None:
     assert sum(job.gpu_type is not None for job in typed) > 9
     for ours, theirs in zip(untyped, typed, strict=True):
         assert (ours.asked_type, ours.gpu_type, ours.gpus) == (theirs.asked_type, theirs.gpu_type, theirs.gpus)
+    fields = {"tres_per_job": "gres:gpu:4", "tres_per_node": "gres:gpu:p100:2"}
+    assert requested_gpus(lambda key: fields.get(key, ""), 1, 1, 1) == {"p100": 4}, "on nodes not known yet"
+    fields["tres_per_node"] = "gres:gpu:p100:2,gres:gpu:k80:2"
+    assert requested_gpus(lambda key: fields.get(key, ""), 1, 1, 1) == {"p100": 2, "k80": 2}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

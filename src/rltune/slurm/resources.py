@@ -35,7 +35,8 @@ def used_gpus(has: str, used: str) -> dict[str, int]:
 
 
 def requested_gpus(texts: Callable[[str], str], nodes: int, tasks: int, sockets: int) -> dict[str, int]:
-    """GPUs that a job requests by type, over all nodes, from the first of Slurm's fields that has their types, else some.
+    """GPUs that a job requests by type, over all nodes: as many as the first of Slurm's fields that has some, of the types in
+    the first that has them.
 
     ``texts``: the job's text of a field. ``tres_req_str`` has GPUs, and types, only where Slurm accounts for them.
     """
@@ -51,7 +52,10 @@ def requested_gpus(texts: Callable[[str], str], nodes: int, tasks: int, sockets:
         for key, factor in factors.items()
         if factor
     ]
-    return next((some for some in found if some and "" not in some), next(filter(None, found), {}))
+    first = next(filter(None, found), {})
+    typed = next((some for some in found if some and "" not in some), first)
+    kind = only_type(typed)
+    return {kind: sum(first.values())} if kind else typed
 
 
 def allocated_mb(tres: str) -> int | None:
