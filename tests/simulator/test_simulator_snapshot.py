@@ -69,6 +69,7 @@ def test_a_resumed_run_goes_on_as_the_whole_run(case: Case, share: float) -> Non
 
 
 TWO = cluster([group(2, 4)])
+DAY_S = 86_400.0
 
 
 def one_running(free: list[tuple[int, int, int]], queued: int, node: int = 0) -> Snapshot:
@@ -98,17 +99,19 @@ def test_thousandths_of_a_cpu_that_were_rounded_off_are_nobodys() -> None:
 
 
 def test_accounts_of_running_jobs_share_too() -> None:
-    rows = zip((0, 0, 1, 2), (1000, 1010, 10, 10), "acab")
+    """After five days half of all use is a's. Among three accounts b goes before a's older job, among two it would not."""
+    rows = zip((0, 0, 1, 4 * DAY_S), (5 * DAY_S, 5 * DAY_S + 100, 100, 100), "acab")
     made = [{"submit_s": s, "run_s": r, "gpus": 1, "user": user} for s, r, user in rows]
     jobs, layout = compiled(cluster([group(1, 2)]), made)
     whole = simulate(jobs, layout, [0], [4], SchedulerConfig("multifactor")).start[0].tolist()
+    assert whole == [0, 0, 5 * DAY_S + 100, 5 * DAY_S]
     row = layout.nodes.row[0]
-    free = np.array([(0, row["cpu_milli"], row["mem_mb"])], FREE_RESOURCES)
-    chunks, ends = np.array([(0, 1), (0, 1)], CHUNK), np.array([1000.0, 1010.0])
-    snapshot = Snapshot(20.0, np.zeros(2), ends, np.arange(3), chunks, free, 2)
+    free = np.array([(0, row["cpu_milli"] - 16_000, row["mem_mb"] - 64_000)], FREE_RESOURCES)
+    chunks, ends = np.array([(0, 1), (0, 1)], CHUNK), jobs.run_s[:2]
+    snapshot = Snapshot(4.5 * DAY_S, np.zeros(2), ends, np.arange(3), chunks, free, 2)
     run = resume(jobs, layout, snapshot, SchedulerConfig("multifactor"))
     run.advance()
-    assert run.state.start[0].tolist() == whole and whole[3] < whole[2]
+    assert run.state.start[0].tolist() == whole
 
 
 def test_gpus_neither_free_nor_of_a_running_job_stay_taken() -> None:
