@@ -14,7 +14,6 @@ import os
 import sys
 import time
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import parts.one_core  # noqa: F401
@@ -23,6 +22,7 @@ import parts.one_core  # noqa: F401
 import numpy as np
 import pandas as pd
 from parts.output import parser_of, report
+from parts.rows import HAS_PAI
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
@@ -41,7 +41,6 @@ from rltune.traces.split import disjoint_windows, spread
 LENGTH, MOST_TO_CHOOSE = 256, 120
 RESAMPLES = 5000
 TRACES = {"Philly": ("philly-rows", "philly-192"), "Venus": ("venus-rows", "venus-160"), "PAI": ("pai-csv", "pai-140")}
-PAI_FILE = "alibaba2020/pai_gpu_tasks_sample.csv.gz"
 CONTENTION = {"off": (1.0, 1.0), "low": (1.0, 1.1), "middle": (1.2, 1.25)}
 """Name → (multi_node_slowdown, interference_slowdown)."""
 METRICS = ("wait_s", "jct_s", "bsld")
@@ -137,8 +136,7 @@ def main() -> None:
     parser.add_argument("--windows", type=int, help="at most so many, evenly spread")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    folder = os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces")
-    traces = [trace for trace in TRACES if trace != "PAI" or (Path(folder) / PAI_FILE).is_file()]
+    traces = [trace for trace in TRACES if trace != "PAI" or HAS_PAI]
     began = time.perf_counter()
     out: dict[str, Any] = {"part": args.part, "sizes": {str(size): size.model for size in [LOOKAHEAD, *SIZES]}}
     keys = [

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from parts.rows import HAS_PAI
 from rltune import COMPILED, sources_digest
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.rollout import ranker_of
@@ -46,8 +47,7 @@ from rltune.traces.split import disjoint_windows, split_points
 TRACES = {"philly": ("philly-rows", "philly-192"), "venus": ("venus-rows", "venus-160"), "pai": ("pai-csv", "pai-140")}
 SHIPPED = ("philly", "venus")
 """Traces whose rows ship with the package; PAI's are read from the folder that RLTUNE_REAL_TRACES names."""
-FOLDER = Path(os.environ.setdefault("RLTUNE_REAL_TRACES", "../shared/traces"))
-THERE = (*SHIPPED, *(["pai"] if (FOLDER / "alibaba2020/pai_gpu_tasks_sample.csv.gz").is_file() else []))
+THERE = (*SHIPPED, *["pai"] * HAS_PAI)
 """Traces whose rows can be read."""
 BACKFILLS = ("none", "greedy", "easy")
 MORE = ("conservative",)

@@ -43,7 +43,7 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
     only = set(frame["measure"]) == {"wait"}
     figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base")
     style.legend(figure, [style.handle(name, colour, "o", "-") for name, colour in colours.items()])
-    cut = (frame["low"] < LEFT_MOST).any()
+    cut = (frame[["improvement", "low"]] < LEFT_MOST).any().any()
     return describe("fig10", frame, paper_ref=paper_ref(frame, paper), cut=cut), frame, figure
 
 

@@ -42,7 +42,7 @@ def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> Dr
     if frame["paper"].notna().any():
         ours = style.handle("ours, with interval", style.MUTED, "o", "-")
         style.legend(figure, [ours, style.handle("the paper", style.PURPLE, "x", markeredgewidth=1.8)])
-    cut = (frame[[low for _, low, _ in SIDES.values()]] < LEFT_MOST).any().any()
+    cut = (frame[[end for value, low, _ in SIDES.values() for end in (value, low)]] < LEFT_MOST).any().any()
     return describe("improvements", frame, paper if only else None, only=only, cut=cut), frame, figure
 
 
