@@ -42,6 +42,22 @@ def snapshot_of(case: Case, state: State, now_s: float) -> tuple[Case, Snapshot,
     return replace(case, jobs=case.jobs.take(first + order)), snapshot, order
 
 
+def decision_times(case: Case, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The times of a run up to its last start, ascending, at which every pool with queued jobs decides.
+
+    A resumed run decides for all pools at once, a whole one at a completion or arrival for its pool alone, and what a pool
+    decides may depend on when.
+    """
+    first = case.first[0]
+    rows = case.jobs.row[first : first + len(start)]
+    submit, pool, last = rows["submit_s"], rows["pool"], np.nanmax(start)
+    times = np.unique(np.concatenate([submit, end[end <= last]]))
+    queued = (submit <= times[:, None]) & ~(start < times[:, None])
+    event = (submit == times[:, None]) | (end == times[:, None])
+    decides = [set(pool[q]) <= set(pool[e]) for q, e in zip(queued, event, strict=True)]
+    return times[decides]
+
+
 @times(0.5)
 @given(
     cases().filter(
@@ -58,8 +74,7 @@ def test_a_resumed_run_goes_on_as_the_whole_run(case: Case, share: float) -> Non
     state = run_engine(case.jobs, case.layout, case.first, case.n, case.scheduler)
     n = case.n[0]
     start, end = state.start[0, :n], state.end[0, :n]
-    last = np.nanmax(start)
-    times = np.unique(np.concatenate([start, end[end <= last], case.jobs.submit_s[case.first[0] :][:n]]))
+    times = decision_times(case, start, end)
     now_s = float(times[int(share * (len(times) - 1))])
     middle, snapshot, order = snapshot_of(case, state, now_s)
     run = resume(middle.jobs, middle.layout, snapshot, middle.scheduler)

@@ -53,7 +53,7 @@ def resume(
     placer: Placer | None = None,
     asks: bool = False,
 ) -> Simulation:
-    """A simulation at the time of a snapshot, before its first decision.
+    """A simulation at the time of a snapshot, before its first decision, which every queue makes.
 
     ``asks``: rankings are asked of the driver, of the first MAX_VISIBLE jobs of each queue; else the order is the
     scheduler's. Where GPU types are planned, all jobs then have a reservation, and a single job is ranked too. Running jobs
