@@ -9,6 +9,10 @@ ARGS ?=
 
 VENV := .venv
 READY := $(VENV)/.ready
+# moved or copied with its folder, it would run the code of the old place: it is made again
+ifeq ($(shell grep -F " $(realpath $(VENV))" $(VENV)/pyvenv.cfg 2>&1),)
+  $(shell rm -f $(READY))
+endif
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export XDG_CACHE_HOME := $(CURDIR)/.cache/xdg
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib

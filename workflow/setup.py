@@ -43,6 +43,12 @@ def has_own_index(*pip: str) -> bool:
     return any(line.split("=")[0].endswith(".index-url") for line in said.splitlines())
 
 
+def made_here(root: Path) -> bool:
+    """Whether the virtual environment was made in this place, which its commands name."""
+    config = root / "pyvenv.cfg"
+    return config.is_file() and f" {root}\n" in config.read_text(encoding="utf-8")
+
+
 def locked(name: str, lock: str) -> str:
     """The entry of one package in a lock, its hashes too."""
     entry = re.search(rf"^{name}==(.*\\\n)*.*\n", lock, re.MULTILINE)
@@ -65,8 +71,9 @@ def main() -> None:
     root = Path(args.venv).resolve()
     python = str(root / "bin" / "python")
     print(f"setting up {args.venv} with Python {found} (once; half a minute or more) …", flush=True)
-    # A set-up killed half-way may leave a Python without pip, or none that runs: such a folder is made again.
-    if not works(python, "-m", "pip", "--version"):
+    # A set-up killed half-way may leave a Python without pip, or none that runs; a folder that was moved or copied names
+    # its old place: such a folder is made again.
+    if not (works(python, "-m", "pip", "--version") and made_here(root)):
         venv.create(root, with_pip=True, clear=True)
     pip = (python, "-m", "pip", "--disable-pip-version-check")
     # Python compiles what it imports; compiling all of it first would take longer

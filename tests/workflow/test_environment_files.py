@@ -3,8 +3,11 @@
 import os
 import re
 import runpy
+import shutil
+import subprocess
 import sys
 import tomllib
+import venv
 from itertools import chain
 from pathlib import Path
 
@@ -113,3 +116,19 @@ def test_set_up_leaves_the_work_to_pip_where_pip_has_an_index_of_its_own(monkeyp
     assert not SETUP["has_own_index"](*pip)
     monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")
     assert SETUP["has_own_index"](*pip)
+
+
+def test_a_project_that_was_moved_is_set_up_again(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    venv.create(here / ".venv")
+    for file in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copy(ROOT / file, here / file)
+    (here / ".venv" / ".ready").touch()
+
+    def sets_up(root: Path) -> bool:
+        planned = subprocess.run(("make", "--dry-run", "report"), cwd=root, capture_output=True, text=True, check=True)
+        return "workflow/setup.py" in planned.stdout
+
+    assert not sets_up(here) and SETUP["made_here"](here / ".venv")
+    here.rename(there)
+    assert sets_up(there) and not SETUP["made_here"](there / ".venv")
