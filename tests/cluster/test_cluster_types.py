@@ -141,9 +141,10 @@ def test_a_model_that_the_trace_names_has_its_own_speeds(tmp_path: Path) -> None
     fitted, _ = fit(rows, cluster(*TWO, speeds=str(profile)))
     assert fitted["run_s"].tolist()[:2] == [25.0, 50.0], "each on its fastest type"
     assert fitted["model"].tolist()[:2] == ["a", "b"] and fitted["model"].notna().all(), "the third is drawn"
-    left_out = table([{"model": "a"}, {"model": "c", "resource": "cpu", "gpus": 0, "cpus": 1.0}])
-    assert fit(left_out, cluster(*TWO, speeds=str(profile)))[0]["model"].tolist() == ["a"], (
-        "the profile need not have it"
-    )
+    few = cluster(*TWO, speeds=str(profile), max_job_gpus=4)
+    left_out = table([{"model": "a"}, {"model": "c", "resource": "cpu", "gpus": 0, "cpus": 1.0}, {"gpus": 8}])
+    with profile.open("a") as more:
+        more.write("a,8,V100,4,\n")  # with so many on no P100, where the job was recorded
+    assert fit(left_out, few)[0]["model"].tolist() == ["a"], "the profile need not have the others"
     with pytest.raises(DataError, match="no model 'c', which the trace names; found a, b"):
         fit(table([{"model": "c"}]), cluster(*TWO, speeds=str(profile)))

@@ -97,7 +97,9 @@ def fit(
     leave_out(asks_for_none, (jobs["resource"] != cluster.slots).to_numpy() | (gpus < 1))
     if cluster.max_job_gpus is not None:
         leave_out(f"more GPUs than max_job_gpus ({cluster.max_job_gpus})", gpus > cluster.max_job_gpus)
-    slow = _slowdowns(jobs.assign(model=jobs["model"].where(keep)), cluster, layout)
+    # a profile of speeds need not have what is left out already
+    jobs, gpus, keep = jobs[keep], gpus[keep], keep[keep]
+    slow = _slowdowns(jobs, cluster, layout)
     kinds = _type_masks(jobs, cluster, layout, slow)
     leave_out("GPU type not in the cluster", ~kinds.any(axis=1))
     cpu, mem = _per_gpu(jobs)
@@ -146,7 +148,7 @@ def fit(
     audit.keep(len(fitted))
     if not len(fitted):
         raise DataError(
-            f"{name or cluster.title}: no job of the trace fits the cluster ({len(jobs)} read); left out: "
+            f"{name or cluster.title}: no job of the trace fits the cluster ({audit.rows_read} read); left out: "
             + "; ".join(f"{n} {reason}" for reason, n in audit.left_out.items())
             + _types_in_words(jobs, layout, kinds)
         )
