@@ -59,6 +59,11 @@ def test_what_an_agent_chose_itself_is_named(made: Project) -> None:
     windows.loc[ours, ["policy", "backfill", "locality"]] = ["saf", "conservative", "any"]
     artefact, frame = tables.comparison(made.cells, windows, made.histories, PAPER, WAIT, INTERVALS)
     assert set(frame["choice"]) == {"from SAF + conservative, any"} and "choice" in artefact.columns
+    cells = pd.concat([made.cells, made.cells.assign(cell=made.cells["cell"] + "-2", seed=2)])
+    second = made.windows.assign(cell=made.windows["cell"] + "-2")
+    histories = pd.concat([made.histories, made.histories.assign(cell=made.histories["cell"] + "-2")])
+    _, frame = tables.comparison(cells, pd.concat([windows, second]), histories, PAPER, WAIT, INTERVALS)
+    assert set(frame["choice"]) == {"from SAF + conservative, any; none"}, "the second agent kept its cell's"
 
 
 def test_without_a_pair_there_is_no_ablation(made: Project) -> None:

@@ -124,8 +124,8 @@ def _side(name: str, c: Comparison) -> dict[str, Any]:
 def choices(cells: pd.DataFrame, each: Sequence[pd.DataFrame], n: int) -> str:
     """Where the agents of these cells chose something other than their cell's setting; "" where none did."""
     runs = [where(table, sequence_jobs=n, role="rltune").iloc[0] for table in each]
-    found = (_choice(cell, run) for (_, cell), run in zip(cells.iterrows(), runs, strict=True))
-    return "; ".join(dict.fromkeys(found))
+    found = dict.fromkeys(_choice(cell, run) for (_, cell), run in zip(cells.iterrows(), runs, strict=True))
+    return "; ".join(choice or "none" for choice in found) if any(found) else ""
 
 
 def _choice(cell: pd.Series, run: pd.Series) -> str:
