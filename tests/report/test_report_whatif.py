@@ -240,6 +240,11 @@ def test_tables_and_figures_are_saved_and_shown_on_the_page(tmp_path: Path) -> N
     assert set(there) == {entry.id for entry in artefacts.chapters()["whatif"].entries}
     first = there["whatif-numbers"].frame.iloc[0]
     assert first["kind"] == "recorded" and first["wait_h"] == pytest.approx(log["wait_s"].sum() / 3600)
+    assert first["title"] == "As recorded in the log"
+    partly = tables.whatif_numbers(
+        found, RAN, log.assign(wait_s=log["wait_s"].where(log.index > log.index[9])), 0.6, FACTS
+    )
+    assert partly[1]["title"].iloc[0] == f"As recorded in the log ({len(log) - 10} of {len(log)} jobs)"
     saved = there["whatif-numbers"].frame.set_index("scheduler").loc["saf-easy"]
     assert saved["hours_less"] == pytest.approx(found["wait_h"][0] - found["wait_h"][1])
     assert saved["hours_less_low"] < saved["hours_less"] < saved["hours_less_high"]

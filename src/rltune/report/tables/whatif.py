@@ -15,6 +15,7 @@ from rltune.policies import TITLES
 from rltune.report.artefact import Table
 from rltune.report.artefacts import describe
 from rltune.report.common import holm_note, with_holm
+from rltune.report.format import show
 from rltune.report.style import scheduler_title
 from rltune.report.templates import fill
 
@@ -133,11 +134,12 @@ def whatif_numbers(
     first_h = totals["wait_h"].iloc[0]
     known = recorded.dropna(subset="wait_s").assign(scheduler=CURRENT, kind="recorded", seed=0)
     log = [sums(known, Intervals()).assign(scheduler="recorded", seeds=0)] if len(known) else []
+    some = f" ({show(len(known), 'int')} of {show(len(recorded), 'int')} jobs)" if len(known) < len(recorded) else ""
     every = pd.concat([*log, totals], ignore_index=True)
     untested = every.assign(**{p: every[p].where(every["scheduler"] != BOUNDED) for p in TESTED})
     used = {"recorded": recorded_used} | ran.groupby("scheduler")["utilisation"].mean().to_dict()
     frame = with_holm(untested, TESTED).assign(
-        title=every["scheduler"].map({"recorded": "As recorded in the log"} | names(ran)),
+        title=every["scheduler"].map({"recorded": f"As recorded in the log{some}"} | names(ran)),
         utilisation=every["scheduler"].map(used),
         ran=every["scheduler"].map(settings).fillna(""),
         **{name: every[name.replace("_h", "_s")] / 3600 for name in WAITS},
