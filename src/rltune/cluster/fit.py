@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from rltune.cluster.layout import MILLI, Layout, build_layout
 from rltune.cluster.load import offered_load, within_load
 from rltune.cluster.speeds import Slowdowns, profile_of, ratios, read_profile, slowdowns
-from rltune.config import ClusterConfig, project_root
+from rltune.config import ClusterConfig
 from rltune.errors import DataError
 from rltune.kernels import record
 from rltune.traces.audit import Audit
@@ -260,7 +261,7 @@ def _slowdowns(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> Sl
     if isinstance(cluster.speeds, dict):
         profile = ratios(cluster.speeds, f"{cluster.title}: speeds")
     else:
-        profile = read_profile(profile_of(cluster.speeds, project_root()))
+        profile = read_profile(profile_of(cluster.speeds, Path()))
     return slowdowns(jobs, profile, layout.types, cluster.recorded_on)
 
 

@@ -54,8 +54,11 @@ def load_trace(name: str, root: Path) -> TraceConfig:
 
 
 def load_cluster(name: str, root: Path) -> ClusterConfig:
-    """The cluster ``config/clusters/<name>.yaml``."""
-    return _load("cluster", name, ClusterConfig, root)
+    """The cluster ``config/clusters/<name>.yaml``; the path of its ``speeds`` is absolute."""
+    cluster = _load("cluster", name, ClusterConfig, root)
+    if not isinstance(cluster.speeds, str) or cluster.speeds == "gavel":
+        return cluster
+    return cluster.model_copy(update={"speeds": str(root / cluster.speeds)})
 
 
 def _load(kind: str, name: str, model: type[Model], root: Path) -> Model:
