@@ -94,6 +94,8 @@ def test_fig17_draws_its_frame_and_its_numbers_are_next_to_the_papers(cells: pd.
     assert numbers["improvement"].to_list() == pytest.approx([0.5, 0.5])
     assert numbers["paper_improvement"][0] == pytest.approx(0.4843) and np.isnan(numbers["paper_improvement"][1])
     assert numbers["verdict"].to_list() == ["holds", ""]
+    whole, _ = tables.fig17_numbers(some.assign(cluster="philly-full"), compared, PAPER)
+    assert ["Philly’s whole cluster" in " ".join(each.notes) for each in (artefact, whole)] == [True, False]
 
 
 def test_table9_marks_who_is_missing_and_has_the_papers_rows(made: Project) -> None:

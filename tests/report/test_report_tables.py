@@ -66,6 +66,16 @@ def test_what_an_agent_chose_itself_is_named(made: Project) -> None:
     assert set(frame["choice"]) == {"from SAF + conservative, any; none"}, "the second agent kept its cell's"
 
 
+def test_what_the_paper_has_and_a_run_has_not_is_said(made: Project) -> None:
+    notes = {name: " ".join(made.saved[name].artefact.notes) for name in ("placements", "fig10-numbers")}
+    tried = set(made.saved["placements"].frame["placement"])
+    missing = [name for name in ("algorithm1", "lookahead_4_slots", "lookahead_cvxpy") if name not in tried]
+    assert missing and f"Not in this configuration: {', '.join(missing)}." in notes["placements"]
+    assert "Not in this configuration: naive with whole nodes" in notes["fig10-numbers"]
+    bare = made.cells.assign(placement=made.cells["placement"].replace("best_fit", "exclusive"))
+    assert not any("Not in this" in note for note in tables.ablation(bare, made.windows, PAPER, INTERVALS)[0].notes)
+
+
 def test_without_a_pair_there_is_no_ablation(made: Project) -> None:
     cells = made.cells
     cells = cells[cells["features"] == "engineered"]

@@ -121,7 +121,7 @@ def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperRe
         )
     frame = pd.DataFrame(rows).drop(columns=["paper_theirs", "paper_ours"])
     used = cells[cells["cell"].isin(frame["cell"])]
-    return describe("fig17-numbers", frame, paper, cells=used), frame
+    return describe("fig17-numbers", frame, paper, cells=used, clusters=set(used["cluster"])), frame
 
 
 def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
