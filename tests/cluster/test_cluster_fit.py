@@ -94,6 +94,14 @@ def test_an_unknown_vc_is_left_out_or_drawn_as_the_cluster_says() -> None:
     assert audit.noted["VC not in the cluster, pool drawn"] == audit.noted["VC missing, pool drawn"] == 1
 
 
+def test_jobs_of_a_vc_that_is_not_in_the_cluster_stay_together() -> None:
+    pools = [[group(1, 4)] for _ in range(5)]
+    vcs = [f"v{i % 40}" for i in range(400)]
+    fitted, _ = fit(table([{"vc": vc} for vc in vcs]), cluster(*pools, unknown_vc="impute"))
+    assert (fitted.groupby("vc")["pool"].nunique() == 1).all()
+    assert set(fitted["pool"]) == set(range(5))
+
+
 def test_all_vcs_of_a_part_of_the_trace_can_share_a_pool() -> None:
     helios = load_cluster("helios-full", project_root())
     rows = [

@@ -110,7 +110,7 @@ def predictions_of(wildcards):
 def speeds_of(wildcards):
     """A number that changes with the file of a cluster's speeds by GPU type, where it has one."""
     speeds = run.clusters[wildcards.cluster].speeds
-    file = profile_of(speeds, project_root()) if isinstance(speeds, str) else None
+    file = profile_of(speeds) if isinstance(speeds, str) else None
     return zlib.crc32(file.read_bytes()) if file and file.is_file() else 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -77,8 +76,9 @@ def fit(
 ) -> tuple[pd.DataFrame, Audit]:
     """Keep the jobs a cluster can hold, each with its pool (a new column ``pool``, int64).
 
-    A missing VC on a cluster that has VCs is drawn among the pools that could hold the job, in proportion to
-    their nodes, from the job's id (paper §4.2 has no rule; ours). Everything left out or imputed is counted. With
+    On a cluster that has VCs a job without one gets a pool drawn from its id, and a VC that is not in the cluster one drawn
+    from its name, among the pools that could hold the job, in proportion to their nodes (paper §4.2 has no rule; ours).
+    Everything left out or imputed is counted. With
     ``speeds``, run times and users' limits become those on the fastest GPU type that could hold the job, and a column
     ``model`` names the model that it is assumed to train. With ``type_shares``, the GPU type of a job that names none is drawn
     among those on which its pool could hold it. With ``balance``, jobs are thinned to that offered load; the first
@@ -121,7 +121,8 @@ def fit(
         audit.note("VC not in the cluster, pool drawn", int((keep & unknown).sum()))
         draw = keep & ~known
         weight = could[draw] * np.diff(layout.nodes.pool_start)  # a pool by its nodes, of those that could hold the job
-        pool[draw] = _drawn(jobs["job_id"].to_numpy()[draw], "pool", weight)
+        who = vc.astype(object).where(vc.notna(), jobs["job_id"])  # a virtual cluster goes to a pool as a whole
+        pool[draw] = _drawn(who.to_numpy()[draw], "pool", weight)
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
     full = _draw_types(jobs, _cuts_in(layout, cluster, pool, *asked)[1], cluster, layout)
     if cluster.type_shares is not None:
@@ -261,7 +262,7 @@ def _slowdowns(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> Sl
     if isinstance(cluster.speeds, dict):
         profile = ratios(cluster.speeds, f"{cluster.title}: speeds")
     else:
-        profile = read_profile(profile_of(cluster.speeds, Path()))
+        profile = read_profile(profile_of(cluster.speeds))
     return slowdowns(jobs, profile, layout.types, cluster.recorded_on)
 
 

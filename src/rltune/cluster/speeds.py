@@ -74,8 +74,8 @@ class Slowdowns:
         return np.where(able, np.minimum(self.consolidated, self.spread), np.inf).min(axis=1)
 
 
-def profile_of(name: str, root: Path) -> Path:
-    """The file that a cluster's ``speeds`` name."""
+def profile_of(name: str, root: Path = Path()) -> Path:
+    """The file that ``speeds`` name; a relative path starts from ``root``."""
     return GAVEL if name == "gavel" else root / name
 
 

@@ -67,8 +67,7 @@ class ClusterConfig(Block):
     """Whether a job may only use the node types that hold it on the fewest nodes, as in Slurm when it requests that
     number of nodes; else it may also use more nodes of smaller types."""
     unknown_vc: Literal["leave_out", "impute"] = "leave_out"
-    """A job whose VC is served by no pool is left out, or gets a random pool like a job without a VC (both are
-    counted)."""
+    """Jobs whose VC is served by no pool are left out, or get one drawn from the VC's name (both are counted)."""
     slots: Literal["gpu", "cpu"] = "gpu"
     """What a node's `gpus` are: `gpu`, GPUs; `cpu`, the processors of a cluster without GPUs. There a job's CPUs take
     the place of GPUs, and memory is no constraint."""

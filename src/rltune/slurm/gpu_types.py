@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -27,7 +26,7 @@ FEATURES = re.compile(r"[\w.-]+(\|[\w.-]+)*", re.ASCII)
 def read_speeds(speeds: str | Mapping[str, float], types: Collection[str] = ()) -> Profile:
     """The speeds that a configuration names. Raises DataError for a type without a speed."""
     if isinstance(speeds, str):
-        read = read_profile(profile_of(speeds, Path()))
+        read = read_profile(profile_of(speeds))
     else:
         read = ratios(speeds, "the configuration")
     if missing := sorted(kind for kind in types if kind.lower() not in read.types):
