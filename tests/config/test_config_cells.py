@@ -2,12 +2,13 @@
 
 import itertools
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
-from rltune.config import Cell, RunConfig, parse_estimate
+from rltune.config import Cell, RunConfig, load_run, parse_estimate, project_root
 from rltune.config.cells import ANY_ESTIMATE, AXES, BACKFILLS, HISTORY
 from rltune.config.preset import BUILT_IN, Preset
 from rltune.errors import ConfigError
@@ -111,3 +112,30 @@ def test_a_workload_knows_the_localities_of_its_cells() -> None:
     assert config.localities("philly", "philly-192", "lognormal-1") == ["strict", "any"]
     assert config.localities("philly", "philly-192", "exact") == ["plus_one"]
     assert config.localities("philly", "venus-160", "exact") == ["strict"]
+
+
+def test_of_a_list_of_traces_the_first_whose_files_are_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root := tmp_path / "project").mkdir()
+    (root / "config").symlink_to(project_root() / "config")
+
+    def traces() -> set[str]:
+        return {cell.trace for cell in load_run("config/default.yaml", root).cells()} & {
+            "pai-csv",
+            "alibaba",
+            generated,
+        }
+
+    generated = "alibaba-synthetic"
+    monkeypatch.delenv("RLTUNE_REAL_TRACES", raising=False)
+    assert traces() == {generated}
+    fetched = root / ".cache" / "traces" / "raw" / "alibaba"
+    fetched.mkdir(parents=True)
+    (fetched / "pai_job_table.tar.gz").touch()
+    assert traces() == {generated}  # one of two files
+    (fetched / "pai_task_table.tar.gz").touch()
+    assert traces() == {"alibaba"}
+    monkeypatch.setenv("RLTUNE_REAL_TRACES", str(tmp_path))
+    assert traces() == {"alibaba"}
+    (tmp_path / "alibaba2020").mkdir()
+    (tmp_path / "alibaba2020" / "pai_gpu_tasks_sample.csv.gz").touch()
+    assert traces() == {"pai-csv"}

@@ -55,6 +55,10 @@ RUNS = [
     (RUN + "whatif: {current: {policy: qssf}}\n", "whatif.current.policy: found 'qssf'"),
     (RUN + "evaluation: {baseline_policies: [qssf]}\n", "evaluation.baseline_policies[0]: found 'qssf'"),
     # files that are named
+    (
+        RUN.replace("philly-smoke", "[philly-smoke, nope]"),
+        "mine.yaml:4: experiments[0].workloads[0].trace: found 'nope'",
+    ),
     (RUN.replace("philly-smoke", "philly-smok"), "mine.yaml:4: experiments[0].workloads[0].trace: found 'philly-smok'"),
     (
         RUN + "characterise: [nope]\n",

@@ -8,9 +8,9 @@ import json
 import re
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from rltune import policies
 from rltune.config.base import Block, Name, checked_by_context, parsed_by
@@ -136,11 +136,18 @@ AXES: tuple[str, ...] = tuple(f.name for f in fields(Cell))
 TraceName = Annotated[Name, checked_by_context("trace")]
 
 
+def _one_of_several(value: Any, info: ValidationInfo) -> Any:
+    """Of a list of traces the one to read, as pydantic's context says (rltune.config.load)."""
+    if not isinstance(value, list) or not value or info.context is None:
+        return value
+    return info.context["first trace"]([*map(str, value)])
+
+
 class Workload(Block):
     """A trace on a cluster."""
 
-    trace: TraceName
-    """Name of a file in config/traces."""
+    trace: Annotated[TraceName, BeforeValidator(_one_of_several, json_schema_input_type=Name | list[Name])]
+    """Name of a file in config/traces; of a list, the first whose files are here: generated, given by `path`, or fetched."""
     cluster: Annotated[Name, checked_by_context("cluster")]
     """Name of a file in config/clusters."""
 

@@ -148,6 +148,7 @@ def _context(value: dict[str, Any], root: Path) -> dict[str, Callable[[str], str
 
     return {
         "trace": partial(_no_file, root, "trace"),
+        "first trace": partial(_first_trace, root),
         "cluster": partial(_no_file, root, "cluster"),
         "preset": partial(_unknown, known=presets),
         "plugin": plugin,
@@ -166,6 +167,20 @@ def _no_file(root: Path, kind: str, name: str) -> str | None:
         return None
     missing = f"which has no file config/{kind}s/{name}.yaml{nearest(name, known)}"
     return f"found {name!r}, {missing}; allowed: {', '.join(known)}"
+
+
+def _first_trace(root: Path, names: list[str]) -> str:
+    """The first of these traces whose files are here; the last if none's are. Raises ValueError for one without a file."""
+    for name in names:
+        if mistake := _no_file(root, "trace", name):
+            raise ValueError(mistake)
+
+    def is_here(name: str) -> bool:
+        trace = load_trace(name, root)
+        given = [] if trace.path is None else [root / os.path.expandvars(trace.path)]
+        return all(map(Path.exists, given + [root / CACHE / "raw" / name / d.file for d in trace.downloads or []]))
+
+    return next(filter(is_here, names), names[-1])
 
 
 def _resolve(root: Path, path: Path | str) -> Path:
