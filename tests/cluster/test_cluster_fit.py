@@ -95,11 +95,12 @@ def test_an_unknown_vc_is_left_out_or_drawn_as_the_cluster_says() -> None:
 
 
 def test_jobs_of_a_vc_that_is_not_in_the_cluster_stay_together() -> None:
-    pools = [[group(1, 4)] for _ in range(5)]
-    vcs = [f"v{i % 40}" for i in range(400)]
-    fitted, _ = fit(table([{"vc": vc} for vc in vcs]), cluster(*pools, unknown_vc="impute"))
+    pools = [[group(2, 4)], *([group(1, 4)] for _ in range(4))]
+    rows = [{"vc": f"v{i % 40}", "gpus": 8 if i % 3 == 0 else 1} for i in range(400)]
+    fitted, audit = fit(table(rows), cluster(*pools, unknown_vc="impute"))
     assert (fitted.groupby("vc")["pool"].nunique() == 1).all()
     assert set(fitted["pool"]) == set(range(5))
+    assert audit.left_out == {"larger than its pool": len(rows) - len(fitted)}
 
 
 def test_all_vcs_of_a_part_of_the_trace_can_share_a_pool() -> None:

@@ -128,14 +128,14 @@ def test_of_a_list_of_traces_the_first_whose_files_are_here(tmp_path: Path, monk
     generated = "alibaba-synthetic"
     monkeypatch.delenv("RLTUNE_REAL_TRACES", raising=False)
     assert traces() == {generated}
-    fetched = root / ".cache" / "traces" / "raw" / "alibaba"
-    fetched.mkdir(parents=True)
-    (fetched / "pai_job_table.tar.gz").touch()
-    assert traces() == {generated}  # one of two files
-    (fetched / "pai_task_table.tar.gz").touch()
-    assert traces() == {"alibaba"}
     monkeypatch.setenv("RLTUNE_REAL_TRACES", str(tmp_path))
-    assert traces() == {"alibaba"}
+    assert traces() == {generated}
     (tmp_path / "alibaba2020").mkdir()
     (tmp_path / "alibaba2020" / "pai_gpu_tasks_sample.csv.gz").touch()
     assert traces() == {"pai-csv"}
+    fetched = root / ".cache" / "traces" / "raw" / "alibaba"
+    fetched.mkdir(parents=True)
+    (fetched / "pai_job_table.tar.gz").touch()
+    assert traces() == {"pai-csv"}  # one of two files
+    (fetched / "pai_task_table.tar.gz").touch()
+    assert traces() == {"alibaba"}

@@ -85,8 +85,10 @@ def test_a_balanced_cluster_is_the_same_but_for_its_arrivals(name: str) -> None:
     assert plain.model_dump(exclude=other) == balanced.model_dump(exclude=other)
 
 
-def test_the_default_run_needs_no_download() -> None:
-    run = load_run("config/default.yaml", ROOT)
+def test_the_default_run_needs_no_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RLTUNE_REAL_TRACES", raising=False)
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    run = load_run("config/default.yaml", tmp_path)  # where no trace was fetched
     traces = [load_trace(name, ROOT) for name in run.traces()]
     needed = [item.url for trace in traces for item in trace.downloads or []]
     assert needed and all(url.startswith(SHIPPED) for url in needed) and not any(trace.path for trace in traces)

@@ -76,8 +76,8 @@ def fit(
 ) -> tuple[pd.DataFrame, Audit]:
     """Keep the jobs a cluster can hold, each with its pool (a new column ``pool``, int64).
 
-    On a cluster that has VCs a job without one gets a pool drawn from its id, and a VC that is not in the cluster one drawn
-    from its name, among the pools that could hold the job, in proportion to their nodes (paper §4.2 has no rule; ours).
+    On a cluster that has VCs a job without one gets a pool drawn from its id among those that could hold it, and a VC that
+    is not in the cluster, all its jobs, one drawn from its name, in proportion to their nodes (paper §4.2 has no rule; ours).
     Everything left out or imputed is counted. With
     ``speeds``, run times and users' limits become those on the fastest GPU type that could hold the job, and a column
     ``model`` names the model that it is assumed to train. With ``type_shares``, the GPU type of a job that names none is drawn
@@ -120,9 +120,9 @@ def fit(
         audit.note("VC missing, pool drawn", int((keep & vc.isna().to_numpy()).sum()))
         audit.note("VC not in the cluster, pool drawn", int((keep & unknown).sum()))
         draw = keep & ~known
-        weight = could[draw] * np.diff(layout.nodes.pool_start)  # a pool by its nodes, of those that could hold the job
-        who = vc.astype(object).where(vc.notna(), jobs["job_id"])  # a virtual cluster goes to a pool as a whole
-        pool[draw] = _drawn(who.to_numpy()[draw], "pool", weight)
+        # a pool by its nodes: for a job without a VC of those that could hold it, for a VC of all
+        weight = (could | unknown[:, None])[draw] * np.diff(layout.nodes.pool_start)
+        pool[draw] = _drawn(vc.astype(object).where(unknown, jobs["job_id"]).to_numpy()[draw], "pool", weight)
     leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
     full = _draw_types(jobs, _cuts_in(layout, cluster, pool, *asked)[1], cluster, layout)
     if cluster.type_shares is not None:
