@@ -65,7 +65,7 @@ test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS
 test-all: $(READY)  ## all tests: on real Slurm daemons and in a browser too (root: installs them), ten times the random cases
 	@python tests/install_packages.py
 	@$(PYTEST) -m "not daemons" $(ARGS)
-	@$(PYTEST) -m daemons
+	@python -m pytest -m daemons
 	@$(PYTEST) --hypothesis-profile=thorough tests/simulator
 
 bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, quality, … (benchmarks/)

@@ -196,8 +196,6 @@ class Together(LoadScopeScheduling):
         folder, _, file = nodeid.partition("::")[0].rpartition("/")
         if folder.endswith("report"):
             return "report"
-        if self.config.option.markexpr == "daemons":  # a file's tests share an emulated cluster
-            return file
         if not folder.endswith("workflow"):
             return nodeid
         return "smoke" if file in USE_THE_SMOKE_RUN else file
