@@ -14,6 +14,7 @@ from rltune.agent.scheduler_choice import AgentScheduler
 from rltune.cluster.workload import Workload, build_workload
 from rltune.config import Cell
 from rltune.config.context import Run
+from rltune.environment.features import width_of
 from rltune.errors import ConfigError
 from rltune.evaluation.compare import where
 from rltune.evaluation.contenders import contender_of, simulate_windows
@@ -93,38 +94,53 @@ def test_windows_are_the_shortest_of_the_test_part_evenly_spread(monkeypatch: py
         shortest_windows(split, [101])
 
 
-def test_base_policies_are_taken_from_the_results_or_simulated_on_the_same_windows(
+def test_agents_run_with_every_base_policy_and_what_the_results_have_is_taken_from_there(
     run: Run, workloads: Workloads
 ) -> None:
     cells = [c for c in run.config.cells() if c.estimate == "lognormal-1" and c.cluster == "small"]
-    _, first = shortest_windows(workloads["tiny", "small", "lognormal-1"].split, [32])
-    rows = pd.DataFrame({"window": range(len(first)), "first_job": first, "wait_s": 7.0})
+    work = workloads["tiny", "small", "lognormal-1"]
+    length, first = shortest_windows(work.split, [32])
+    rows = pd.DataFrame({"window": range(len(first)), "first_job": first})
     known = pd.concat(
-        rows.assign(cell=c.name, role=role, sequence_jobs=n)
+        rows.assign(cell=c.name, role=role, sequence_jobs=n, wait_s=7.0 if role == "base" else 5.0)
         for c in cells
         for role in ("rltune", "base")
         for n in (32, 64)
     )
-    found = across_bases(run.config, cells, known, workloads, ["fifo", "saf"])
+    ranks = _drawn("rich")
+    found = across_bases(run.config, cells, known, workloads, dict.fromkeys(cells, ranks), ["fifo", "saf"])
     assert set(found["policy"]) == {"fifo", "sjf", "saf"} and set(found["sequence_jobs"]) == {32}
-    assert set(found.loc[found["simulated"], "policy"]) == {"saf"}
     assert (found[["trace", "cluster", *RULES]] == ["tiny", "small", *RULES.values()]).all(axis=None)
-    assert waits(found, policy="fifo") == [7.0] * len(first) and set(KEPT) < set(found)
+    base, agents = where(found, role="base", cell=""), where(found, role="rltune")
+    assert waits(base, policy="fifo") == [7.0] * len(first) and set(KEPT) < set(found)
     saf = simulated(run, workloads, "saf")
-    assert waits(found, policy="saf") == saf and sum(saf) > 0
+    assert waits(base, policy="saf") == saf and sum(saf) > 0
+    for cell in cells:
+        assert waits(agents, cell=cell.name, policy=cell.policy) == [5.0] * len(first)
+        with_saf = contender_of(run.config, cell, ranks, policy="saf")
+        expected = simulate_windows(work, with_saf, first, length)[0]["wait_s"].tolist()
+        assert waits(agents, cell=cell.name, policy="saf") == expected != saf
 
 
-@pytest.mark.parametrize("features", ["engineered", "raw"])
-def test_an_agents_schedules_are_the_same_with_every_base_policy(run: Run, workloads: Workloads, features: str) -> None:
-    """Why Table 7 compares one schedule with all of them: weights are drawn, so that it ranks as no policy does."""
-    weights = np.random.default_rng(3).normal(size=(8, 1))
-    agent = TrainedPolicy((weights, np.zeros(1)), {"agent": "rltune", "features": features})
+@pytest.mark.parametrize(("features", "same"), [("engineered", True), ("raw", True), ("rich", False)])
+def test_only_features_of_the_base_policy_change_an_agents_schedules(
+    run: Run, workloads: Workloads, features: str, same: bool
+) -> None:
+    """In windows shorter than what an agent sees of a queue. Weights are drawn, so that it ranks as no policy does."""
     work, cell = workloads["tiny", "small", "lognormal-1"], run.config.cells()[0]
     length, first = shortest_windows(work.split, [32])
-    every = [contender_of(run.config, cell, agent, policy=policy) for policy in ("fifo", "sjf", "f1", "wfp3")]
+    every = [
+        contender_of(run.config, cell, _drawn(features), policy=policy) for policy in ("fifo", "sjf", "f1", "wfp3")
+    ]
     starts = [simulate_windows(work, one, first, length)[1].start for one in every]
-    assert all(np.array_equal(start, starts[0]) for start in starts[1:])
+    assert all(np.array_equal(start, starts[0]) for start in starts[1:]) == same
     assert simulated(run, workloads, "fifo") != simulate_windows(work, every[0], first, length)[0]["wait_s"].tolist()
+
+
+def _drawn(features: str) -> TrainedPolicy:
+    """An agent of one layer whose weights are drawn."""
+    weights = np.random.default_rng(3).normal(size=(width_of(features), 1))
+    return TrainedPolicy((weights, np.zeros(1)), {"agent": "rltune", "features": features})
 
 
 def test_every_agent_is_evaluated_wherever_agents_of_the_same_rules_are(

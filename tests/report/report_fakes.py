@@ -137,7 +137,7 @@ def artefacts(made: Project, of_traces: bool = True) -> None:
     numbers = [tables.comparison(cells, wins, curves, paper, study, by) for study in studies]
     variants = tables.ablation(cells, wins, paper, by)
     by_id = {artefact.id: frame for artefact, frame in numbers}
-    away_from = [tables.table7(transferred(cells), wins, ran.bases(cells, wins), paper, by)] if of_traces else []
+    away_from = [tables.table7(transferred(cells), ran.bases(cells, wins), paper, by)] if of_traces else []
     saved = [
         *numbers,
         tables.claims({**by_id, **{a.id: f for a, f in away_from}}, variants[1], paper),

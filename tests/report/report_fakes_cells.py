@@ -60,11 +60,19 @@ def elsewhere(cell: Cell, frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def bases(cells: pd.DataFrame, wins: pd.DataFrame) -> pd.DataFrame:
-    """Every agent's base policy on the shortest windows, as the transfer stage gathers them."""
+    """Every base policy on the shortest windows, and every agent with each, as the transfer stage gathers them: away from its
+    own policy an agent waits a tenth longer."""
     chosen = transferred(cells)
-    own = wins[(wins["role"] == "base") & (wins["sequence_jobs"] == min(WINDOWS)) & wins["cell"].isin(chosen["cell"])]
     axes = chosen[["cell", "trace", "cluster", "backfill", "placement", "locality", "estimate", "policy"]]
-    return own[["cell", "sequence_jobs", "window", "first_job", "wait_s"]].merge(axes, on="cell")
+    kept = ["cell", "role", "sequence_jobs", "window", "first_job", "wait_s"]
+    own = wins[wins["role"].isin(["base", "rltune"]) & (wins["sequence_jobs"] == min(WINDOWS))]
+    own = own[kept].merge(axes, on="cell")
+    agents = own[own["role"] == "rltune"]
+    elsewhere = [
+        agents[agents["policy"] != policy].assign(policy=policy, wait_s=lambda rows: 1.1 * rows["wait_s"])
+        for policy in chosen["policy"].unique()
+    ]
+    return pd.concat([own.assign(cell=own["cell"].where(own["role"] == "rltune", "")), *elsewhere], ignore_index=True)
 
 
 def away(cells: pd.DataFrame) -> pd.DataFrame:

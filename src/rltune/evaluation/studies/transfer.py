@@ -35,24 +35,41 @@ KEPT = ["sequence_jobs", "window", "first_job", "wait_s"]
 
 
 def across_bases(
-    config: RunConfig, cells: Sequence[Cell], windows: pd.DataFrame, workloads: Workloads, policies: Sequence[str]
+    config: RunConfig,
+    cells: Sequence[Cell],
+    windows: pd.DataFrame,
+    workloads: Workloads,
+    agents: Policies,
+    policies: Sequence[str],
+    progress: Callable[[str], None] = lambda text: None,
 ) -> pd.DataFrame:
-    """Base policies under the rules of the cells, on the cells' test windows of the shortest length.
+    """Base policies, and every agent with each of them in place of its own, on the cells' test windows of the shortest
+    length. An agent keeps a policy that it chose in training.
 
-    Those of ``windows`` (the run's test results, with ``cell``) are taken from there, the others of ``policies`` are
-    simulated now. Columns: HOME, RULES, policy, simulated, and KEPT.
+    Base policies: those of the cells with the same rules, and ``policies``. Roles: ``base``; ``rltune`` (``cell``: the
+    agent). What ``windows`` (the run's test results, with ``cell``) has is taken from there, the rest is simulated now.
+    Columns: HOME, RULES, role, policy (in the test), cell, and KEPT.
     """
     length = int(windows["sequence_jobs"].min())
-    base = windows[(windows["sequence_jobs"] == length) & (windows["role"] == "base")]
+    known = windows[windows["sequence_jobs"] == length].groupby(["role", "cell"])
     frames = []
     for where, group in _grouped(cells, (*HOME, *RULES)):
-        there = {c.policy: base.loc[base["cell"] == c.name, KEPT] for c in group}
-        first = next(iter(there.values()))["first_job"].to_numpy(np.int64)
-        frames += [rows.assign(**where, policy=policy, simulated=False) for policy, rows in there.items()]
         workload = workload_of(group[0], workloads)
-        for policy in (policy for policy in policies if policy not in there):
-            rows, _ = simulate_windows(workload, contender_of(config, group[0], policy=policy), first, length)
-            frames.append(rows[KEPT].assign(**where, policy=policy, simulated=True))
+        first = known.get_group(("base", group[0].name))["first_job"].to_numpy(np.int64)
+        for policy in dict.fromkeys([*(c.policy for c in group), *policies]):
+            at_home = {c.name: known.get_group(("rltune", c.name)) for c in group if c.policy == policy}
+            if at_home:
+                at_home[""] = known.get_group(("base", next(iter(at_home))))
+            for cell in (None, *group):
+                name = cell.name if cell else ""
+                rows = at_home.get(name)
+                if rows is None:
+                    agent = agents[cell] if cell else None
+                    contender = contender_of(config, cell or group[0], agent, policy=policy)
+                    rows, _ = simulate_windows(workload, contender, first, length)
+                role = "rltune" if cell else "base"
+                frames.append(rows[KEPT].assign(**where, role=role, policy=policy, cell=name))
+            progress(f"{where['trace']} on {where['cluster']}: agents {len(group)}, base policy {policy}")
     return pd.concat(frames, ignore_index=True)
 
 

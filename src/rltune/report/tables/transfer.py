@@ -24,34 +24,31 @@ def policies_of(paper: PaperResults) -> list[str]:
     return list(dict.fromkeys(key.split(".")[1] for key in paper.artefacts["table7"].entries))
 
 
-def table7(
-    cells: pd.DataFrame, windows: pd.DataFrame, bases: pd.DataFrame, paper: PaperResults, by: Intervals
-) -> Table:
-    """One row per agent (its seeds together), a group of columns per base policy B that it is compared with.
+def table7(cells: pd.DataFrame, runs: pd.DataFrame, paper: PaperResults, by: Intervals) -> Table:
+    """One row per agent (its seeds together), a group of columns per base policy B that it runs with.
 
-    ``cells`` and ``windows`` as `report.read` gives them, ``bases``: the windows of every base policy. Columns of B:
-    ``B`` (less mean wait than B, a fraction), ``B_low``, ``B_high``, ``B_p`` and ``B_holm`` (the p-value, and after
-    Holm's correction over the table), ``B_mean`` (of B, s), ``B_paper``, ``B_verdict``; also ``trained`` (base policy in
-    training), ``mean`` (of the agent, s), ``windows``, ``seeds``.
+    ``cells`` as `report.read` gives them, ``runs``: windows of every base policy, and of every agent with each. Columns of
+    B: ``B`` (less mean wait than B, a fraction), ``B_low``, ``B_high``, ``B_p`` and ``B_holm`` (the p-value, and after
+    Holm's correction over the table), ``B_agent`` and ``B_mean`` (of the agent and of B, s), ``B_paper``, ``B_verdict``;
+    also ``trained`` (base policy in training), ``windows``, ``seeds``.
     """
-    policies = list(dict.fromkeys([*policies_of(paper), *bases["policy"]]))
-    n = int(bases["sequence_jobs"].iloc[0])
-    agents = where(windows, role="rltune", sequence_jobs=n)
+    policies = list(dict.fromkeys([*policies_of(paper), *runs["policy"]]))
+    n = int(runs["sequence_jobs"].iloc[0])
     rows: list[dict[str, Any]] = []
     for _, group in cells.groupby(SAME_AGENT, sort=False):
         cell = group.iloc[0]
-        ours = waits(agents[agents["cell"].isin(group["cell"])])
-        opponents = where(bases, **{k: cell[k] for k in (*HOME, *RULES)})
+        there = where(runs, **{k: cell[k] for k in (*HOME, *RULES)})
+        agents, bases = there[there["cell"].isin(group["cell"])], where(there, role="base")
         row = {
             **{k: v for k, v in common.about(group).items() if k != "cell"},
             "trained": policy_title(cell["policy"]),
             "sequence_jobs": n,
-            "windows": len(ours),
+            "windows": agents["first_job"].nunique(),
             "seeds": len(group),
-            "mean": _mean(ours),
         }
         for policy in policies:
-            row |= _against(policy, cell, ours, waits(where(opponents, policy=policy)), paper, by)
+            ours, theirs = (waits(where(rows_of, policy=policy)) for rows_of in (agents, bases))
+            row |= _against(policy, cell, ours, theirs, paper, by)
         rows.append(row)
     tested = {f"{p}_p": f"{p}_holm" for p in policies}
     frame = common.with_holm(pd.DataFrame(rows), tested)
@@ -81,6 +78,7 @@ def _against(
     printed = paper.number(*key) if comparable else common.NAN
     return {
         **found.columns(policy, p=True),
+        f"{policy}_agent": _mean(ours),
         f"{policy}_mean": _mean(theirs),
         f"{policy}_paper": printed,
         f"{policy}_verdict": verdict(printed, found.low, found.high, len(ours)),
