@@ -1,7 +1,7 @@
 """Snakemake's logger plugin `rltune`: how far a run is, in one line, with the time left; and why a job failed.
 
 Snakemake finds it by the name of this package: ``--logger rltune``. On a terminal the line is rewritten, elsewhere it is
-printed now and then. The time left is the mean of what jobs of each rule took, in this run and in earlier ones here.
+printed now and then. The time left is from the mean of what jobs of each rule took, in this run or in earlier ones here.
 """
 
 from __future__ import annotations
@@ -142,14 +142,19 @@ class LogHandler(LogHandlerBase):
             self._say(f"stopping: waiting for {number} to end, {how}. The same command goes on from there")
 
     def _left_s(self) -> float:
-        """Seconds until the end: what is left, less what running jobs have done, on all cores."""
-        means = {rule: sum(took) / len(took) for rule, took in self.took.items()}
-        expected = TYPICAL_S | self.known | means
+        """Seconds until the end: what is left, less what running jobs have done, on all cores.
+
+        Until a job of a rule has ended, others of it are expected to take as long as the oldest has run by now.
+        """
         now = time.monotonic()
-        at_work = sum(
-            min(now - started, expected.get(self.jobs[job][0], OTHER_S)) for job, started in [*self.running.items()]
-        )
-        return max(sum(n * expected.get(rule, OTHER_S) for rule, n in self.left.items()) - at_work, 0.0) / self.cores
+        expected = TYPICAL_S | self.known
+        at_work = [(self.jobs[job][0], now - started) for job, started in [*self.running.items()]]
+        for rule, seconds in at_work:
+            expected[rule] = max(seconds, expected.get(rule, OTHER_S))
+        expected |= {rule: sum(took) / len(took) for rule, took in self.took.items()}
+        whole = sum(n * expected.get(rule, OTHER_S) for rule, n in self.left.items())
+        done = sum(min(seconds, expected[rule]) for rule, seconds in at_work)
+        return max(whole - done, 0.0) / self.cores
 
     def _tick(self) -> None:
         while not self.closing.wait(self.pause):
