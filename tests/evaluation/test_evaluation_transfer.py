@@ -108,7 +108,8 @@ def test_agents_run_with_every_base_policy_and_what_the_results_have_is_taken_fr
         for n in (32, 64)
     )
     ranks = _drawn("rich")
-    found = across_bases(run.config, cells, known, workloads, dict.fromkeys(cells, ranks), ["fifo", "saf"])
+    trained = {c: replace(ranks, facts=ranks.facts | {"scheduler": _left_with(run, c)}) for c in cells}
+    found = across_bases(run.config, cells, known, workloads, trained, ["fifo", "saf"])
     assert set(found["policy"]) == {"fifo", "sjf", "saf"} and set(found["sequence_jobs"]) == {32}
     assert (found[["trace", "cluster", *RULES]] == ["tiny", "small", *RULES.values()]).all(axis=None)
     base, agents = where(found, role="base", cell=""), where(found, role="rltune")
@@ -117,21 +118,32 @@ def test_agents_run_with_every_base_policy_and_what_the_results_have_is_taken_fr
     assert waits(base, policy="saf") == saf and sum(saf) > 0
     for cell in cells:
         assert waits(agents, cell=cell.name, policy=cell.policy) == [5.0] * len(first)
-        with_saf = contender_of(run.config, cell, ranks, policy="saf")
+        with_saf, at_home = (contender_of(run.config, cell, ranks, policy=policy) for policy in ("saf", cell.policy))
         expected = simulate_windows(work, with_saf, first, length)[0]["wait_s"].tolist()
-        assert waits(agents, cell=cell.name, policy="saf") == expected != saf
+        assert waits(agents, cell=cell.name, policy="saf") == expected
+        assert expected != simulate_windows(work, at_home, first, length)[0]["wait_s"].tolist()
+    chose = {"tiny": run.config.preset("tiny").model_copy(update={"tunes": "reservations"})}
+    found = across_bases(run.config.model_copy(update={"presets": chose}), cells, known, workloads, trained, ["saf"])
+    assert set(found.loc[found["role"] == "rltune", "wait_s"]) == {5.0}, "one that chose its policy keeps it"
 
 
-@pytest.mark.parametrize(("features", "same"), [("engineered", True), ("raw", True), ("rich", False)])
-def test_only_features_of_the_base_policy_change_an_agents_schedules(
-    run: Run, workloads: Workloads, features: str, same: bool
+def _left_with(run: Run, cell: Cell) -> dict[str, Any]:
+    """What training writes into the policy file of an agent that chooses nothing."""
+    return AgentScheduler(SchedulerConfig.of(cell, run.config.simulation)).facts()
+
+
+@pytest.mark.parametrize(
+    ("features", "bias", "same"), [("engineered", 0, True), ("raw", 0, True), ("rich", 0, False), ("raw", 0.1, False)]
+)
+def test_features_of_the_base_policy_and_a_bias_to_it_change_an_agents_schedules(
+    run: Run, workloads: Workloads, features: str, bias: float, same: bool
 ) -> None:
     """In windows shorter than what an agent sees of a queue. Weights are drawn, so that it ranks as no policy does."""
+    agent = _drawn(features)
+    agent.facts["base_policy_bias"] = bias
     work, cell = workloads["tiny", "small", "lognormal-1"], run.config.cells()[0]
     length, first = shortest_windows(work.split, [32])
-    every = [
-        contender_of(run.config, cell, _drawn(features), policy=policy) for policy in ("fifo", "sjf", "f1", "wfp3")
-    ]
+    every = [contender_of(run.config, cell, agent, policy=policy) for policy in ("fifo", "sjf", "f1", "wfp3")]
     starts = [simulate_windows(work, one, first, length)[1].start for one in every]
     assert all(np.array_equal(start, starts[0]) for start in starts[1:]) == same
     assert simulated(run, workloads, "fifo") != simulate_windows(work, every[0], first, length)[0]["wait_s"].tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,11 @@ class TrainedPolicy:
     def features(self) -> str:
         """Feature set it was trained on."""
         return self.facts["features"]
+
+    def under(self, **changes: Any) -> TrainedPolicy:
+        """The same agent with other fields of the scheduler configuration that training left it with."""
+        chosen = self.facts.get("scheduler")
+        return replace(self, facts=self.facts | {"scheduler": chosen | changes}) if chosen else self
 
     def logits(self, obs: np.ndarray) -> np.ndarray:
         """Logits [rows] of jobs [rows, width]: the actor's forward pass in numpy."""

@@ -76,12 +76,8 @@ def evaluate(
         names = {"placement": other.placement, "locality": other.locality}
         ignores_speeds = other.placement in ASKED and differ(workload.jobs)
         if replace(base.scheduler, **names) != base.scheduler and not ignores_speeds:
-            facts = policy.facts
-            if "scheduler" in facts:
-                facts = facts | {"scheduler": facts["scheduler"] | names}
-            also = replace(policy, facts=facts)
             other_base = replace(base, scheduler=replace(base.scheduler, **names))
-            runs += [("rltune_also", replace(other_base, policy=also)), ("base_also", other_base)]
+            runs += [("rltune_also", replace(other_base, policy=policy.under(**names))), ("base_also", other_base)]
     windows, tables, twice = [], [], pd.DataFrame(columns=SOLVED_TWICE)
     for length, first in test_windows(workload.split, config.evaluation).items():
         for role, contender in runs:

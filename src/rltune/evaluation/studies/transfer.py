@@ -17,7 +17,15 @@ import pandas as pd
 from rltune.cluster.workload import Workload, add_calibrated
 from rltune.config import Cell, RunConfig, parse_estimate
 from rltune.config.comparisons import grouped
-from rltune.evaluation.contenders import Policies, Workloads, contender_of, rule_of, simulate_windows, workload_of
+from rltune.evaluation.contenders import (
+    Contender,
+    Policies,
+    Workloads,
+    contender_of,
+    rule_of,
+    simulate_windows,
+    workload_of,
+)
 from rltune.traces.estimates import estimate_jobs
 from rltune.traces.split import Split, disjoint_windows, spread
 
@@ -44,7 +52,7 @@ def across_bases(
     progress: Callable[[str], None] = lambda text: None,
 ) -> pd.DataFrame:
     """Base policies, and every agent with each of them in place of its own, on the cells' test windows of the shortest
-    length. An agent keeps a policy that it chose in training.
+    length. An agent that chose a policy in training keeps it.
 
     Base policies: those of the cells with the same rules, and ``policies``. Roles: ``base``; ``rltune`` (``cell``: the
     agent). What ``windows`` (the run's test results, with ``cell``) has is taken from there, the rest is simulated now.
@@ -57,18 +65,21 @@ def across_bases(
         workload = workload_of(group[0], workloads)
         first = known.get_group(("base", group[0].name))["first_job"].to_numpy(np.int64)
         for policy in dict.fromkeys([*(c.policy for c in group), *policies]):
-            at_home = {c.name: known.get_group(("rltune", c.name)) for c in group if c.policy == policy}
-            if at_home:
-                at_home[""] = known.get_group(("base", next(iter(at_home))))
-            for cell in (None, *group):
-                name = cell.name if cell else ""
-                rows = at_home.get(name)
-                if rows is None:
-                    agent = agents[cell] if cell else None
-                    contender = contender_of(config, cell or group[0], agent, policy=policy)
-                    rows, _ = simulate_windows(workload, contender, first, length)
+            own = [c for c in group if c.policy == policy]
+            runs = (
+                {"": known.get_group(("base", own[0].name))}
+                if own
+                else {"": contender_of(config, group[0], policy=policy)}
+            )
+            for c in group:
+                if c in own or config.preset(c.preset).tunes != "nothing":
+                    runs[c.name] = known.get_group(("rltune", c.name))
+                else:
+                    runs[c.name] = contender_of(config, c, agents[c].under(policy=policy), policy=policy)
+            for cell, run in runs.items():
+                rows = simulate_windows(workload, run, first, length)[0] if isinstance(run, Contender) else run
                 role = "rltune" if cell else "base"
-                frames.append(rows[KEPT].assign(**where, role=role, policy=policy, cell=name))
+                frames.append(rows[KEPT].assign(**where, role=role, policy=policy, cell=cell))
             progress(f"{where['trace']} on {where['cluster']}: agents {len(group)}, base policy {policy}")
     return pd.concat(frames, ignore_index=True)
 
