@@ -14,6 +14,7 @@ from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.client import FIRST_BATCH, LARGEST_BATCH, PAUSES_S, Client
 from rltune.slurm.ownership import Assignment, Ownership
 from rltune.slurm.records import Change, JobState, Outcome
+from rltune.slurm.service import CyclesFailed, Service
 
 RECORDED = Path(__file__).parent / "recorded" / "22.05"
 
@@ -195,10 +196,12 @@ def recorded(commands: Commands, name: str, part: float = 1.0) -> None:
 def test_half_an_answer_fails_the_cycle_before_anything_is_changed(commands: Commands, cut_off: str) -> None:
     for name in ("squeue", "sinfo"):
         recorded(commands, name, 0.5 if name == cut_off else 1.0)
-    made = controller(commands.client(), commands.folder, eligible={"partitions": ["all"]})
+    made = controller(commands.client(), commands.folder, eligible={"partitions": ["all"]}, max_failures=2)
     made.directory.write(Ownership({7: Assignment(5)}))
     with pytest.raises(SlurmError, match=f"{cut_off} --json: the answer is not JSON"):
         made.cycle()
+    with pytest.raises(CyclesFailed, match="not JSON"):
+        Service(made)._cycles()
     assert commands.called("scontrol") == 0 and assigned(made) == {7: Assignment(5)}
 
 

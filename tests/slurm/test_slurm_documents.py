@@ -10,8 +10,11 @@ import pytest
 HERE = Path(__file__).parent
 TEXT = (HERE.parents[1] / "docs" / "reference" / "controller.md").read_text(encoding="utf-8")
 ROWS = re.findall(
-    r"^\| (.+) \|[^|\n]+\| (● )?`(test_\w+)` \|$", TEXT.split("## Faults")[1].split("\n## ")[0], re.MULTILINE
+    r"^\| (.+) \|[^|\n]+\| (● )?(`test_\w+`(?:, `test_\w+`)*) \|$",
+    TEXT.split("## Faults")[1].split("\n## ")[0],
+    re.MULTILINE,
 )
+"""(Fault, mark of the first test, tests), a row each."""
 DAEMONS = {"slurm", "waiting", "idle", "users_jobs"}
 """Fixtures with an emulated cluster."""
 
@@ -28,9 +31,11 @@ def by_name() -> dict[str, bool]:
     return found
 
 
-@pytest.mark.parametrize(("fault", "mark", "name"), ROWS, ids=[name.removeprefix("test_") for _, _, name in ROWS])
-def test_each_fault_has_its_test(fault: str, mark: str, name: str) -> None:
-    assert by_name().get(name) == bool(mark), fault
+@pytest.mark.parametrize(("fault", "mark", "names"), ROWS, ids=[names.strip("`").split("`")[0] for _, _, names in ROWS])
+def test_each_fault_has_its_tests(fault: str, mark: str, names: str) -> None:
+    first, *more = re.findall(r"\w+", names)
+    assert by_name().get(first) == bool(mark), fault
+    assert {by_name().get(name) for name in more} <= {False}, f"{fault}: only the first test is on daemons"
 
 
 def test_most_faults_are_tested_on_daemons() -> None:

@@ -45,7 +45,8 @@ def test_a_node_goes_down_during_a_cycle(slurm: Emulation, waiting: list[int], t
     meanwhile(made, "nodes", goes_down, after=True)
     try:
         done = made.cycle()
-        assert done.refused == 0 and priorities(slurm)[more] >= BAND.low and priorities(slurm)[job] >= BAND.low
+        assert done.refused == 0 and priorities(slurm)[more] >= BAND.low
+        assert priorities(slurm)[job] == assigned(made)[job].priority >= BAND.low
         made.cycle()
         assert "m40-1" not in made.view.cluster.index
         assert made.view.left[job] == "begins later" and priorities(slurm)[job] < BAND.low, "it was released"
@@ -72,6 +73,8 @@ def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
             done = made.cycle()
             assert (done.ranked, done.refused, done.faults) == (15, 0, ())
         assert all_in_band(slurm)
+        assert made.release_all("away") == (15, []) and none_in_band(slurm)
+        assert made.cycle().ranked == 15
         slurm.start_accounting()
         after = submit(slurm, "--gres=gpu:1")
         assert made.cycle().refused == 0, "a change that is not possible right now is made again"

@@ -181,6 +181,7 @@ def test_a_type_without_a_speed_is_named(tmp_path: Path) -> None:
     done = control.cycle()
     assert any("the configuration has no GPU type a100; found p100, k80" in fault for fault in done.faults)
     assert done.ranked == 1 and slurm.queue[10].excluded == frozenset()
+    assert control.cycle().faults == done.faults, "each cycle says it"
     with pytest.raises(DataError, match=r"gavel_throughputs.csv has no GPU type m40; found k80, p100, v100"):
         read_speeds("gavel", ["m40", "p100"])
 

@@ -50,6 +50,7 @@ def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_p
         urgent = submit(slurm, "--partition=urgent", "--gres=gpu:m40:1")
         wait_for(lambda: state(slurm, urgent) == "RUNNING")
         wait_for(lambda: state(slurm, ranked) == "PENDING")
+        assert priorities(slurm)[ranked] == assigned(made)[ranked].priority
         for _ in range(2):
             done = made.cycle()
         assert ranked in assigned(made) or done.left[ranked] == "begins later"

@@ -85,6 +85,7 @@ def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: li
     try:
         done = made.cycle()
         assert done.refused == 1 and done.changed == 11
+        assert f'"event":"refused","job":{waiting[0]},' in (tmp_path / "decisions.jsonl").read_text()
         made.cycle()
         assert "k80-1" not in made.view.cluster.index
     finally:
@@ -176,6 +177,8 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
     made, higher, lower, held = controller(slurm, tmp_path), *waiting[:3]
     computed = priorities(slurm)
     made.cycle()
+    slurm.run("scontrol", "update", f"jobid={lower}", "priority=778")
+    assert made.cycle().ranked == 12 and all_in_band(slurm), "set before the controller has read its own back"
     made.cycle()
     slurm.run("scontrol", "update", f"jobid={higher}", "priority=5000000")
     slurm.run("scontrol", "update", f"jobid={lower}", "priority=777")
@@ -193,5 +196,8 @@ def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: 
     again.cycle()
     slurm.run("scontrol", "release", str(lower))
     assert again.cycle().ranked == 11, "given to the controller again by a hold of one cycle"
+    for word in ("hold", "release"):
+        slurm.run("scontrol", word, str(waiting[3]))
+    assert again.cycle().left[waiting[3]] == SET, "a hold that no cycle has seen"
     again.release_all("test")
     assert {job: p for job, p in priorities(slurm).items() if p > BAND.low} == {higher: 5_000_000}

@@ -115,6 +115,7 @@ def test_release_without_a_list_reports_the_jobs_in_the_band(tmp_path: Path, mon
     slurm, _ = ranked(tmp_path, cycles=1)
     slurm.add(job(70, partition="other", priority=BAND.low + 1), job(71, partition="other,gpu", priority=BAND.low + 2))
     slurm.computed[71] = 4000
+    slurm.change(12, shared="NO")
     (tmp_path / "assigned.json").unlink()
     for _ in range(2):
         made = controller(slurm, tmp_path)
@@ -123,6 +124,7 @@ def test_release_without_a_list_reports_the_jobs_in_the_band(tmp_path: Path, mon
     assert not slurm.released
     (tmp_path / "assigned.json").write_text("{half")
     assert release(controller(slurm, tmp_path), True, monkeypatch) == 0 and set(slurm.released) == {*range(10, 16), 71}
+    assert slurm.queue[12].shared == "NO", "nobody knows whose it was"
     assert slurm.queue[70].priority == BAND.low + 1 and release(controller(slurm, tmp_path), False, monkeypatch) == 0
 
 

@@ -98,6 +98,7 @@ def test_stopped_while_slurm_does_not_answer_it_keeps_the_list(tmp_path: Path) -
             service.stop.set()
 
     assert serve(made, then) == NOT_RELEASED
+    assert sum("could not release all jobs" in line for line in made.said) == 5
     assert len(assigned(made)) == 6, "the list stays for rltune slurm release"
     slurm.silent = False
     assert made.release_all("later")[0] == 6
