@@ -121,9 +121,7 @@ def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFra
                 rules |= {"backfill": "conservative", **type_plan(policy.facts)}
             agent, of, known = None, cell, _as_known(workload, scheduler)
             if scheduler in LEARNED:
-                chosen = policy.facts.get("scheduler", {})
-                used = {**chosen, **rules, "uses_calibrated": False}
-                agent = replace(policy, facts={**policy.facts, "scheduler": used})
+                agent = policy.under(**rules, uses_calibrated=False)
             else:
                 of = cell.but(policy=SLURM if scheduler.startswith("slurm") else scheduler)
             contender = contender_of(run.config, of, agent, **rules)

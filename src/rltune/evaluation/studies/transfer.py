@@ -66,11 +66,8 @@ def across_bases(
         first = known.get_group(("base", group[0].name))["first_job"].to_numpy(np.int64)
         for policy in dict.fromkeys([*(c.policy for c in group), *policies]):
             own = [c for c in group if c.policy == policy]
-            runs = (
-                {"": known.get_group(("base", own[0].name))}
-                if own
-                else {"": contender_of(config, group[0], policy=policy)}
-            )
+            base = known.get_group(("base", own[0].name)) if own else contender_of(config, group[0], policy=policy)
+            runs = {"": base}
             for c in group:
                 if c in own or config.preset(c.preset).tunes != "nothing":
                     runs[c.name] = known.get_group(("rltune", c.name))
