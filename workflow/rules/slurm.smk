@@ -29,9 +29,11 @@ rule example_schedules:
         RESULTS / "logs/example_schedules.log",
     benchmark:
         RESULTS / "benchmarks/example_schedules.tsv"
+    threads: 0  # it waits for the clusters' clocks, so other stages need not wait for it
     conda:
         ENVIRONMENT
     resources:
+        emulated=1,
         mem_mb=more(1000),
         runtime=more(30),
     params:
@@ -58,9 +60,12 @@ rule deploy:
     benchmark:
         RESULTS / "benchmarks/deploy/{scheduler}-{repetition}.tsv"
     retries: 0
+    threads: 0
+    priority: 2
     conda:
         ENVIRONMENT
     resources:
+        emulated=1,
         mem_mb=more(2000),
         runtime=more(240),
     params:
