@@ -27,6 +27,7 @@ import numpy as np
 from parts.output import parser_of, report
 
 from rltune.agent.policy_file import TrainedPolicy, load_policy, save_policy, shapes_of
+from rltune.config import load_cluster, project_root
 from rltune.config.slurm import SlurmConfig, WatchdogConfig
 from rltune.slurm.controller import Controller
 from rltune.slurm.decide import decide
@@ -81,7 +82,7 @@ def _idle(controller: Controller) -> float:
 def measure(folder: Path, queues: list[int], speeds: dict[str, float] | None) -> dict[str, Any]:
     """Seconds at each length of the queue; with ``speeds`` jobs may use any GPU type, and the controller decides which."""
     found: dict[str, Any] = {}
-    with Emulation(settings={"MaxJobCount": "30000"}) as slurm:
+    with Emulation(load_cluster("deployment", project_root()), settings={"MaxJobCount": "30000"}) as slurm:
         config = SlurmConfig.model_validate({"policy": "-", "eligible": {"partitions": ["all"]}, "speeds": speeds})
         for gpus in (4, 4, 2, 2, 1):
             submit(slurm, 1, f"--gres=gpu:{gpus}")

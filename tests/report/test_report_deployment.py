@@ -129,6 +129,11 @@ def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(saved
     late.loc[(late["scheduler"] == "rltune") & (late["index"] == 0), ["start_s", "end_s"]] += 5000.0
     said = switch_advice(compare(late, GPUS, 10, INTERVALS), paired_runs(late, GPUS))
     assert "Not on this evidence" in said and said.count(". ") == 2, "three sentences"
+    at_once = repeated(9)
+    mine = (at_once["scheduler"] == "slurm") & (at_once["repetition"] == 1)
+    at_once.loc[mine, "start_s"] = at_once.loc[mine, "submit_s"]
+    said = switch_advice(compare(at_once, GPUS, 10, INTERVALS), paired_runs(at_once, GPUS))
+    assert "Not on this evidence" in said and "nobody waits under Slurm’s order" in said and "inf" not in said
 
 
 def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from slurm_workload import need, wait_behind
+from slurm_workload import DEPLOYMENT, need, wait_behind
 
 from rltune.slurm.emulate import Emulation
 
@@ -21,7 +21,7 @@ def slurm_packages() -> None:
 @pytest.fixture(scope="module")
 def slurm(slurm_packages: None, request: pytest.FixtureRequest) -> Iterator[Emulation]:
     """The cluster of paper §5.6, one a module, with the module's SETTINGS; a test leaves it without jobs."""
-    with Emulation(settings=getattr(request.module, "SETTINGS", None)) as emulation:
+    with Emulation(DEPLOYMENT, settings=getattr(request.module, "SETTINGS", None)) as emulation:
         yield emulation
 
 

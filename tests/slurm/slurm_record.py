@@ -8,7 +8,7 @@ import re
 import time
 from pathlib import Path
 
-from slurm_workload import state, submit, wait_for
+from slurm_workload import DEPLOYMENT, state, submit, wait_for
 
 from rltune.slurm.emulate import Emulation
 
@@ -72,7 +72,7 @@ def neutral(text: str, slurm: Emulation) -> str:
 
 
 def record(folder: Path, accounting: bool) -> None:
-    with Emulation(accounting=accounting, accounts=["physics"] if accounting else [], say=print) as slurm:
+    with Emulation(DEPLOYMENT, accounting=accounting, accounts=["physics"] if accounting else [], say=print) as slurm:
         jobs = many_kinds(slurm)
         client = slurm.client()
         slurm.env = dict(client.env)

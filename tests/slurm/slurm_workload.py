@@ -5,7 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from rltune.config import load_cluster, project_root
 from rltune.slurm.emulate import Emulation, packages
+
+DEPLOYMENT = load_cluster("deployment", project_root())
+"""The five nodes of paper §5.6."""
 
 
 def need(accounting: bool = False, speed: float = 1.0, settable: bool = False) -> None:

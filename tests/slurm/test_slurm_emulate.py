@@ -13,7 +13,7 @@ import psutil
 import pytest
 from slurm_live import priorities, rltune
 from slurm_record import many_kinds
-from slurm_workload import need, state, submit, wait_for
+from slurm_workload import DEPLOYMENT, need, state, submit, wait_for
 
 from rltune.errors import SlurmError
 from rltune.slurm.emulate import Emulation, clock
@@ -79,7 +79,7 @@ def test_priorities_are_written_and_released(idle: Emulation) -> None:
 
 
 def test_every_kind_of_job_can_be_read(slurm_packages: None) -> None:
-    with Emulation() as slurm:
+    with Emulation(DEPLOYMENT) as slurm:
         jobs = many_kinds(slurm)
         read = slurm.client().jobs()
     assert not read.faults
@@ -88,7 +88,7 @@ def test_every_kind_of_job_can_be_read(slurm_packages: None) -> None:
 
 def test_settings_reach_slurm_and_nothing_but_a_kept_folder_is_left(slurm_packages: None, tmp_path: Path) -> None:
     settings, kept = {"OverSubscribe": "YES:4", "PriorityWeightAge": "77"}, tmp_path / "kept"
-    with Emulation(settings=settings, directory=kept) as slurm:
+    with Emulation(DEPLOYMENT, settings=settings, directory=kept) as slurm:
         assert "OverSubscribe=YES:4" in slurm.run("scontrol", "show", "partition")
         assert "PriorityWeightAge       = 77" in slurm.run("scontrol", "show", "config")
         job = submit(slurm, "--gres=gpu:p100:1", "--time=10")
@@ -98,13 +98,13 @@ def test_settings_reach_slurm_and_nothing_but_a_kept_folder_is_left(slurm_packag
     assert all_gone(processes) and not slurm.folders.sockets.exists()
     assert (kept / "slurm.conf").is_file() and (kept / "log" / "slurmctld.log").is_file()
     with pytest.raises(SlurmError, match="expected a new or empty folder"):
-        Emulation(directory=kept).start()
+        Emulation(DEPLOYMENT, directory=kept).start()
 
 
 def test_a_wrong_setting_is_explained_and_nothing_is_left(slurm_packages: None) -> None:
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     with pytest.raises(SlurmError, match="slurmctld of the emulated cluster ended with status 1; .*bogus"):
-        Emulation(settings={"SelectType": "bogus"}).start()
+        Emulation(DEPLOYMENT, settings={"SelectType": "bogus"}).start()
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
 
 
@@ -112,7 +112,7 @@ def test_a_wrong_setting_is_explained_and_nothing_is_left(slurm_packages: None) 
 def test_accounts_and_a_fast_clock() -> None:
     need(accounting=True, speed=60)
     more = {"partitions": {"short": {"PriorityJobFactor": "0"}}, "qos": {"low": 0, "high": 100}}
-    with Emulation(accounting=True, accounts=["physics", "biology"], speed=60, **more) as slurm:
+    with Emulation(DEPLOYMENT, accounting=True, accounts=["physics", "biology"], speed=60, **more) as slurm:
         simulated_s, begin, started = slurm.now(), time.time(), time.monotonic()
         job = submit(slurm, "--account=physics", "--gres=gpu:p100:2", "--time=600", sleep_s=36_000)
         held = submit(slurm, "--hold", "--account=biology")
@@ -145,7 +145,7 @@ def test_accounts_and_a_fast_clock() -> None:
 @pytest.mark.daemons
 def test_processes_that_die_with_the_clocks_lock_stop_nobody() -> None:
     need(speed=60)
-    with Emulation(speed=60) as slurm:
+    with Emulation(DEPLOYMENT, speed=60) as slurm:
         library, lock = clock.semaphore(int(slurm.env["FAKETIME_SHARED"].rpartition("_")[2]))
         for _ in range(100):  # as many as were killed while they had it
             assert library.sem_trywait(lock) == 0
@@ -254,7 +254,7 @@ def test_missing_packages_and_how_to_install_them(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(packages, "program", lambda name: None if name in ("slurmctld", "slurmdbd") else f"/bin/{name}")
     with pytest.raises(SlurmError) as caught:
-        Emulation(accounting=True).start()
+        Emulation(DEPLOYMENT, accounting=True).start()
     expected = "apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurmdbd mariadb-server"
     assert expected in str(caught.value)
 
@@ -270,7 +270,7 @@ def test_missing_packages_and_how_to_install_them(monkeypatch: pytest.MonkeyPatc
 )
 def test_options_that_cannot_be(options: dict, words: str) -> None:
     with pytest.raises(SlurmError, match=words):
-        Emulation(**options)
+        Emulation(DEPLOYMENT, **options)
 
 
 def test_set_needs_a_key_and_a_value(cli: object) -> None:

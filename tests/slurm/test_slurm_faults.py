@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fake_slurm import BAND, assigned, serve
 from slurm_live import all_in_band, controller, first_of_m40, kill, meanwhile, none_in_band, priorities
-from slurm_workload import need, state, submit, wait_behind, wait_for
+from slurm_workload import DEPLOYMENT, need, state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.service import DONE, Service
@@ -63,7 +63,7 @@ def test_a_node_goes_down_during_a_cycle(slurm: Emulation, waiting: list[int], t
 def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
     """slurmdbd and its database end; jobs are ranked all the same, and those submitted meanwhile are accounted later."""
     need(accounting=True)
-    with Emulation(accounting=True) as slurm:
+    with Emulation(DEPLOYMENT, accounting=True) as slurm:
         waiting, made = wait_behind(slurm), controller(slurm, tmp_path)
         assert made.cycle().refused == 0
         kill(slurm, "slurmdbd", "mariadbd", number=signal.SIGTERM)
@@ -88,7 +88,7 @@ def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
 def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
     """That of the daemons, the commands and the controller, by two hours, while the controller is at work."""
     need(settable=True)
-    with Emulation(settable=True) as slurm:
+    with Emulation(DEPLOYMENT, settable=True) as slurm:
         waiting = wait_behind(slurm)
         computed, seen, later = priorities(slurm), [], []
         made = controller(slurm, tmp_path, interval_s=0.1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fake_slurm import assigned
 from slurm_live import all_in_band, become, controller, none_in_band, priorities, stand_in
-from slurm_workload import need, wait_behind, wait_for
+from slurm_workload import DEPLOYMENT, need, wait_behind, wait_for
 
 from rltune.slurm.client import Client
 from rltune.slurm.emulate import Emulation
@@ -38,7 +38,7 @@ def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: P
     become(USER)  # skips at once
     documented = re.search(r"`(sacctmgr modify user )rltune( set adminlevel=Operator)`", GUIDE.read_text())
     assert documented, f"{GUIDE} does not say any more how a user is made an operator"
-    with Emulation(accounting=True, accounts=["lab"]) as slurm:
+    with Emulation(DEPLOYMENT, accounting=True, accounts=["lab"]) as slurm:
         waiting = wait_behind(slurm)
         made = controller(slurm, tmp_path, as_user(slurm, tmp_path / "bin"))
         set_level(slurm, f"sacctmgr add user {USER} account=lab adminlevel=None")

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from fake_slurm import BAND
 from slurm_live import priorities
-from slurm_workload import need, submit, wait_behind, wait_for
+from slurm_workload import DEPLOYMENT, need, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
 from rltune.traces.readers.sacct import ENDED_EARLY
@@ -74,7 +74,7 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
         return done.out
 
     # 1 the log and the nodes, by the commands of the guides
-    with Emulation(accounting=True, speed=SPEED) as slurm:
+    with Emulation(DEPLOYMENT, accounting=True, speed=SPEED) as slurm:
         history(slurm)
         sacct, sinfo = documented("sacct"), documented("sinfo")
         sacct = ["2100-01-01" if word == "2024-07-01" else word for word in sacct]
@@ -99,7 +99,7 @@ def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None
     assert made.status == 0 and (root / policy).is_file(), made
 
     # 4 the queue: observed, written, released
-    with Emulation() as slurm:
+    with Emulation(DEPLOYMENT) as slurm:
         waiting, config = wait_behind(slurm), root / "config" / "slurm" / "mine.yaml"
         example = (root / "config" / "slurm" / "example.yaml").read_text()
         config.write_text(

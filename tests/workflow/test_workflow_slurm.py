@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rltune.config import load_cluster, project_root
 from rltune.slurm.emulate import Emulation, packages
 
 PLUGIN = "snakemake-executor-plugin-slurm"
@@ -25,7 +26,9 @@ def slurm() -> Iterator[Emulation]:
         pytest.skip(f"not installed: {packages.install_command(lacking)}")
     if importlib.util.find_spec(PLUGIN.replace("-", "_")) is None:
         pytest.skip(f"not installed: .venv/bin/python -m pip install {PLUGIN}")
-    with Emulation(settings={"MinJobAge": "7200"}) as emulation:  # ended jobs stay in the queue to the end
+    with Emulation(
+        load_cluster("deployment", project_root()), settings={"MinJobAge": "7200"}
+    ) as emulation:  # ended jobs stay in the queue to the end
         yield emulation
 
 

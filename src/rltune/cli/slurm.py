@@ -91,7 +91,7 @@ def emulate(
     The cluster ends with the command, and this passes on its exit status. Needs Slurm's packages.
     """
     from rltune.config.cluster import ClusterConfig
-    from rltune.config.load import read_block
+    from rltune.config.load import load_cluster, project_root, read_block
     from rltune.slurm.emulate.command import run_inside
     from rltune.slurm.emulate.emulation import Emulation
 
@@ -103,8 +103,9 @@ def emulate(
     def say(line: str) -> None:
         print(f"[slurm {time.monotonic() - started:5.1f} s] {line}", file=sys.stderr, flush=True)
 
+    own = cluster.endswith((".yaml", ".yml"))
     slurm = Emulation(
-        read_block(Path(cluster), ClusterConfig) if cluster.endswith((".yaml", ".yml")) else cluster,
+        read_block(Path(cluster), ClusterConfig) if own else load_cluster(cluster, project_root()),
         accounting=accounting,
         accounts=account or (),
         speed=speed,

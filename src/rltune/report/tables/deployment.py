@@ -84,7 +84,7 @@ def switch_advice(compared: pd.DataFrame, paired: pd.DataFrame) -> str:
     longest = runs.pivot(index="repetition", columns="side", values="wait_max_s")
     facts = {name: float(row[name]) for name in ("gain", "low", "high")}
     facts["few"] = direction(row["low"], row["high"], row["windows"]) == TOO_FEW
-    facts["ratio"] = float((longest["ours"] / longest["theirs"]).max())
+    facts["ratio"] = float((longest["ours"] / longest["theirs"].where(longest["theirs"] > 0)).max(skipna=False))
     return fill("deployment_switch.j2", ours=short(row["ours"]), **facts)
 
 

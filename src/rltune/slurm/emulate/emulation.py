@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rltune.config.cluster import ClusterConfig
-from rltune.config.load import load_cluster, project_root
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.files import write_text
 from rltune.slurm.client import TIMED_OUT, Client, run_command
@@ -25,9 +24,9 @@ SLURM_VARIABLES = ("SLURM", "SBATCH", "SALLOC", "SRUN", "SQUEUE", "SINFO", "SCAN
 
 
 class Emulation:
-    """An emulated cluster, as a context: ``with Emulation() as slurm: slurm.run("sbatch", ...)``.
+    """An emulated cluster, as a context: ``with Emulation(cluster) as slurm: slurm.run("sbatch", ...)``.
 
-    ``cluster``: a cluster's configuration or the name of its file; default: the 5 nodes of paper §5.6.
+    ``cluster``: its nodes, by pool.
     ``accounting``: with slurmdbd and MariaDB, without which age and fair share count nothing in Slurm's priority.
     ``accounts``: accounts to make (needs ``accounting``), for the user who runs this.
     ``speed``: how fast the cluster's clock runs; its daemons, clients and jobs have it, this process does not.
@@ -43,7 +42,7 @@ class Emulation:
 
     def __init__(
         self,
-        cluster: ClusterConfig | str = "deployment",
+        cluster: ClusterConfig,
         *,
         accounting: bool = False,
         accounts: Sequence[str] = (),
@@ -63,8 +62,7 @@ class Emulation:
         for what, names in (("accounts", accounts), ("QOS", qos or ())):
             if names and not accounting:
                 raise SlurmError(f"{what} {', '.join(names)}: Slurm knows {what} with accounting only; switch it on")
-        self.cluster = load_cluster(cluster, project_root()) if isinstance(cluster, str) else cluster
-        self.accounting, self.accounts, self.speed = accounting, tuple(accounts), float(speed)
+        self.cluster, self.accounting, self.accounts, self.speed = cluster, accounting, tuple(accounts), float(speed)
         self.settable, self.small_first = settable, small_first
         self.settings, self.say = dict(settings or {}), say
         self.partitions, self.qos = dict(partitions or {}), dict(qos or {})
