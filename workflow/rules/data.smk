@@ -16,6 +16,7 @@ rule clean:
         RESULTS / "logs/clean-{trace}.ipynb",
     benchmark:
         RESULTS / "benchmarks/clean/{trace}.tsv"
+    priority: 2  # agents and emulated clusters wait for it
     conda:
         ENVIRONMENT
     resources:
@@ -42,6 +43,7 @@ rule fit:
         RESULTS / "logs/fit-{trace}__{cluster}.log",
     benchmark:
         RESULTS / "benchmarks/fit/{trace}__{cluster}.tsv"
+    priority: 2
     conda:
         ENVIRONMENT
     resources:
@@ -68,6 +70,7 @@ rule estimate:
         RESULTS / "logs/estimate-{trace}__{cluster}__{estimate}.log",
     benchmark:
         RESULTS / "benchmarks/estimate/{trace}__{cluster}__{estimate}.tsv"
+    priority: 2
     conda:
         ENVIRONMENT
     resources:

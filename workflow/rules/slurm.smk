@@ -29,9 +29,9 @@ rule example_schedules:
         RESULTS / "logs/example_schedules.log",
     benchmark:
         RESULTS / "benchmarks/example_schedules.tsv"
-    threads: 0  # it waits for the clusters' clocks, so other stages need not wait for it
     conda:
         ENVIRONMENT
+    threads: 0  # it waits for the clusters' clocks, so other stages need not wait for it
     resources:
         emulated=1,
         mem_mb=more(1000),
@@ -60,10 +60,9 @@ rule deploy:
     benchmark:
         RESULTS / "benchmarks/deploy/{scheduler}-{repetition}.tsv"
     retries: 0
-    threads: 0
-    priority: 2
     conda:
         ENVIRONMENT
+    threads: 0
     resources:
         emulated=1,
         mem_mb=more(2000),

@@ -44,6 +44,7 @@ use rule scheduling_rules as transfer with:
         RESULTS / "logs/transfer.ipynb",
     benchmark:
         RESULTS / "benchmarks/transfer.tsv"
+    priority: 1  # the longest of those that wait for all agents
     params:
         settings=SETTINGS | run.config.evaluation.model_dump(),
         code=digest("notebooks/transfer.ipynb", shown=True),
