@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -15,6 +16,8 @@ from mkdocs.structure.files import File, Files
 from rltune.environment.features import FEATURE_SETS, FEATURES
 from rltune.policies import POLICIES, SYMBOLS
 from rltune.report.expected_numbers import FILE, expected_text, load_expectations
+from rltune.traces.columns import DTYPES, NULLABLE
+from rltune.traces.fields import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "config" / "schema.json").read_text(encoding="utf-8"))
@@ -63,6 +66,27 @@ def line(text: str | None) -> str:
     return " ".join((text or "").split()).replace("|", "\\|")
 
 
+def job_table() -> str:
+    rows = [
+        (
+            f"`{c['column']}`",
+            DTYPES[c["column"]],
+            c["unit"],
+            "yes" if c["column"] in NULLABLE else "",
+            line(c["meaning"]),
+        )
+        for c in csv.DictReader(TABLE.open(encoding="utf-8"))
+    ]
+    return table("column | type | unit | null | meaning", rows)
+
+
+def raw_fields() -> str:
+    rows = list(csv.DictReader(TABLE.open(encoding="utf-8")))
+    formats = [name for name in rows[0] if name not in ("column", "unit", "meaning")]
+    head = " | ".join(["column", *(f"[{name}](#{name})" for name in formats)])
+    return table(head, [(f"`{c['column']}`", *(line(c[name]) for name in formats)) for c in rows])
+
+
 def features() -> str:
     rows = [
         (f"`{name}`", feature.definition, f"{feature.low:g} … {feature.high:g}", feature.source)
@@ -96,6 +120,8 @@ def reproduction() -> str:
 GENERATED = {
     "configuration": configuration,
     "features": features,
+    "fields": raw_fields,
+    "job table": job_table,
     "feature sets": feature_sets,
     "policies": policies,
     "expected numbers": reproduction,

@@ -114,6 +114,8 @@ import json
 from pathlib import Path
 from rltune.config.load import load_trace
 from rltune.traces.clean import clean_trace
+from rltune.traces.fields import fields
+assert len(fields(load_trace("lines", Path(".")), ["id", "at"])), "the notebook clean shows them"
 made = clean_trace("lines", load_trace("lines", Path(".")), Path("log.jsonl"))
 rows = made.jobs[["job_id", "gpus", "run_s", "submit_s", "user"]].values.tolist()
 print(json.dumps({"jobs": rows, "out": made.audit.left_out}))

@@ -10,11 +10,10 @@ from raw_cases import write_zip
 from rltune.config import load_trace, project_root
 from rltune.config.trace import FORMATS, TraceConfig
 from rltune.traces.columns import COLUMNS
-from rltune.traces.fields import fields
+from rltune.traces.fields import TABLE, fields
 from rltune.traces.sniff import first_records
 from rltune.traces.synthetic.archives import write_tar_gz
 
-REFERENCE = project_root() / "docs" / "reference" / "traces.md"
 JOBS = [{"jobid": f"application_{n}", "submitted_time": "2017-10-01 00:00:00", "attempts": []} for n in range(5)]
 HELIOS = "job_id,gpu_num,state,submit_time,duration,queue\n1,8,COMPLETED,2020-07-01 00:00:00,60,0\n"
 
@@ -46,6 +45,12 @@ def test_first_records_of_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*sorted(set(FORMATS) - {"csv", "rows"}), "venus-rows", "pai-csv"])
 def test_every_format_says_where_its_columns_come_from(name: str) -> None:
     trace = TraceConfig.model_construct(format=name) if name in FORMATS else load_trace(name, project_root())
-    found = fields(trace, REFERENCE, ["job_id", "submit_unix_s", "run_s", "gpus"])
+    found = fields(trace, ["job_id", "submit_unix_s", "run_s", "gpus"])
     assert {"submit_s", "gpus"} <= set(found.index) <= set(COLUMNS) | {"start_s", "end_s"}
     assert found["raw"].str.len().min() > 0 and not found["raw"].str.contains(r"[`\\]").any()
+
+
+def test_every_column_of_the_job_table_has_a_meaning_or_a_unit() -> None:
+    table = pd.read_csv(TABLE, index_col="column")
+    assert tuple(table.index) == COLUMNS
+    assert table[["unit", "meaning"]].notna().any(axis=1).all()

@@ -7,7 +7,6 @@ rule clean:
         "config/traces/{trace}.yaml",
         lambda w: LOCAL_FILES.get(w.trace, []),
         notebook="notebooks/clean.ipynb",
-        reference="docs/reference/traces.md",
     output:
         jobs=RESULTS / "traces/{trace}/jobs.parquet",
         audit=RESULTS / "traces/{trace}/audit.json",

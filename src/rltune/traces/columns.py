@@ -1,25 +1,4 @@
-"""Columns of the canonical job table: one row a job, sorted by ``submit_s``, then ``job_id``.
-
-============  =======  ====  ==========================================================================
-column        dtype    null  meaning
-============  =======  ====  ==========================================================================
-job_id        str      no    unique within the trace
-user          str      yes   who submitted it
-vc            str      yes   virtual cluster, partition or queue
-submit_s      float64  no    submission, seconds since the trace's ``t0``, ≥ 0
-run_s         float64  no    run time, seconds, > 0
-run_clamped   bool     no    the source cut the run time off at a ceiling
-requested_s   float64  yes   the user's limit or estimate, seconds, > 0
-resource      str      no    ``gpu`` or ``cpu``
-gpus          int64    no    GPUs in all; ≥ 1 for gpu jobs, 0 for cpu jobs
-cpus          float64  yes   CPU cores in all, > 0
-mem_gb        float64  yes   main memory in all, GB (10⁹ bytes), > 0
-gpu_type      str      yes   GPU type asked for; ``A|B`` means either
-model         str      yes   model that it trains, by which a profile knows its speeds
-wait_s        float64  yes   wait as recorded, seconds, ≥ 0
-status        str      no    passed, failed, killed, running or unknown
-sla           bool     no    left to the cluster's own scheduler
-============  =======  ====  ==========================================================================
+"""Columns of the canonical job table: one row a job, sorted by ``submit_s``, then ``job_id``. What each holds: fields.csv.
 
 The table is a property of the trace alone; what a cluster cannot hold is decided elsewhere.
 """
