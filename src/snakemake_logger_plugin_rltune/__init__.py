@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from logging import LogRecord
 from pathlib import Path
+from textwrap import shorten
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
@@ -92,7 +93,8 @@ class LogHandler(LogHandlerBase):
                 if given["rule_name"] == "report":
                     self.report = str(given["output"][0])
                 if self.common_settings.dryrun:
-                    self._say(f"would run: {self.jobs[given['jobid']][1]}")
+                    why = shorten(str(given["reason"]), 160, placeholder=" …")
+                    self._say(f"would run: {self.jobs[given['jobid']][1]}: {why}")
             case "job_started":
                 self.running |= dict.fromkeys(given["jobs"], time.monotonic())
             case "job_finished":

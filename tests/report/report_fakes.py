@@ -1,7 +1,6 @@
 """A small project with generated results: what the other stages would have written, in seconds and without them."""
 
 import contextlib
-import shutil
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ import report_fakes_cells as ran
 import report_fakes_peers as fakes_peers
 import report_fakes_rules
 import report_fakes_traces as seen
-from report_runs import CLUSTER, PAPER, SOURCE, TRACE
+from report_runs import CLUSTER, DEVIATIONS, PAPER, TRACE
 
 from rltune import sources
 from rltune.config.context import Run
@@ -85,15 +84,14 @@ class Project:
         )
 
     def build(self) -> Path:
-        return build(self.run, self.artefacts, self.page, PAGES, self.results / "benchmarks", MADE)
+        benchmarks = self.results / "benchmarks"
+        return build(self.run, self.artefacts, self.page, PAPER, DEVIATIONS, PAGES, benchmarks, MADE)
 
 
 def project(root: Path, run: str = "run.yaml") -> Project:
     """A project folder with a configuration, a file of this folder, and no results."""
     write_text(root / "workflow" / "Snakefile", "")
     write_text(root / "config" / "default.yaml", Path(__file__).with_name(run).read_text(encoding="utf-8"))
-    for name in ("paper_results.yaml", "deviations.yaml"):
-        shutil.copy(SOURCE / "config" / name, root / "config")
     for name, format in (("philly", "philly"), ("venus", "philly"), ("pai", "alibaba2020")):
         text = TRACE.format(title=seen.TRACES[name][0], format=format)
         write_text(root / "config" / "traces" / f"{name}.yaml", text)

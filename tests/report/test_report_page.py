@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from report_fakes import Project
-from report_runs import PAPER
+from report_runs import DEVIATIONS, PAPER
 
 from rltune import sources
 from rltune.config.context import Run
@@ -21,7 +21,6 @@ from rltune.report import artefacts
 from rltune.report.common import best_measured
 from rltune.report.page import build, contents, marks, opponents, provenance
 from rltune.report.page.summary import claims
-from rltune.report.paper import load_deviations
 from rltune.report.verdict import ABSENT
 
 TAG = re.compile(r"<(/?[a-z][\w-]*)")
@@ -168,7 +167,7 @@ def test_chapters_follow_the_paper(made: Project) -> None:
 
 def test_evidence_for_deviations_exists() -> None:
     root, known = Path(__file__).resolve().parents[2], artefacts.entries()
-    for deviation in load_deviations(root):
+    for deviation in DEVIATIONS:
         assert set(deviation.artefacts) <= set(known), deviation.title
         for item in deviation.files:
             path, _, test = item.partition("::")
@@ -179,7 +178,7 @@ def test_evidence_for_deviations_exists() -> None:
 
 def test_deviations_link_to_what_the_page_has(page: BeautifulSoup, made: Project) -> None:
     linked = {a["href"][1:] for a in page.select("a[href]")}
-    for deviation in load_deviations(made.root):
+    for deviation in DEVIATIONS:
         assert {name for name in deviation.artefacts if name in made.saved} <= linked
     assert "(not in this run)" in page.select_one("section#deviations").text
 
@@ -215,7 +214,7 @@ def test_windows_that_do_not_fit_are_named(made: Project) -> None:
 
 
 def built(made: Project, run: Run, folder: Path) -> str:
-    out = build(run, made.artefacts, folder / "page.html")
+    out = build(run, made.artefacts, folder / "page.html", PAPER, DEVIATIONS)
     return out.read_text(encoding="utf-8")
 
 

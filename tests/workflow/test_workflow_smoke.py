@@ -23,7 +23,7 @@ CHAPTERS = "characterise system figures ablation scheduling_rules transfer peers
 
 def planned(text: str) -> Counter[str]:
     """The rules of a dry run's jobs, by what their messages begin with."""
-    names = re.findall(r"^would run: (.+)$", text, re.MULTILINE)
+    names = re.findall(r"^would run: (.+?)(?:: .+)?$", text, re.MULTILINE)
     short = [re.match(r"(clean|fit|run-time|heuristics|train|evaluate|deploy|the agents) ", name) for name in names]
     return Counter(m[1] if m else name for m, name in zip(short, names, strict=True) if name != "all")
 

@@ -45,7 +45,8 @@ use rule characterise as system with:
     input:
         PLUGINS,
         notebook="notebooks/system.ipynb",
-        example_schedules=EXAMPLE_SCHEDULES,
+        example_schedules=expand("{file}.csv", file=EXAMPLE_SCHEDULES),
+        schedule_facts=expand("{file}.json", file=EXAMPLE_SCHEDULES),
         paper=PAPER,
     output:
         artefact_files("system"),
@@ -89,7 +90,9 @@ use rule characterise as deployment with:
         estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
         policy=f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if DEPLOYED else [],
         history=f"{RESULTS}/cells/{DEPLOYED.name}/history.csv" if DEPLOYED else [],
-        runs=DEPLOYED_RUNS,
+        runs=expand("{folder}/jobs.csv", folder=DEPLOYED_RUNS),
+        cycles=expand("{folder}/cycles.csv", folder=DEPLOYED_RUNS),
+        run_facts=expand("{folder}/facts.json", folder=DEPLOYED_RUNS),
         paper=PAPER,
     output:
         artefact_files("deployment"),

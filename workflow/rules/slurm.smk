@@ -10,9 +10,9 @@ DEPLOYED = run.config.deployed_cell() if DEPLOYMENT else None
 RUNS = DEPLOYMENT.runs() if DEPLOYMENT else []
 # where Slurm's packages are absent, the chapters do without these runs and say so
 ABSENT = packages.absent(accounting=True, speed=2.0)
-EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules.csv"] if EXAMPLES == "slurm" else []
-DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}/jobs.csv" for name, k in RUNS]
-if ABSENT and not all(os.path.exists(path) for path in DEPLOYED_RUNS):
+EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules"] if EXAMPLES == "slurm" else []
+DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}" for name, k in RUNS]
+if ABSENT and not all(os.path.exists(f"{folder}/jobs.csv") for folder in DEPLOYED_RUNS):
     DEPLOYED_RUNS = []
 
 

@@ -1,4 +1,4 @@
-"""Configuration: one pydantic model a block, a loader that explains mistakes, the places of a run's files."""
+"""Configuration: one pydantic model a block, and a loader that explains mistakes."""
 
 from rltune.config.cells import Cell as Cell, parse_estimate as parse_estimate
 from rltune.config.cluster import ClusterConfig as ClusterConfig

@@ -10,9 +10,6 @@ from pydantic import Field, model_validator
 from rltune.config.base import Block
 from rltune.config.load import read_block
 
-FILE = "config/paper_results.yaml"
-"""Where the numbers lie, relative to the project's root."""
-
 
 class PaperEntry(Block):
     """One printed figure."""
@@ -147,16 +144,8 @@ class PaperResults(Block):
 
 
 def load_paper(path: Path | str) -> PaperResults:
-    """Read the paper's numbers from a file, or from FILE of a project's folder.
-
-    Raises ConfigError naming file, line and key for every mistake in the file.
-    """
-    path = Path(path)
-    return read_block(path / FILE, PaperResults, path) if path.is_dir() else read_block(path, PaperResults)
-
-
-DEVIATIONS = "config/deviations.yaml"
-"""Where they lie, relative to the project's root."""
+    """Read the paper's numbers. Raises ConfigError naming file, line and key for every mistake in the file."""
+    return read_block(Path(path), PaperResults)
 
 
 class Deviation(Block):
@@ -193,9 +182,6 @@ class Deviations(Block):
     """In the order of the page."""
 
 
-def load_deviations(root: Path) -> list[Deviation]:
-    """Read those of the project at ``root``.
-
-    Raises ConfigError naming file, line and key for every mistake in the file.
-    """
-    return read_block(root / DEVIATIONS, Deviations, root).deviations
+def load_deviations(path: Path | str) -> list[Deviation]:
+    """Read them. Raises ConfigError naming file, line and key for every mistake in the file."""
+    return read_block(Path(path), Deviations).deviations

@@ -15,7 +15,7 @@ from rltune.files import write_text
 from rltune.report import artefacts
 from rltune.report.artefact import load_artefacts
 from rltune.report.page import contents, inline, marks, opponents, provenance, summary, tables
-from rltune.report.paper import load_deviations, load_paper
+from rltune.report.paper import Deviation, PaperResults
 from rltune.report.templates import environment
 from rltune.report.verdict import RULE
 from rltune.traces.split import VALIDATION_SHARE
@@ -25,21 +25,22 @@ def build(
     run: Run,
     folder: Path,
     out: Path,
+    paper: PaperResults,
+    deviations: list[Deviation],
     notebooks: Iterable[str] = (),
     benchmarks: Path | None = None,
     made: Sequence[Mapping[str, str]] = (),
 ) -> Path:
     """Write the page to ``out`` and return its path.
 
-    ``folder``: of the artefacts; ``notebooks``: names of the pages in the folder `notebooks` next to the page;
+    ``folder``: of the artefacts; ``paper``: its numbers; ``deviations``: from it; ``notebooks``: names of the pages in the folder `notebooks` next to the page;
     ``benchmarks``: folder of the workflow's measurements; ``made``: what the notebooks recorded (rltune.sources.made). The
     page shows the run's artefacts and names those that are missing, but nothing that an earlier configuration left in the
-    folder. Raises DataError where an artefact is broken, ConfigError where the configuration or
-    the paper's numbers are.
+    folder. Raises DataError where an artefact is broken.
     """
     wanted = artefacts.expected(run.config)
     shown = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
-    paper, cells = load_paper(run.root), run.config.cells()
+    cells = run.config.cells()
     rows = summary.comparisons(shown)
     claimed, untested = summary.claims(shown)
     operator = run.config.whatif is not None and len(run.traces) == 1  # a run about the user's own cluster
@@ -75,7 +76,7 @@ def build(
                     if run.config.preset(c.preset).estimates != "given"
                 }
             ),
-            deviations=load_deviations(run.root),
+            deviations=deviations,
             ids={name: saved.artefact.title for name, saved in shown.items()},
             names={name: entry.title for name, entry in artefacts.entries().items()},
             paper=paper,
