@@ -59,13 +59,13 @@ check: $(READY)  ## while you write: lint, types, layers, tests of simulator and
 	@$(PYTEST) -q tests/simulator tests/policies tests/cluster
 
 test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS="options of pytest")
-	@$(PYTEST) -m "not daemons" $(ARGS)
-	@echo "not run: tests on real Slurm daemons, ten times the random cases: make test-all"
+	@$(PYTEST) -m "not daemons and not packaging" $(ARGS)
+	@echo "not run: tests on real Slurm daemons, each extra installed by itself, ten times the random cases: make test-all"
 
 test-all: $(READY)  ## all tests: on real Slurm daemons and in a browser too (root: installs them), ten times the random cases
 	@python tests/install_packages.py
-	@$(PYTEST) -m "not daemons" $(ARGS)
-	@python -m pytest -m daemons
+	@$(PYTEST) -m "not daemons and not packaging" $(ARGS)
+	@python -m pytest -m "daemons or packaging"
 	@$(PYTEST) --hypothesis-profile=thorough tests/simulator
 
 bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, quality, … (benchmarks/)

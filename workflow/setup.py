@@ -19,7 +19,7 @@ OLDEST, TOO_NEW = (3, 11), (3, 14)  # as requires-python in pyproject.toml
 
 
 def run(*command: str) -> None:
-    """Run one command without a word; on failure show all that it said, say which it was and stop."""
+    """Run a command silently; if it fails, show its output, name it and stop."""
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if result.returncode:
         print(result.stdout.rstrip(), file=sys.stderr, flush=True)

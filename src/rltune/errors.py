@@ -24,7 +24,7 @@ class SlurmError(RLTuneError):
 
 
 class ClusterDied(SlurmError):
-    """An emulated cluster failed of itself: daemons ended or hung, or lost what they had to keep. Nobody's order did it."""
+    """An emulated cluster failed of itself: daemons ended, hung, or lost their data, and no command had told them to."""
 
 
 class SlurmUnavailable(SlurmError):

@@ -1,8 +1,7 @@
-"""Each extra in a bare virtual environment does its main thing. Slow, and needs the package index: RLTUNE_TEST_PACKAGING=1."""
+"""Each extra in a bare virtual environment does its main thing. It needs the package index."""
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,14 +16,8 @@ from rltune.agent.policy_file import TrainedPolicy, save_policy, shapes_of
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "slurm" / "recorded" / "22.05"
 MOST_MB = 400
-pytestmark = [
-    pytest.mark.packaging,
-    pytest.mark.timeout(1800),
-    pytest.mark.skipif(
-        "RLTUNE_TEST_PACKAGING" not in os.environ,
-        reason="slow, downloads: RLTUNE_TEST_PACKAGING=1 make test ARGS=tests/packaging",
-    ),
-]
+UV = Path(sys.executable).with_name("uv")
+pytestmark = [pytest.mark.packaging, pytest.mark.timeout(1800)]
 ENVIRONMENT = """
 import gymnasium
 env = gymnasium.make("rltune.environment.registration:rltune/Scheduling-v0", sequence_jobs=32)
@@ -36,7 +29,7 @@ assert reward == 0.0
 """
 TRAINING = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 from agent_fakes import task_of, trained, workload
 from rltune.config import Cell, Preset
 cell = Cell("t", "c", "fifo", "wait", "none", "best_fit", "strict", "engineered", "exact", "quick", 1)
@@ -92,12 +85,8 @@ def installed(wheel: Path, tmp_path: Path) -> Installed:
 
     def install(extra: str) -> Callable[..., str]:
         folder, name = tmp_path / "venv", f"rltune{extra} @ {wheel.as_uri()}"
-        if uv := shutil.which("uv"):
-            call(uv, "venv", "-q", "--python", sys.executable, folder)
-            call(uv, "pip", "install", "-q", "--python", folder / "bin" / "python", name)
-        else:
-            call(sys.executable, "-m", "venv", folder)
-            call(folder / "bin" / "python", "-m", "pip", "install", "-q", name)
+        call(UV, "venv", "-q", "--python", sys.executable, folder)
+        call(UV, "pip", "install", "-q", "--python", folder / "bin" / "python", name)
         work = tmp_path / "work"
         work.mkdir()
         path = os.pathsep.join([str(tmp_path / "bin"), str(folder / "bin"), os.environ["PATH"]])
@@ -144,6 +133,6 @@ def test_tables_and_figures_need_no_tensorflow(installed: Installed) -> None:
 
 def test_training_has_tensorflow_and_no_jupyter(installed: Installed) -> None:
     run = installed("[train]")
-    run("python", "-c", TRAINING, ROOT / "tests" / "agent")
+    run("python", "-c", TRAINING, ROOT / "tests" / "agent", ROOT / "tests" / "cluster")
     with pytest.raises(AssertionError, match="No module named 'snakemake'"):
         run("python", "-c", "import snakemake")

@@ -126,7 +126,7 @@ def expected(config: RunConfig) -> dict[str, str]:
 
 
 def why_not(config: RunConfig, name: str) -> str | None:
-    """Why a run does not make an artefact; None where it does, "" where nobody would miss it."""
+    """Why a run does not make an artefact; None where it does, "" where it needs no explanation."""
     condition = entries()[name].when
     if condition == "trained":
         return _trained(config, name)
