@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from measured.read import table
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from rltune.config.trace import FORMATS
 from rltune.environment.features import FEATURE_SETS, FEATURES
 from rltune.policies import POLICIES, SYMBOLS
 from rltune.report.expected_numbers import FILE, expected_text, load_expectations
@@ -87,6 +90,11 @@ def raw_fields() -> str:
     return table(head, [(f"`{c['column']}`", *(line(c[name]) for name in formats)) for c in rows])
 
 
+def reader(name: str) -> str:
+    text = import_module(f"rltune.traces.readers.{name}").__doc__ or ""
+    return text.replace("::\n", ":\n").replace("``", "`").strip()
+
+
 def features() -> str:
     rows = [
         (f"`{name}`", feature.definition, f"{feature.low:g} … {feature.high:g}", feature.source)
@@ -125,6 +133,7 @@ GENERATED = {
     "feature sets": feature_sets,
     "policies": policies,
     "expected numbers": reproduction,
+    **{f"reader {name}": partial(reader, name) for name in FORMATS},
     **MEASURED,
 }
 """Tables that replace `<!-- generated: NAME -->` in a page."""

@@ -1,22 +1,21 @@
 """Alibaba PAI (2020): ``pai_job_table`` and ``pai_task_table``, CSV without header rows, each in its tar.gz.
 
-A row of the task table becomes a job: its instances start together and hold their GPUs together, and the paper's
-1.2 million jobs are the tasks. Rules:
-- ``gpus`` = inst_num × plan_gpu / 100, in whole GPUs by ``gpu_share``: plan_gpu is percent of a GPU per
-  instance, and a whole GPU is the unit scheduled here.
-- ``cpus`` = inst_num × plan_cpu / 100 (plan_cpu is percent of a core), ``mem_gb`` = inst_num × plan_mem.
-- submission is the job's ``start_time`` (when it was submitted), wait is task start − job start, run is the task's
-  end − start; ``user`` is the job's.
-- Only tasks that are Terminated (finished) with both times are jobs; the others are counted by status.
-- Times are seconds of a shifted clock; read as seconds since 1970 in Asia/Shanghai they keep the hour of day and the
-  day of week of the original.
+A row of the task table becomes a job, named ``job/task``: its instances start together and hold their GPUs together, and
+the paper's 1.2 million jobs are the tasks.
 
-Two more tables are used where they lie in the folder:
+- ``plan_gpu`` and ``plan_cpu`` are percentages of one GPU or core, and ``plan_mem`` GB, per instance. Tasks without
+  ``plan_gpu`` are CPU tasks: left out.
+- Submission is the job's ``start_time`` (when it was submitted), the wait is task start − job start, the run time the
+  task's end − start.
+- Only Terminated tasks with both times are jobs; others are left out by status.
+- The clock is shifted: read as seconds since 1970 in Asia/Shanghai, hours and weekdays are right, dates are not.
+
+Two more tables are used where they are present; differences are noted:
+
 - ``pai_instance_table``: a task starts with its first instance and ends with its last, of those with both times in
-  order; tasks without such instances keep their own times. Where the two tables disagree by more than a second, or on
-  the number of instances, it is counted; the number is the task table's.
-- ``pai_group_tag_table``: ``gpu_type_spec`` is the type a job required, and goes before the task's ``gpu_type``, the
-  type it was given; where they differ it is counted.
+  order; tasks without such instances keep their own times. The number of instances is the task table's.
+- ``pai_group_tag_table``: ``gpu_type_spec``, the type a job required, goes before the task's ``gpu_type``, the type it
+  was given.
 """
 
 from __future__ import annotations

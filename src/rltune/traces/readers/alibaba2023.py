@@ -1,19 +1,15 @@
-"""Alibaba GPU cluster 2023 (``openb``): ``openb_pod_list_<variant>.csv``, one row a pod.
+"""Alibaba GPU cluster 2023 (``openb``): ``openb_pod_list_<variant>.csv`` with a header, one row a pod.
 
-Columns: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time, deletion_time,
-scheduled_time (s, from a start of the trace's own). A folder with several variants needs the trace's ``part``
-(``default``, ``gpuspec33``, …). Rules:
+A folder with several variants needs the trace's ``part`` (``default``, ``gpuspec33``, …).
 
-- Submission is the creation, wait = scheduled − creation, run = deletion − scheduled. The clock starts at 0: read as
-  seconds since 1970, so that distances are right and dates and hours mean nothing.
-- ``gpus``: ``num_gpu``, of which each pod has ``gpu_milli`` thousandths (under 1,000 only where num_gpu is 1); a
-  share becomes whole GPUs by ``gpu_share`` (default: rounded up), and is counted.
-- ``gpu_type`` is ``gpu_spec``, whose ``A|B`` alternatives it keeps. ``cpus`` = cpu_milli / 1000, ``mem_gb`` from MiB.
-- Phase: Succeeded passed, Failed failed. Pending pods were never scheduled: left out. Running pods, the majority, are
-  left out: how they ended is not known.
-- Pods without a GPU are left out, as in the other GPU traces.
-- ``qos`` (LS, BE, Burstable, Guaranteed) ranks pods against each other on one node; it is no agreement that takes a
-  pod out of the scheduler's hands, so ``sla`` stays false.
+- Submission is the creation, the wait scheduled − creation, the run time deletion − scheduled. The clock starts at 0:
+  dates, hours and weekdays mean nothing.
+- ``gpu_milli`` is each pod's share of a GPU in thousandths, under 1,000 only where ``num_gpu`` is 1. ``num_gpu`` 0: left
+  out.
+- ``gpu_spec`` lists alternatives, ``V100M16|V100M32``; it is empty in ``default``.
+- Succeeded is passed, Failed failed. Pending pods never ran: left out. Running pods, the majority, are left out: how they
+  ended is not known.
+- ``qos`` (LS, BE, Burstable, Guaranteed) ranks pods on one node and is not used; ``sla`` is false.
 """
 
 from __future__ import annotations

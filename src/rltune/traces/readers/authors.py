@@ -1,21 +1,12 @@
-"""The paper's authors' own CSVs (``<Trace>_Formatted_withGPUType.csv``): no header, −1 for unknown.
+"""The paper's authors' own CSVs (``<Trace>_Formatted_withGPUType.csv``): no header, −1 for unknown, columns counted from 0.
 
-Two variants of the last columns are about (numbered from 0):
+A file of 19 columns is read as the variant ``readme``, as the files' description says (17 virtual cluster, 18 GPU type),
+one of 20 as ``reader``, as their programs for Helios and Philly read them (18 and 19). The audit names the variant; the
+trace's ``part`` (readme or reader) overrules it.
 
-- ``readme``, 19 columns, as the files' description says: … 16 preceding job, 17 virtual cluster, 18 GPU type;
-- ``reader``, 20 columns, as their programs for Helios and Philly read them: … 16 preceding job, 17 anything,
-  18 virtual cluster, 19 GPU type.
-
-The number of columns tells which one a file has, and the audit notes it; the trace's ``part`` (readme or reader)
-overrules it: a file of 20 columns may be a readme file with one column more, which is ignored. The first 17 columns
-are the same in both. Rules:
-
-- ``submit_s`` is column 1, in seconds of a clock of the file's own: read as seconds since 1970, so that distances are
-  right; whether dates and hours mean something depends on the file.
-- ``gpus`` column 4 (a share of a GPU becomes whole ones by ``gpu_share``), ``cpus`` column 7, ``requested_s`` 8,
-  ``mem_gb`` 9 (GB as in Alibaba's tables, for the whole job), ``wait_s`` 2, ``run_s`` 3, ``user`` 11.
-- Status (column 10) as in SWF: 1 passed, 0 failed, 5 killed; the others unknown.
-- GPU type: 0 T4, 1 MISC, 2 P100, 3 V100 (16 GB), 4 V100M32 (32 GB); another text is taken as it is.
+- Times are on the file's own clock; whether dates and hours mean something depends on the file.
+- Memory is GB for the whole job. Status as in SWF: 1 passed, 0 failed, 5 killed; others unknown.
+- GPU types: 0 T4, 1 MISC, 2 P100, 3 V100 (16 GB), 4 V100M32 (32 GB); other values are kept and noted.
 """
 
 from __future__ import annotations

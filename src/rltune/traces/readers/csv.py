@@ -1,12 +1,15 @@
-"""Any CSV (plain or .gz) through a column map: canonical column → column of the file, with unit, zone and fallback.
+"""Any CSV (plain or .gz) through ``columns`` in the trace's configuration: table column → file column.
 
-In addition to the canonical columns the map takes ``start_s`` and ``end_s`` (times): where it has no ``run_s``, the run time
-is end − start; where it has no ``wait_s``, the wait is start − submission. Where the map has no ``job_id``, jobs are
-numbered by row, from 1.
+Each with a unit, factor, time zone, value map, fallback or a constant. ``start_s`` and ``end_s`` can replace ``run_s`` and
+``wait_s``. Without ``job_id``, jobs are numbered by row, from 1. ``filter`` keeps rows by a condition and counts the others.
 
-Times are wall clock (``2017-10-01 12:00:00``, with an offset or in the time zone given) or numbers (seconds since 1970
-UTC after unit and factor); ``20171001`` and ``20171001120000`` are wall clock where most of a column without unit and
-factor are such dates. Durations are numbers or, where most of a column are, ``[d-]hh:mm:ss``.
+- Times are local times (``2017-10-01 12:00:00``, with an offset or in the time zone given), or numbers: seconds since 1970
+  after unit and factor. A column without unit and factor that holds mostly dates from 1990 to 2100 written ``YYYYMMDD`` or
+  ``YYYYMMDDhhmmss`` is read as local time; noted.
+- If most submissions lie after the year 2200 but are dates in milliseconds, microseconds or nanoseconds, an error names
+  the fix. Numeric submissions before 1990 are noted: the file may have its own clock.
+- Durations are numbers, or ``hh:mm:ss`` and ``d-hh:mm:ss`` if most of the column is written so.
+- A column named by the map or a filter may occur only once in the header. A negative wait is unknown, noted.
 """
 
 from __future__ import annotations

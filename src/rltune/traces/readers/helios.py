@@ -1,12 +1,12 @@
-"""Helios (SenseTime, 2020): ``data/<part>/cluster_log.csv``, one row a job, from a Slurm cluster.
+"""Helios (SenseTime, 2020): ``data/<part>/cluster_log.csv`` (in ``data.zip``, or unpacked), one row a job, from a Slurm cluster.
 
-Columns: job_id, user, vc, gpu_num, cpu_num, node_num, state, submit_time, start_time, end_time, duration, queue (s).
+``part`` is Earth, Saturn, Uranus, Venus or all. ``all`` reads the four one after the other, from the folder or the archive;
+job ids and virtual clusters, which repeat between clusters, then begin with the cluster's name (``Venus/1``).
 
-Rules: ``run_s`` is ``duration``, else end − start; ``wait_s`` is start − submission, else ``queue``; jobs with
-``gpu_num`` 0 are CPU jobs, which the paper's GPU experiments do not use: left out and counted.
-
-``part: all`` reads the four clusters one after the other. Job ids and virtual clusters get the cluster's name before
-them (``Venus/1``), as both are numbered or named by cluster; users keep theirs, as one may work on several.
+- The run time is ``duration``, else end − start; the wait is start − submission, else ``queue``. Times are Asia/Shanghai.
+- ``gpu_num`` 0 is a CPU job: left out.
+- COMPLETED is passed; CANCELLED (also ``CANCELLED by 1034``) killed; FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY failed;
+  others are unknown, and noted.
 """
 
 from __future__ import annotations

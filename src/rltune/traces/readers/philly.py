@@ -1,14 +1,14 @@
-"""Philly (Microsoft, 2017): one JSON list of jobs, ``trace-data/cluster_job_log``, streamed job by job.
+"""Philly (Microsoft, 2017): one JSON list of jobs, ``trace-data/cluster_job_log`` (in ``trace-data.tar.gz``, or unpacked), streamed.
 
 A job: ``{status, vc, jobid, submitted_time, user, attempts: [{start_time, end_time, detail: [{ip, gpus: […]}]}]}``;
-times are wall clock without a zone, and may be missing or ``"None"``; ``attempts`` and ``detail`` may be empty.
+``attempts`` and ``detail`` may be empty. Times are wall clock, US Pacific, and may be missing or ``None``. The log has no
+limits, CPUs, memory or GPU types.
 
-Rules:
-- ``run_s`` is the sum of end − start over the attempts that have both times, in order: a retried job held its GPUs that
-  long.
-- ``wait_s`` is the first start − submission; where the log has the start before the submission it is null (counted).
-- ``gpus`` is the number of GPUs listed in the ``detail`` of the first attempt that has any: what the user asked for;
-  later attempts of a job ask for the same (those that do not are counted).
+- The run time is the sum of end − start over the attempts that have both times, in order: a retried job held its GPUs
+  that long. Attempts without times, pauses and overlaps are noted.
+- The wait is first start − submission.
+- GPUs are those of the first attempt that lists any; later differences are noted.
+- Jobs without GPUs, or without an attempt that has both times, are left out.
 """
 
 from __future__ import annotations

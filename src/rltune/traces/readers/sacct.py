@@ -1,39 +1,34 @@
-r"""A Slurm cluster's own log: the text of ``sacct --parsable2`` (``|`` between fields, a header), plain or .gz; ``;``,
-tabs, or commas where the fields that hold commas are quoted, are read as well.
+r"""A Slurm cluster's own log: the text of ``sacct --parsable2`` (or ``--parsable``), plain or .gz, columns in any order.
 
-What to run on the cluster, as a user who may see all jobs (write the dates you want)::
+Between the fields are ``|``, ``;``, tabs or commas. Needed: JobID or JobIDRaw, Submit, State, a run time (ElapsedRaw, or
+Elapsed, or Start and End), and one of AllocTRES, ReqTRES, AllocGRES, ReqGRES. Do not export JobName: a ``|`` in a name adds a
+field, and the row is left out. What to run, as a user who may see all jobs (write the dates you want)::
 
     sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-01-01 --endtime 2024-07-01 \
       --format=JobID,User,Partition,Submit,Start,End,ElapsedRaw,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,ReqMem,\
     ReqTRES,AllocTRES > jobs.txt
 
-Columns may stand in any order, among others. Needed: JobID, Submit, State; ElapsedRaw, or Elapsed, or Start
-and End; and for the GPUs one of AllocTRES, ReqTRES and, in old versions, AllocGRES, ReqGRES. Rules:
-
-- **Times** are wall clock in the trace's ``time_zone``, or seconds since 1970 (SLURM_TIME_FORMAT=%s).
-- ``run_s`` is ElapsedRaw, else Elapsed, else End − Start. ``wait_s`` is Start − Submit, in which time held back by
-  dependencies or begin times counts. ``requested_s`` is TimelimitRaw (minutes), else Timelimit; UNLIMITED and
-  Partition_Limit are no estimates: null.
-- **GPUs** are those allocated (AllocTRES, else AllocGRES), else those requested (ReqTRES; ReqGRES, which counts per
-  node, × nodes). Jobs without are cpu jobs, and kept as such. ``gpu_type`` is the type *requested* if ReqTRES or
-  ReqGRES is there (null: any), else the one allocated; a job with several types gets null, noted. Shards of a GPU
-  (gres/shard) have no size here: left out.
-- ``cpus``: AllocTRES, AllocCPUS, NCPUS, ReqTRES, ReqCPUS, whichever comes first with a value; ``mem_gb``: AllocTRES,
-  ReqTRES, ReqMem (``4Gn`` per node, ``2Gc`` per CPU in old versions); 1G = 1,024³ bytes. Where AllocTRES has memory
-  for no job, Slurm does not allocate it (SelectTypeParameters without ``_Memory``): null, as what it reports as requested
-  is then all the memory of some node, whoever asks for how much.
-- ``vc`` is the partition. ``sla`` stays false.
-- **Steps** (``123.batch``, ``123.0``, ``123.extern``) are parts of their job: left out. **Array** tasks (``123_7``)
-  and the components of **heterogeneous** jobs (``123+0``) are separate jobs; a row for a range of tasks
-  (``123_[8-20%4]``) is of tasks that have not started: left out.
-- **Requeued** jobs have one row for each run (with --duplicates). Rows of the same job id and user, all but the last
-  of which ended REQUEUED, NODE_FAIL, PREEMPTED or BOOT_FAIL, are one job: submitted at the earliest submission, its
-  run time the sum of its runs (it held its GPUs that long, as in Philly), the rest from the last row; where that one
-  ended before it started (cancelled while pending), from the last that ran, but for the status. One whose last row is
-  pending or running is left out with a separate reason. Other rows of a job id met before are left out in cleaning.
-- **States**: COMPLETED passed; FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE failed; CANCELLED (also
-  ``CANCELLED by 1000``), PREEMPTED, REVOKED, REQUEUED killed. PENDING and RUNNING jobs (also SUSPENDED and the like)
-  have no run time yet: left out, as are jobs that ended before they started.
+- **Times** are wall clock in the trace's ``time_zone``, or seconds since 1970 (SLURM_TIME_FORMAT=%s). The wait counts from
+  the submission, including time spent waiting for dependencies. Durations are ``d-hh:mm:ss``, ``hh:mm:ss`` or ``mm:ss``, with
+  or without fractions of a second. UNLIMITED, Partition_Limit and INVALID count as no limit, Unknown and None as no time.
+- **GPUs** are those allocated, else those requested. ``gres/gpu=4`` is the total over entries such as ``gres/gpu:a100=4``;
+  where only such entries are given, they are added up. With an unreadable entry, ``gres/gpu`` alone counts; noted. Old
+  versions write ``gpu:tesla:2``, and ReqGRES counts per node. Jobs without GPUs are kept as CPU jobs. Jobs with shards
+  (gres/shard), which have no size here, are left out.
+- **The GPU type** is the *requested* one, if ReqTRES or ReqGRES is there, else the one allocated; a job that requested none
+  may run on any. Several types mean any type; noted.
+- **Memory**: 1G is 1,024³ bytes, no suffix is MiB, ``4Gn`` is per node, ``2Gc`` per CPU (old versions). Where AllocTRES has
+  memory for no job, Slurm does not allocate it (SelectTypeParameters without ``_Memory``), and it is unknown: what Slurm
+  reports as requested is then all the memory of some node.
+- **Steps** (``123.batch``, ``123.0``) are parts of their job. **Array** tasks (``123_7``) and components of **heterogeneous**
+  jobs (``123+0``) are jobs; a row for a range of tasks (``123_[8-20%4]``) has not started: left out.
+- **Requeued** jobs have one row for each run (with --duplicates). Rows of the same id and user, all but the last REQUEUED,
+  NODE_FAIL, PREEMPTED or BOOT_FAIL, are merged: the earliest submission, the sum of the run times, the rest from the last row.
+  If the last row never started (cancelled while pending), its status is kept, but the rest is from the last row that ran. If
+  the last row is pending or running, the job is left out. Any other repeated id is a reused number: left out.
+- **States**: COMPLETED is passed; FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE failed; CANCELLED (also
+  ``CANCELLED by 1000``), PREEMPTED, REVOKED, REQUEUED killed. Pending and running jobs (also SUSPENDED and the like), and
+  those that ended before they started, are left out, each with its reason.
 """
 
 from __future__ import annotations

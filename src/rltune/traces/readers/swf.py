@@ -1,19 +1,17 @@
-"""Standard Workload Format (Parallel Workloads Archive, version 2.2): one line a job, 18 fields, −1 for unknown.
+"""Standard Workload Format (Parallel Workloads Archive, version 2.2): one line a job, 18 fields, −1 for unknown. Plain or .gz.
 
-Comment lines begin with ``;``; those at the top are the header (``; Key: value``). Plain or .gz. Rules:
+Comment lines begin with ``;``; those at the top are the header (``; Key: value``).
 
-- Submission is the header's ``UnixStartTime`` + field 2. Without that line (models have none) it is read as seconds
-  since 1970, so that order and distances are right and dates mean nothing; noted. ``TimeZoneString`` is the zone of
-  the cluster's clock, in which hours of the day are counted: the trace's ``time_zone`` has to say the same, or say
-  another one knowingly. (``TimeZone``, an offset in seconds, is deprecated by the format as faulty, and ignored.)
-- ``resource`` is cpu; ``cpus`` is the processors allocated (field 5), else requested (field 8).
-- ``requested_s`` is the requested time (field 9), ``wait_s`` field 3, ``user`` field 12.
-- ``mem_gb`` is kilobytes (1,024 bytes) per processor × processors: requested (field 10), else used (field 7).
-- ``vc`` is the partition (field 16) if any job has one, else the queue (field 15): a partition is the part of the
-  machine a job is confined to, a queue mostly a class of priority and limits.
-- Status (field 11): 1 passed, 0 failed, 5 killed. 2, 3 and 4 are partial executions of a job that was swapped out or
-  checkpointed; the job itself has its own line (status 0, 1 or 5, run time summed), so these are left out. A job
-  cancelled before it started has status 5 and no run time, or zero: left out with a separate reason.
+- Submission is the header's ``UnixStartTime`` + field 2. Without that line (models have none) distances are right and
+  dates mean nothing; noted. A comment may follow a number (``893466664 (Fri Apr 24)``, ``128 processors``).
+- ``TimeZoneString`` is the zone of the cluster's clock. A ``time_zone`` that differs is used and noted. ``TimeZone``, an
+  offset in seconds, is deprecated by the format as faulty, and ignored.
+- CPUs: processors allocated, else requested. Memory: kilobytes (1,024 bytes) per processor, requested, else used, times
+  the processors.
+- ``vc`` is the partition (the part of the machine that a job is confined to) if any job has one, else the queue.
+- Status 1 passed, 0 failed, 5 killed. 2, 3 and 4 are parts of a swapped-out job that also has a line for the whole: left
+  out. Status 5 without run time was cancelled before it started: left out.
+- Jobs with more processors than ``MaxProcs``, and a ``MaxProcs`` that is not a number, are noted.
 """
 
 from __future__ import annotations
