@@ -86,8 +86,10 @@ use rule characterise as ablation with:
 use rule characterise as deployment with:
     input:
         notebook="notebooks/deployment.ipynb",
-        jobs=workload("jobs", DEPLOYED) if DEPLOYED else [],
-        estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
+        jobs=path_of(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", DEPLOYED) if DEPLOYED else [],
+        estimates=(
+            path_of(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", DEPLOYED) if DEPLOYED else []
+        ),
         policy=f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if DEPLOYED else [],
         history=f"{RESULTS}/cells/{DEPLOYED.name}/history.csv" if DEPLOYED else [],
         runs=expand("{folder}/jobs.csv", folder=DEPLOYED_RUNS),

@@ -56,31 +56,31 @@ wildcard_constraints:
     estimate=r"[a-z0-9.-]+",
 
 
-def cells(path, some=CELLS.values()):
-    """A path with {cell} in it, for every cell."""
-    return expand(path, cell=[cell.name for cell in some])
+def path_of(path, cell):
+    """A path with a cell's name, {cell}, or values of its axes, {trace}, {cluster}, …, in it."""
+    return str(path).format(cell=cell.name, **vars(cell))
 
 
-def workload(name, cell):
-    """A file of a cell's workload: jobs or estimates."""
-    file = "jobs" if name == "jobs" else f"estimate-{cell.estimate}"
-    return f"{RESULTS}/workloads/{cell.trace}__{cell.cluster}/{file}.parquet"
-
-
-def of_cell(name):
+def of_cell(path):
     """The same as an input function of a rule with the wildcard {cell}."""
-    return lambda wildcards: workload(name, CELLS[wildcards.cell])
+    return lambda wildcards: path_of(path, CELLS[wildcards.cell])
 
 
-def workloads(name, some=CELLS.values()):
-    """The same file of every workload that the cells have, each once."""
-    return list(dict.fromkeys(workload(name, cell) for cell in some))
+def of_trace(path):
+    """The same for all cells of the rule's trace."""
+    return lambda wildcards: cells(path, run.config.cells_of(wildcards.trace))
+
+
+def cells(path, some=CELLS.values()):
+    """The same for many cells, each path once."""
+    return list(dict.fromkeys(path_of(path, cell) for cell in some))
 
 
 def agents_on(some):
     """The cells of RLTune proper, trained for completion time, that have one of these cells' workloads."""
     ours = [c for c in CELLS.values() if c.metric == "jct" and run.config.preset(c.preset).agent == "rltune"]
-    return [cell for cell in ours if workload("estimates", cell) in workloads("estimates", some)]
+    theirs = [(cell.trace, cell.cluster, cell.estimate) for cell in some]
+    return [cell for cell in ours if (cell.trace, cell.cluster, cell.estimate) in theirs]
 
 
 def artefact_names(stage):
@@ -119,19 +119,7 @@ def training_of(wildcards):
     return SETTINGS | {"preset": run.config.preset(CELLS[wildcards.cell].preset).model_dump()}
 
 
-def estimates_to_train_with(wildcards):
-    """The estimates of its preset, or those that a cell is evaluated with."""
-    cell = CELLS[wildcards.cell]
-    given = run.config.preset(cell.preset).estimates
-    return workload("estimates", cell if given == "given" else cell.but(estimate=given))
-
-
-def baselines_of(wildcards):
-    """The heuristics' results on a cell's workload."""
-    cell = CELLS[wildcards.cell]
-    return f"{RESULTS}/workloads/{cell.trace}__{cell.cluster}/baselines-{cell.estimate}.csv"
-
-
-def of_trace(path):
-    """A path with {cell} in it, for the cells of the rule's trace."""
-    return lambda wildcards: [str(path).format(cell=cell.name) for cell in run.config.cells_of(wildcards.trace)]
+def as_trained(cell):
+    """A cell with the estimates of its preset, where those are others than it is evaluated with."""
+    estimates = run.config.preset(cell.preset).estimates
+    return cell if estimates == "given" else cell.but(estimate=estimates)

@@ -31,9 +31,9 @@ rule baselines:
 rule evaluate:
     input:
         notebook="notebooks/evaluate.ipynb",
-        jobs=of_cell("jobs"),
-        estimates=of_cell("estimates"),
-        baselines=baselines_of,
+        jobs=of_cell(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet"),
+        estimates=of_cell(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet"),
+        baselines=of_cell(RESULTS / "workloads/{trace}__{cluster}/baselines-{estimate}.csv"),
         policy=RESULTS / "cells/{cell}/policy.npz",
     output:
         windows=RESULTS / "cells/{cell}/windows.csv",

@@ -48,8 +48,10 @@ rule example_schedules:
 # hours long, so it is not repeated for a change of the code; facts.json says which code it was
 rule deploy:
     input:
-        jobs=workload("jobs", DEPLOYED) if DEPLOYED else [],
-        estimates=workload("estimates", DEPLOYED) if DEPLOYED else [],
+        jobs=path_of(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", DEPLOYED) if DEPLOYED else [],
+        estimates=(
+            path_of(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", DEPLOYED) if DEPLOYED else []
+        ),
         policy=lambda w: (f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if w.scheduler in LEARNED else []),
     output:
         jobs=RESULTS / "deployment/{scheduler}-{repetition}/jobs.csv",

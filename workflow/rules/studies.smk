@@ -9,8 +9,10 @@ use rule characterise as scheduling_rules with:
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         test_jobs=cells(RESULTS / "cells/{cell}/jobs.parquet"),
         policies=cells(RESULTS / "cells/{cell}/policy.npz"),
-        jobs=workloads("jobs", [*CELLS.values(), *BALANCED]),
-        estimates=workloads("estimates", [*CELLS.values(), *BALANCED]),
+        jobs=cells(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", [*CELLS.values(), *BALANCED]),
+        estimates=cells(
+            RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", [*CELLS.values(), *BALANCED]
+        ),
         paper=PAPER,
     output:
         artefact_files("scheduling_rules"),
@@ -34,8 +36,8 @@ use rule scheduling_rules as transfer with:
         notebook="notebooks/transfer.ipynb",
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         policies=cells(RESULTS / "cells/{cell}/policy.npz"),
-        jobs=workloads("jobs"),
-        estimates=workloads("estimates"),
+        jobs=cells(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet"),
+        estimates=cells(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet"),
         paper=PAPER,
     output:
         artefact_files("transfer"),
@@ -59,8 +61,10 @@ use rule scheduling_rules as peers with:
         windows=cells(RESULTS / "cells/{cell}/windows.csv"),
         histories=cells(RESULTS / "cells/{cell}/history.csv"),
         policies=cells(RESULTS / "cells/{cell}/policy.npz"),
-        jobs=workloads("jobs"),
-        estimates=workloads("estimates", [*CELLS.values(), *BY_YARDSTICK]),
+        jobs=cells(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet"),
+        estimates=cells(
+            RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", [*CELLS.values(), *BY_YARDSTICK]
+        ),
         paper=PAPER,
     output:
         artefact_files("peers"),
@@ -80,8 +84,8 @@ use rule scheduling_rules as gpu_types with:
     input:
         PLUGINS,
         notebook="notebooks/gpu_types.ipynb",
-        jobs=workloads("jobs", MIXED),
-        estimates=workloads("estimates", MIXED),
+        jobs=cells(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", MIXED),
+        estimates=cells(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", MIXED),
         policies=cells(RESULTS / "cells/{cell}/policy.npz", agents_on(MIXED)),
     output:
         artefact_files("gpu_types"),
@@ -103,9 +107,11 @@ use rule scheduling_rules as whatif with:
         notebook="notebooks/whatif.ipynb",
         policies=cells(RESULTS / "cells/{cell}/policy.npz", FIRST),
         histories=cells(RESULTS / "cells/{cell}/history.csv", FIRST),
-        jobs=workload("jobs", FIRST[0]),
-        estimates=workload("estimates", FIRST[0]),
-        qssf_estimates=workload("estimates", FIRST[0].but(estimate=QSSF_ESTIMATE)),
+        jobs=path_of(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", FIRST[0]),
+        estimates=path_of(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", FIRST[0]),
+        qssf_estimates=path_of(
+            RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", FIRST[0].but(estimate=QSSF_ESTIMATE)
+        ),
     output:
         artefact_files("whatif"),
         notebook=RESULTS / "notebooks/whatif.ipynb",

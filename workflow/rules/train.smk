@@ -5,8 +5,11 @@
 rule train:
     input:
         notebook="notebooks/train.ipynb",
-        jobs=of_cell("jobs"),
-        estimates=estimates_to_train_with,
+        jobs=of_cell(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet"),
+        estimates=lambda w: path_of(
+            RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet",
+            as_trained(CELLS[w.cell]),
+        ),
     output:
         policy=RESULTS / "cells/{cell}/policy.npz",
         history=RESULTS / "cells/{cell}/history.csv",
