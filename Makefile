@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOCKED = mkdir -p .cache && flock --no-fork --nonblock --conflict-exit-code 75 .cache/run.lock
 ELSE = || { status=$$?; [ $$status -ne 75 ] || echo "another run is at work in $(CURDIR): wait for it" >&2; exit $$status; }
 SNAKEMAKE = snakemake --nolock --configfile "$(CONFIG)" --workflow-profile workflow/profiles/default \
-  $(if $(PROFILE),--profile workflow/profiles/$(PROFILE),--cores $(CORES) --resources emulated=1)
+  $(if $(PROFILE),--profile workflow/profiles/$(PROFILE),--cores $(CORES))
 
 .PHONY: help report smoke notebook lab check test test-all bench clean
 

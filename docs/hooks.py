@@ -78,13 +78,13 @@ def job_table() -> str:
             "yes" if c["column"] in NULLABLE else "",
             line(c["meaning"]),
         )
-        for c in csv.DictReader(TABLE.open(encoding="utf-8"))
+        for c in csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines())
     ]
     return table("column | type | unit | null | meaning", rows)
 
 
 def raw_fields() -> str:
-    rows = list(csv.DictReader(TABLE.open(encoding="utf-8")))
+    rows = list(csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines()))
     formats = [name for name in rows[0] if name not in ("column", "unit", "meaning")]
     head = " | ".join(["column", *(f"[{name}](#{name})" for name in formats)])
     return table(head, [(f"`{c['column']}`", *(line(c[name]) for name in formats)) for c in rows])
@@ -136,7 +136,7 @@ GENERATED = {
     **{f"reader {name}": partial(reader, name) for name in FORMATS},
     **MEASURED,
 }
-"""Tables that replace `<!-- generated: NAME -->` in a page."""
+"""Tables and paragraphs that replace `<!-- generated: NAME -->` in a page."""
 
 
 def layers() -> list[str]:

@@ -230,8 +230,7 @@ def copy_project(root: Path) -> Path:
     """What a run needs of the checkout, in another folder; the virtual environment is the one that runs the tests."""
     for folder in ("config", "notebooks", "workflow"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    (root / "docs" / "reference").mkdir(parents=True)
-    for file in ("Makefile", "environment.yml", "docs/reference/traces.md"):
+    for file in ("Makefile", "environment.yml"):
         shutil.copy(ROOT / file, root / file)
     (root / ".venv").symlink_to(sys.prefix)
     return root

@@ -93,7 +93,7 @@ class LogHandler(LogHandlerBase):
                 if given["rule_name"] == "report":
                     self.report = str(given["output"][0])
                 if self.common_settings.dryrun:
-                    why = shorten(str(given["reason"]), 160, placeholder=" …")
+                    why = shorten(str(given["reason"]), 160, placeholder=" …", break_on_hyphens=False)
                     self._say(f"would run: {self.jobs[given['jobid']][1]}: {why}")
             case "job_started":
                 self.running |= dict.fromkeys(given["jobs"], time.monotonic())

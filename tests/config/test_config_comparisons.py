@@ -61,21 +61,6 @@ def test_a_comparison_prefers_agents_for_wait_and_the_papers_features_and_has_ea
     ]
 
 
-def test_a_comparison_has_one_base_policy_of_each_kind() -> None:
-    """A preset that was trained from other base policies alone is not compared."""
-    config = run(
-        {"policy": ["fifo"], "preset": ["rlscheduler", "paper"]},
-        {"policy": ["f1", "wfp3"], "preset": ["quick"]},
-        {"policy": ["wfp3"], "preset": ["linear"]},
-    )
-    (comparison,) = learners_compared(config)
-    assert [(c.policy, c.preset) for c in comparison] == [
-        ("fifo", "rlscheduler"),
-        ("wfp3", "linear"),
-        ("fifo", "paper"),
-    ]
-
-
 def test_groups_by_features_differ_in_nothing_else() -> None:
     config = run(
         {"features": ["engineered7", "engineered"], "policy": ["fifo", "sjf"]},

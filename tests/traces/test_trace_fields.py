@@ -46,11 +46,11 @@ def test_first_records_of_one_file(tmp_path: Path) -> None:
 def test_every_format_says_where_its_columns_come_from(name: str) -> None:
     trace = TraceConfig.model_construct(format=name) if name in FORMATS else load_trace(name, project_root())
     found = fields(trace, ["job_id", "submit_unix_s", "run_s", "gpus"])
-    assert {"submit_s", "gpus"} <= set(found.index) <= set(COLUMNS) | {"start_s", "end_s"}
-    assert found["raw"].str.len().min() > 0 and not found["raw"].str.contains(r"[`\\]").any()
+    assert {"submit_s", "gpus"} <= set(found.index) <= set(COLUMNS)
+    assert found["raw"].str.len().min() > 0
 
 
-def test_every_column_of_the_job_table_has_a_meaning_or_a_unit() -> None:
+def test_every_column_of_the_job_table_has_a_meaning() -> None:
     table = pd.read_csv(TABLE, index_col="column")
     assert tuple(table.index) == COLUMNS
-    assert table[["unit", "meaning"]].notna().any(axis=1).all()
+    assert table["meaning"].notna().all()

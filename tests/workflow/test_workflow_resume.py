@@ -101,7 +101,7 @@ def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:
     with open(story.root / "jobs.csv", "a", encoding="utf-8") as file:
         file.write("more,99999999,1,60\n")
     text = shell.make(*dry, cwd=story.root).err
-    assert "would run: clean tiny" in text and "would run: train tiny" in text
+    assert "would run: clean tiny: Updated input files: jobs.csv" in text and "would run: train tiny" in text
 
 
 @pytest.mark.parametrize(

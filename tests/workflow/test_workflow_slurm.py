@@ -26,9 +26,8 @@ def slurm() -> Iterator[Emulation]:
         pytest.skip(f"not installed: {packages.install_command(lacking)}")
     if importlib.util.find_spec(PLUGIN.replace("-", "_")) is None:
         pytest.skip(f"not installed: .venv/bin/python -m pip install {PLUGIN}")
-    with Emulation(
-        load_cluster("deployment", project_root()), settings={"MinJobAge": "7200"}
-    ) as emulation:  # ended jobs stay in the queue to the end
+    settings = {"MinJobAge": "7200"}  # ended jobs stay in the queue to the end
+    with Emulation(load_cluster("deployment", project_root()), settings=settings) as emulation:
         yield emulation
 
 

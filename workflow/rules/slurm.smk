@@ -31,9 +31,7 @@ rule example_schedules:
         RESULTS / "benchmarks/example_schedules.tsv"
     conda:
         ENVIRONMENT
-    threads: 0  # it waits for the clusters' clocks, so other stages need not wait for it
     resources:
-        emulated=1,
         mem_mb=more(1000),
         runtime=more(30),
     params:
@@ -64,9 +62,7 @@ rule deploy:
     retries: 0
     conda:
         ENVIRONMENT
-    threads: 0
     resources:
-        emulated=1,
         mem_mb=more(2000),
         runtime=more(240),
     params:

@@ -52,9 +52,9 @@ def for_metric(cells: Sequence[Cell], metric: str) -> list[Cell]:
 def learners_compared(config: RunConfig) -> list[Comparison]:
     """One comparison a trace × cluster.
 
-    Of its rules (backfilling, estimates, locality) those that most kinds of agents know; of a kind the base policy that
-    most kinds know, and of a preset the cell trained for wait, not on raw features, with the paper's placement where there
-    are several.
+    Of its rules (backfilling, estimates, locality) those that most kinds of agents know; of a kind and preset the cell
+    trained for wait, from the base policy that most kinds know, not on raw features, with the paper's placement where
+    there are several.
     """
     workloads = grouped(config.cells(), lambda cell: (cell.trace, cell.cluster))
     return [_comparison(config, cells) for cells in workloads.values()]
@@ -70,11 +70,8 @@ def _comparison(config: RunConfig, cells: list[Cell]) -> Comparison:
         return cell.metric != "wait", -kinds[cell.policy], cell.features == "raw", cell.placement != "lookahead"
 
     chosen: dict[tuple[str, str], Cell] = {}
-    base: dict[str, str] = {}
     for cell in sorted(group, key=order):  # stable: the matrix's own order decides the rest
-        kind = agent_of(config, cell)
-        if cell.policy == base.setdefault(kind, cell.policy):
-            chosen.setdefault((kind, cell.preset), cell)
+        chosen.setdefault((agent_of(config, cell), cell.preset), cell)
     return tuple(cell for kind in LEARNERS for (agent, _), cell in chosen.items() if agent == kind)
 
 

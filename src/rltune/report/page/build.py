@@ -33,10 +33,10 @@ def build(
 ) -> Path:
     """Write the page to ``out`` and return its path.
 
-    ``folder``: of the artefacts; ``paper``: its numbers; ``deviations``: from it; ``notebooks``: names of the pages in the folder `notebooks` next to the page;
-    ``benchmarks``: folder of the workflow's measurements; ``made``: what the notebooks recorded (rltune.sources.made). The
-    page shows the run's artefacts and names those that are missing, but nothing that an earlier configuration left in the
-    folder. Raises DataError where an artefact is broken.
+    ``folder``: of the artefacts; ``paper``: the paper's numbers; ``deviations``: departures from the paper; ``notebooks``:
+    names of the pages in the folder `notebooks` next to the page; ``benchmarks``: folder of the workflow's measurements;
+    ``made``: what the notebooks recorded (rltune.sources.made). The page shows the run's artefacts and names those that are
+    missing, but nothing that an earlier configuration left in the folder. Raises DataError where an artefact is broken.
     """
     wanted = artefacts.expected(run.config)
     shown = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from rltune.config.deployment import LEARNED, LONG_CYCLE_S, QOS, SHORT_S
@@ -84,7 +85,8 @@ def switch_advice(compared: pd.DataFrame, paired: pd.DataFrame) -> str:
     longest = runs.pivot(index="repetition", columns="side", values="wait_max_s")
     facts = {name: float(row[name]) for name in ("gain", "low", "high")}
     facts["few"] = direction(row["low"], row["high"], row["windows"]) == TOO_FEW
-    facts["ratio"] = float((longest["ours"] / longest["theirs"].where(longest["theirs"] > 0)).max(skipna=False))
+    ratio = (longest["ours"] / longest["theirs"]).mask((longest == 0).all(axis=1), 1.0)
+    facts["ratio"] = float("nan") if np.isinf(ratio).any() else float(ratio.max())
     return fill("deployment_switch.j2", ours=short(row["ours"]), **facts)
 
 

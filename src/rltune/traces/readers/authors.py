@@ -2,7 +2,7 @@
 
 A file of 19 columns is read as the variant ``readme``, as the files' description says (17 virtual cluster, 18 GPU type),
 one of 20 as ``reader``, as their programs for Helios and Philly read them (18 and 19). The audit names the variant; the
-trace's ``part`` (readme or reader) overrules it.
+trace's ``part`` (readme or reader) overrules it: of a ``readme`` file a 20th column is ignored.
 
 - Times are on the file's own clock; whether dates and hours mean something depends on the file.
 - Memory is GB for the whole job. Status as in SWF: 1 passed, 0 failed, 5 killed; others unknown.

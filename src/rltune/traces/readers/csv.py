@@ -1,7 +1,7 @@
 """Any CSV (plain or .gz) through ``columns`` in the trace's configuration: table column → file column.
 
-Each with a unit, factor, time zone, value map, fallback or a constant. ``start_s`` and ``end_s`` can replace ``run_s`` and
-``wait_s``. Without ``job_id``, jobs are numbered by row, from 1. ``filter`` keeps rows by a condition and counts the others.
+Each may have a unit, factor, time zone, value map, fallback or a constant. Without ``run_s`` the run time is ``end_s`` −
+``start_s``; without ``wait_s`` the wait is ``start_s`` − submission. Without ``job_id``, jobs are numbered by row, from 1. ``filter`` keeps rows by a condition and counts the others.
 
 - Times are local times (``2017-10-01 12:00:00``, with an offset or in the time zone given), or numbers: seconds since 1970
   after unit and factor. A column without unit and factor that holds mostly dates from 1990 to 2100 written ``YYYYMMDD`` or

@@ -1,12 +1,13 @@
 """Helios (SenseTime, 2020): ``data/<part>/cluster_log.csv`` (in ``data.zip``, or unpacked), one row a job, from a Slurm cluster.
 
 ``part`` is Earth, Saturn, Uranus, Venus or all. ``all`` reads the four one after the other, from the folder or the archive;
-job ids and virtual clusters, which repeat between clusters, then begin with the cluster's name (``Venus/1``).
+job ids and virtual clusters, which repeat between clusters, then begin with the cluster's name (``Venus/1``). Users keep theirs,
+as one may work on several.
 
 - The run time is ``duration``, else end − start; the wait is start − submission, else ``queue``. Times are Asia/Shanghai.
 - ``gpu_num`` 0 is a CPU job: left out.
 - COMPLETED is passed; CANCELLED (also ``CANCELLED by 1034``) killed; FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY failed;
-  others are unknown, and noted.
+  other states are as in ``sacct``, or unknown and noted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Philly (Microsoft, 2017): one JSON list of jobs, ``trace-data/cluster_job_log`` (in ``trace-data.tar.gz``, or unpacked), streamed.
+"""Philly (Microsoft, 2017): one JSON list of jobs, ``trace-data/cluster_job_log`` (in ``trace-data.tar.gz``, or unpacked).
 
 A job: ``{status, vc, jobid, submitted_time, user, attempts: [{start_time, end_time, detail: [{ip, gpus: […]}]}]}``;
 ``attempts`` and ``detail`` may be empty. Times are wall clock, US Pacific, and may be missing or ``None``. The log has no

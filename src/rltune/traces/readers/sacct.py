@@ -1,6 +1,6 @@
 r"""A Slurm cluster's own log: the text of ``sacct --parsable2`` (or ``--parsable``), plain or .gz, columns in any order.
 
-Between the fields are ``|``, ``;``, tabs or commas. Needed: JobID or JobIDRaw, Submit, State, a run time (ElapsedRaw, or
+Between the fields are ``|``, ``;``, tabs, or commas where fields that hold commas are quoted. Needed: JobID or JobIDRaw, Submit, State, a run time (ElapsedRaw, or
 Elapsed, or Start and End), and one of AllocTRES, ReqTRES, AllocGRES, ReqGRES. Do not export JobName: a ``|`` in a name adds a
 field, and the row is left out. What to run, as a user who may see all jobs (write the dates you want)::
 
@@ -13,8 +13,8 @@ field, and the row is left out. What to run, as a user who may see all jobs (wri
   or without fractions of a second. UNLIMITED, Partition_Limit and INVALID count as no limit, Unknown and None as no time.
 - **GPUs** are those allocated, else those requested. ``gres/gpu=4`` is the total over entries such as ``gres/gpu:a100=4``;
   where only such entries are given, they are added up. With an unreadable entry, ``gres/gpu`` alone counts; noted. Old
-  versions write ``gpu:tesla:2``, and ReqGRES counts per node. Jobs without GPUs are kept as CPU jobs. Jobs with shards
-  (gres/shard), which have no size here, are left out.
+  versions write ``gpu:tesla:2``, and ReqGRES counts per node. Jobs without GPUs are kept as CPU jobs, but left out where
+  they have shards of a GPU (gres/shard), which have no size here.
 - **The GPU type** is the *requested* one, if ReqTRES or ReqGRES is there, else the one allocated; a job that requested none
   may run on any. Several types mean any type; noted.
 - **Memory**: 1G is 1,024³ bytes, no suffix is MiB, ``4Gn`` is per node, ``2Gc`` per CPU (old versions). Where AllocTRES has
@@ -25,7 +25,8 @@ field, and the row is left out. What to run, as a user who may see all jobs (wri
 - **Requeued** jobs have one row for each run (with --duplicates). Rows of the same id and user, all but the last REQUEUED,
   NODE_FAIL, PREEMPTED or BOOT_FAIL, are merged: the earliest submission, the sum of the run times, the rest from the last row.
   If the last row never started (cancelled while pending), its status is kept, but the rest is from the last row that ran. If
-  the last row is pending or running, the job is left out. Any other repeated id is a reused number: left out.
+  the last row is pending or running, the job is left out. Any other repeated id is a reused number: the earliest
+  submission stays.
 - **States**: COMPLETED is passed; FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE failed; CANCELLED (also
   ``CANCELLED by 1000``), PREEMPTED, REVOKED, REQUEUED killed. Pending and running jobs (also SUSPENDED and the like), and
   those that ended before they started, are left out, each with its reason.
