@@ -35,15 +35,15 @@ LENGTH = 256
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
     slice_jobs, slice_layout = philly("philly-192")
-    figures = told(windows(slice_jobs, slice_layout))
-    figures |= told(whole_trace(*philly("philly-full")))
-    figures |= told(environment(slice_jobs, slice_layout))
+    figures = reported(windows(slice_jobs, slice_layout))
+    figures |= reported(whole_trace(*philly("philly-full")))
+    figures |= reported(environment(slice_jobs, slice_layout))
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        figures |= told(pool.apply(million))
+        figures |= reported(pool.apply(million))
     print(json.dumps(figures))
 
 
-def told(figures: dict[str, float]) -> dict[str, float]:
+def reported(figures: dict[str, float]) -> dict[str, float]:
     """The figures, printed."""
     for name, value in figures.items():
         print(f"{name}: {value:,}", flush=True)

@@ -50,3 +50,9 @@ def test_the_version_of_a_library_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ("numpy", np.__version__) in sources._versions()
     monkeypatch.setattr(sources, "_versions", lambda: [("numpy", "1.0")])
     assert sources.digest(FIT) != before and len(before) == 12
+
+
+def test_a_table_next_to_the_module_that_reads_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read = {start: sources.digest(start) for start in (CLEAN, TRAIN)}, sources._bytes
+    monkeypatch.setattr(sources, "_bytes", lambda file: b"" if file.name == "fields.csv" else read(file))
+    assert [start for start in before if sources.digest(start) != before[start]] == [CLEAN]

@@ -24,7 +24,7 @@ class SlurmError(RLTuneError):
 
 
 class ClusterDied(SlurmError):
-    """An emulated cluster failed on its own: daemons ended, hung, or lost their data, and no command had told them to."""
+    """An emulated cluster failed on its own: daemons ended, hung, or lost their data, without a command to do so."""
 
 
 class SlurmUnavailable(SlurmError):

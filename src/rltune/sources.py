@@ -39,7 +39,7 @@ def digest(*starts: str | Path, shown: bool = False) -> str:
         files |= {
             path for path in (HERE / "report").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")
         }
-    files |= {path for file in files for path in file.parent.glob("*.conf")}
+    files |= {path for file in files for path in (*file.parent.glob("*.conf"), *file.parent.glob(f"{file.stem}.csv"))}
     found = hashlib.sha256(repr(_versions()).encode())
     for file in sorted(files):
         found.update(str(file.relative_to(HERE)).encode() + _bytes(file))
