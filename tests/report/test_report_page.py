@@ -244,7 +244,7 @@ def test_benchmarks_of_an_earlier_configuration_are_not_counted_and_unreadable_o
     cell, trace = empty.run.config.cells()[0], next(iter(empty.run.traces))
     load, folder = f"{cell.trace}__{cell.cluster}", empty.results / "benchmarks"
     steps = [f"train/{cell.name}", f"clean/{trace}", f"fit/{load}", f"estimate/{load}__exact", "figures"]
-    gone = ["train/gone", "clean/gone", f"fit/{trace}__gone", f"baselines/{trace}__gone__exact", "deploy/slurm-99"]
+    gone = ["train/gone", "clean/gone", f"fit/{trace}__gone", f"baselines/{trace}__gone__exact", "deploy/99"]
     for name in steps + gone:
         write_text(folder / f"{name}.tsv", "s\n1.0\n")
     write_text(folder / "empty.tsv", "")

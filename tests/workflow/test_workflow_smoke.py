@@ -31,7 +31,7 @@ def planned(text: str) -> Counter[str]:
 def test_it_says_how_long_it_takes_what_is_done_and_where_the_report_is(smoke_run: Any) -> None:
     assert "Traceback" not in smoke_run.outcome.out + smoke_run.outcome.err
     lines = smoke_run.outcome.err.splitlines()
-    count = 32 if HAS_SLURM else 30
+    count = 31 if HAS_SLURM else 30
     assert any(re.fullmatch(rf"{count} jobs, about .+", line) for line in lines), lines
     assert sum(line.startswith("done: ") for line in lines) == count
     assert lines[-1] == f"report: {smoke_run.run.config.results}/report/index.html"

@@ -2,22 +2,21 @@
 
 import os
 
-from rltune.config.deployment import LEARNED, QOS, SHORT_S
+from rltune.config.deployment import QOS, SHORT_S
 from rltune.slurm.emulate import packages
 
 EXAMPLES, DEPLOYMENT = run.config.example_schedules, run.config.deployment
 DEPLOYED = run.config.deployed_cell() if DEPLOYMENT else None
-RUNS = DEPLOYMENT.runs() if DEPLOYMENT else []
+SCHEDULERS = DEPLOYMENT.schedulers if DEPLOYMENT else []
 # where Slurm's packages are absent, the chapters do without these runs and say so
 ABSENT = packages.absent(accounting=True, speed=2.0)
 EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules"] if EXAMPLES == "slurm" else []
-DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}" for name, k in RUNS]
+DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}" for name, k in (DEPLOYMENT.runs() if DEPLOYMENT else [])]
 if ABSENT and not all(os.path.exists(f"{folder}/jobs.csv") for folder in DEPLOYED_RUNS):
     DEPLOYED_RUNS = []
 
 
 wildcard_constraints:
-    scheduler=one_of(sorted({name for name, _ in RUNS})),
     repetition=r"\d+",
 
 
@@ -43,22 +42,23 @@ rule example_schedules:
         "../scripts/example_schedules.py"
 
 
-# hours long, so it is not repeated for a change of the code; facts.json says which code it was
+# hours long, so it is not repeated for a change of the code; facts.json says which code it was. All schedulers of a
+# repetition run side by side, each on a cluster of its own, which needs a tenth of a core
 rule deploy:
     input:
         jobs=path_of(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", DEPLOYED) if DEPLOYED else [],
         estimates=(
             path_of(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", DEPLOYED) if DEPLOYED else []
         ),
-        policy=lambda w: (f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if w.scheduler in LEARNED else []),
+        policy=f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if DEPLOYED else [],
     output:
-        jobs=RESULTS / "deployment/{scheduler}-{repetition}/jobs.csv",
-        cycles=RESULTS / "deployment/{scheduler}-{repetition}/cycles.csv",
-        facts=RESULTS / "deployment/{scheduler}-{repetition}/facts.json",
+        jobs=expand(RESULTS / "deployment/{scheduler}-{{repetition}}/jobs.csv", scheduler=SCHEDULERS),
+        cycles=expand(RESULTS / "deployment/{scheduler}-{{repetition}}/cycles.csv", scheduler=SCHEDULERS),
+        facts=expand(RESULTS / "deployment/{scheduler}-{{repetition}}/facts.json", scheduler=SCHEDULERS),
     log:
-        RESULTS / "logs/deploy-{scheduler}-{repetition}.log",
+        RESULTS / "logs/deploy-{repetition}.log",
     benchmark:
-        RESULTS / "benchmarks/deploy/{scheduler}-{repetition}.tsv"
+        RESULTS / "benchmarks/deploy/{repetition}.tsv"
     retries: 0
     conda:
         ENVIRONMENT
@@ -68,9 +68,10 @@ rule deploy:
     params:
         config=CONFIG,
         settings=(DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"}) if DEPLOYMENT else None),
+        schedulers=SCHEDULERS,
         rules=[run.config.simulation.max_wait_h, QOS, SHORT_S],
         train_share=run.config.train_share,
     message:
-        "deploy {wildcards.scheduler} {wildcards.repetition}"
+        "deploy repetition {wildcards.repetition}"
     script:
         "../scripts/deploy.py"

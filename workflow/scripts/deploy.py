@@ -1,6 +1,8 @@
-"""Submit a repetition's jobs to an emulated Slurm cluster under a scheduler, and write what became of them."""
+"""Submit a repetition's jobs to an emulated Slurm cluster of each scheduler, side by side, and write what became of them."""
 
 import hashlib
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from logged import logged
@@ -8,29 +10,39 @@ from logged import logged
 from rltune.agent.policy_file import load_policy
 from rltune.cluster.workload import load_workload
 from rltune.config.context import Run
+from rltune.config.deployment import LEARNED
 from rltune.files import write_json, write_text
 from rltune.slurm.experiment.deployment import deploy
 from rltune.sources import digest
 
 
 def main(rule) -> None:
-    run, scheduler, repetition = Run.open(rule.params.config), rule.wildcards.scheduler, int(rule.wildcards.repetition)
-    cell = run.config.deployed_cell()
+    run, repetition = Run.open(rule.params.config), int(rule.wildcards.repetition)
+    cell, schedulers, path = run.config.deployed_cell(), rule.params.schedulers, Path(rule.input.policy)
     workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[cell.cluster], run.config.train_share)
-    path = Path(rule.input.policy) if rule.input.policy else None
-    log = Path(rule.log[0])
-    controller = log.with_name(f"{log.stem}-controller.log")
-    done = deploy(run, workload, load_policy(path) if path else None, scheduler, repetition, controller)
-    of_policy = hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path else None
-    made_of = {"cell": cell.name, "code": digest("workflow/scripts/deploy.py"), "policy": of_policy}
-    jobs = done.jobs.assign(index=range(len(done.jobs)), scheduler=scheduler, repetition=repetition)
-    cycles = done.cycles.assign(scheduler=scheduler, repetition=repetition)
-    write_text(rule.output.jobs, jobs.round(3).to_csv(index=False))
-    write_text(rule.output.cycles, cycles.round(4).to_csv(index=False))
-    write_json(rule.output.facts, made_of | done.facts)
-    ended = int((jobs["state"] == "COMPLETED").sum())
-    hours, true_s = done.facts["simulated_s"] / 3600, done.facts["true_s"]
-    print(f"{ended} of {len(jobs)} jobs completed in {true_s:.0f} s, {hours:.1f} h of the cluster's clock")
+    log, policy, of_policy = Path(rule.log[0]), load_policy(path), hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+    def one(scheduler):
+        controller = log.with_name(f"deploy-{scheduler}-{repetition}-controller.log")
+        say = lambda line: print(f"{scheduler}: {line}")  # noqa: E731
+        return deploy(run, workload, policy, scheduler, repetition, controller, say)
+
+    try:
+        with ThreadPoolExecutor(len(schedulers)) as pool:
+            runs = list(pool.map(one, schedulers))
+    except KeyboardInterrupt:
+        os._exit(130)  # at once: the clusters end with this process
+    made_of = {"cell": cell.name, "code": digest("workflow/scripts/deploy.py")}
+    files = zip(rule.output.jobs, rule.output.cycles, rule.output.facts, strict=True)
+    for scheduler, done, (jobs_file, cycles_file, facts_file) in zip(schedulers, runs, files, strict=True):
+        jobs = done.jobs.assign(index=range(len(done.jobs)), scheduler=scheduler, repetition=repetition)
+        cycles = done.cycles.assign(scheduler=scheduler, repetition=repetition)
+        write_text(jobs_file, jobs.round(3).to_csv(index=False))
+        write_text(cycles_file, cycles.round(4).to_csv(index=False))
+        write_json(facts_file, made_of | {"policy": of_policy if scheduler in LEARNED else None} | done.facts)
+        ended = int((jobs["state"] == "COMPLETED").sum())
+        hours, true_s = done.facts["simulated_s"] / 3600, done.facts["true_s"]
+        print(f"{scheduler}: {ended} of {len(jobs)} completed in {true_s:.0f} s, {hours:.1f} h of the cluster's clock")
 
 
 with logged(snakemake.log[0]):  # noqa: F821

@@ -45,7 +45,8 @@ SPLITS = (
 )
 """(Locality, split_worth)."""
 MAX_WINDOWS = 300
-"""Windows of the training part that candidates are compared on, at most, evenly spread (our choice)."""
+"""Windows of the training part that candidates are compared on, evenly spread: as many as training draws sequences, but at
+most these (our choice)."""
 ERRORS = 0.5
 """Standard errors by which a candidate has to be better to be taken: between none, which is best where all windows are
 like those to come, and one or two, which would leave much of the gain."""

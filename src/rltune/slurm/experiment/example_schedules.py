@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pandas as pd
@@ -40,29 +41,38 @@ def run_schedules(log: Callable[[str], None] = print, speed: float = SPEED) -> t
     """(The four schedules with COLUMNS, how they were made: ``lacks`` (missing packages; then there are no schedules),
     ``speed``, ``slurm`` (version), ``took_s`` (real seconds)).
 
-    A cluster that stops answering, dies, or loses a start in its accounts is replaced by a new one, which runs the
-    remaining schedules. Raises SlurmUnavailable or ClusterDied when CLUSTERS of them fail, SlurmError if Slurm does not do
-    what it is asked.
+    Those of each placement run on a cluster of their own, at the same time. A cluster that stops answering, dies, or loses a
+    start in its accounts is replaced by a new one, which runs the remaining schedules. Raises SlurmUnavailable or ClusterDied
+    when CLUSTERS of them fail, SlurmError if Slurm does not do what it is asked.
     """
     if lacks := packages.absent(accounting=True, speed=speed):
         log(f"Slurm is not installed; as root: apt-get install --no-install-recommends {' '.join(lacks)}")
         return pd.DataFrame(columns=list(COLUMNS)), {"lacks": lacks, "speed": speed}
     began = time.monotonic()
     found: dict[str, pd.DataFrame] = {}
-    for left in reversed(range(CLUSTERS)):
-        try:
-            with Emulation(CLUSTER, accounting=True, accounts=["lab"], speed=speed, settings=SETTINGS) as slurm:
-                version = slurm.client().version()
-                for panel in PANELS[len(found) :]:
-                    log(f"{panel.figure}: {len(JOBS)} jobs on {len(slurm.nodes)} nodes at {speed:g} times real time")
-                    found[panel.figure] = run_panel(slurm, panel)
-                break
-        except (SlurmUnavailable, ClusterDied) as error:
-            if not left:
-                raise
-            log(f"{error}; trying again with a new cluster")
-    facts = {"lacks": [], "speed": speed, "slurm": version, "took_s": time.monotonic() - began}
-    return pd.concat(found.values(), ignore_index=True), facts
+    versions: list[str] = []
+
+    def run(panels: Sequence[Panel]) -> None:
+        for left in reversed(range(CLUSTERS)):
+            try:
+                with Emulation(CLUSTER, accounting=True, accounts=["lab"], speed=speed, settings=SETTINGS) as slurm:
+                    versions.append(slurm.client().version())
+                    for panel in (panel for panel in panels if panel.figure not in found):
+                        log(
+                            f"{panel.figure}: {len(JOBS)} jobs on {len(slurm.nodes)} nodes at {speed:g} times real time"
+                        )
+                        found[panel.figure] = run_panel(slurm, panel)
+                return
+            except (SlurmUnavailable, ClusterDied) as error:
+                if not left:
+                    raise
+                log(f"{error}; trying again with a new cluster")
+
+    by_placement = [[panel for panel in PANELS if panel.placement == placement] for placement in SHARE]
+    with ThreadPoolExecutor(len(by_placement)) as pool:
+        list(pool.map(run, by_placement))
+    facts = {"lacks": [], "speed": speed, "slurm": versions[0], "took_s": time.monotonic() - began}
+    return pd.concat([found[panel.figure] for panel in PANELS], ignore_index=True), facts
 
 
 def run_panel(slurm: Emulation, panel: Panel, rows: Sequence[tuple[float, float, int]] = JOBS) -> pd.DataFrame:
