@@ -143,6 +143,9 @@ TUNED = Preset(
 @pytest.fixture(autouse=True)
 def _few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rltune.agent.task.MAX_WINDOWS", 20)
+    monkeypatch.setattr(
+        Preset, "sequences", 1000
+    )  # a choice between schedulers needs more windows than these trainings'
 
 
 def no_price(scheduler: SchedulerConfig) -> bool:
@@ -220,6 +223,22 @@ def test_never_fewer_reservations_than_the_cell_has(backfill: str) -> None:
     _, rows = choose(START.but(backfill=backfill), "scheduler", True, no_price, cheapest())
     expected = order[order.index(backfill) :] if backfill != "none" else ["none"]
     assert {row["backfill"] for row in rows} == set(expected)
+
+
+@pytest.mark.parametrize(("sequences", "windows"), [(1, 2), (5, 5), (1000, 20)])
+def test_schedulers_are_compared_on_as_many_windows_as_training_draws_sequences(
+    sequences: int, windows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def chosen(start: AgentScheduler, tunes: str, has_calibrated: bool, has_price: Callable, scores: Callable) -> tuple:
+        seen.append(len(scores(start)))
+        return start, []
+
+    monkeypatch.setattr(Preset, "sequences", sequences)
+    monkeypatch.setattr("rltune.agent.task.choose", chosen)
+    task(CHOOSING, TUNED, (JOBS, LAYOUT), JOBS)
+    assert seen == [windows]
 
 
 def test_it_is_chosen_on_training_rows_alone_and_the_base_policy_keeps_the_cells_rules() -> None:

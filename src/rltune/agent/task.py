@@ -215,7 +215,7 @@ class TrainingTask:
             return start, []
         begin, stop = self.split.train  # windows may overlap by half: more of them, and the same rows
         starts = np.arange(begin, stop - self.length + 1, max(self.length // 2, 1))
-        windows = spread(starts, min(max(self.preset.epochs * self.preset.trajectories, 2), MAX_WINDOWS))
+        windows = spread(starts, min(max(self.preset.sequences, 2), MAX_WINDOWS))
         if len(windows) < 2:
             raise ConfigError(
                 f"preset of {self.cell.name}: tunes {self.preset.tunes} on windows of {self.length} jobs of the "

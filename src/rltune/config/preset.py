@@ -83,6 +83,11 @@ class Preset(Block):
         """Whether a critic is trained; else rollouts of a sequence are compared with one another."""
         return self.credit_horizon_s is None
 
+    @property
+    def sequences(self) -> int:
+        """Sequences that training draws."""
+        return self.epochs * self.trajectories
+
     def core_hours(self) -> float:
         """About how long training takes one core, within a factor of two; much longer where GPU types differ in speed."""
         decisions = self.trajectories * self.rollouts * self.sequence_jobs
