@@ -20,7 +20,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 SECONDS = Path(".cache") / "rltune" / "seconds.json"
 """Mean seconds of a job by rule, of earlier runs in this folder."""
-TYPICAL_S = {"train": 45.0, "example_schedules": 75.0, "deploy": 120.0, "baselines": 20.0}
+TYPICAL_S = {"train": 45.0, "example_schedules": 40.0, "deploy": 80.0, "baselines": 20.0}
 """The same on two cores, of rules that have not run here; the default run."""
 OTHER_S = 10.0
 FIRST_S, LONGEST_S = 15.0, 600.0

@@ -143,9 +143,8 @@ TUNED = Preset(
 @pytest.fixture(autouse=True)
 def _few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rltune.agent.task.MAX_WINDOWS", 20)
-    monkeypatch.setattr(
-        Preset, "sequences", 1000
-    )  # a choice between schedulers needs more windows than these trainings'
+    # these trainings draw too few sequences to choose a scheduler on as many windows
+    monkeypatch.setattr(Preset, "sequences", 1000)
 
 
 def no_price(scheduler: SchedulerConfig) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import combinations
+from threading import Barrier
 from unittest.mock import MagicMock
 
 import pandas as pd
@@ -151,9 +152,12 @@ def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypa
 def test_a_cluster_that_fails_is_replaced(failures: int, error: SlurmError, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was made before is kept."""
     expected, left, asked = simulated(), [error] * failures, []
+    together = Barrier(2, timeout=30.0)  # the placements run at the same time
 
     def run_panel(slurm: object, panel: Panel) -> pd.DataFrame:
         asked.append(panel.figure)
+        if panel.figure in ("fig1", "fig3"):
+            together.wait()
         if panel.figure == "fig2" and left:
             raise left.pop()
         return expected[expected["figure"] == panel.figure]

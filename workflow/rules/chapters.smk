@@ -8,7 +8,6 @@ FIRST = run.config.first_cells()  # the agent of the what-if analysis, with ever
 
 rule characterise:
     input:
-        ancient(KERNELS),
         notebook="notebooks/characterise.ipynb",
         tables=expand(RESULTS / "traces/{trace}/jobs.parquet", trace=run.traces),
         audits=expand(RESULTS / "traces/{trace}/audit.json", trace=run.traces),

@@ -36,7 +36,6 @@ CELLS = {cell.name: cell for cell in run.config.cells()}
 WORKLOADS = run.config.all_workloads()
 PAPER = "config/paper_results.yaml"
 ENVIRONMENT = "../../environment.yml"  # heeded with --software-deployment-method conda
-KERNELS = RESULTS / "logs/kernels"  # a mark that the simulator is compiled, for the stages that simulate first
 PLUGINS = list(run.config.plugins)
 BALANCED = balanced_cells(run, CELLS.values())  # the cells on balanced clusters, which no agent is trained on
 MIXED = [run.config.cells()[0].but(trace=w.trace, cluster=w.cluster) for w in run.config.gpu_types]

@@ -2,27 +2,6 @@
 # hold, and what schedulers are given of their run times.
 
 
-rule kernels:
-    output:
-        touch(KERNELS),
-    log:
-        RESULTS / "logs/kernels.log",
-    benchmark:
-        RESULTS / "benchmarks/kernels.tsv"
-    priority: 3
-    conda:
-        ENVIRONMENT
-    resources:
-        mem_mb=more(1500),
-        runtime=more(30),
-    params:
-        code=digest("workflow/scripts/kernels.py"),
-    message:
-        "compile the simulator"
-    script:
-        "../scripts/kernels.py"
-
-
 rule clean:
     input:
         "config/traces/{trace}.yaml",

@@ -4,7 +4,6 @@
 rule baselines:
     input:
         PLUGINS,
-        ancient(KERNELS),
         jobs=RESULTS / "workloads/{trace}__{cluster}/jobs.parquet",
         estimates=RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet",
     output:

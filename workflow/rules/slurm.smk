@@ -43,7 +43,7 @@ rule example_schedules:
 
 
 # hours long, so it is not repeated for a change of the code; facts.json says which code it was. All schedulers of a
-# repetition run side by side, each on a cluster of its own, which needs a tenth of a core
+# repetition run side by side, two clusters a core: they mostly wait
 rule deploy:
     input:
         jobs=path_of(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", DEPLOYED) if DEPLOYED else [],
@@ -62,13 +62,13 @@ rule deploy:
     retries: 0
     conda:
         ENVIRONMENT
+    threads: (len(SCHEDULERS) + 1) // 2
     resources:
-        mem_mb=more(2000),
+        mem_mb=more(1000 + 400 * len(SCHEDULERS)),
         runtime=more(240),
     params:
         config=CONFIG,
         settings=(DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"}) if DEPLOYMENT else None),
-        schedulers=SCHEDULERS,
         rules=[run.config.simulation.max_wait_h, QOS, SHORT_S],
         train_share=run.config.train_share,
     message:

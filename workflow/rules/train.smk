@@ -4,7 +4,6 @@
 
 rule train:
     input:
-        ancient(KERNELS),
         notebook="notebooks/train.ipynb",
         jobs=of_cell(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet"),
         estimates=lambda w: path_of(

@@ -1,8 +1,7 @@
 """Submit a repetition's jobs to an emulated Slurm cluster of each scheduler, side by side, and write what became of them."""
 
 import hashlib
-import os
-from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 from logged import logged
@@ -17,21 +16,20 @@ from rltune.sources import digest
 
 
 def main(rule) -> None:
-    run, repetition = Run.open(rule.params.config), int(rule.wildcards.repetition)
-    cell, schedulers, path = run.config.deployed_cell(), rule.params.schedulers, Path(rule.input.policy)
+    run, repetition, path = Run.open(rule.params.config), int(rule.wildcards.repetition), Path(rule.input.policy)
+    cell, schedulers = run.config.deployed_cell(), run.config.deployment.schedulers
     workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[cell.cluster], run.config.train_share)
     log, policy, of_policy = Path(rule.log[0]), load_policy(path), hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
     def one(scheduler):
+        def say(line):
+            print(f"{scheduler}: {line}\n", end="")  # in one write: others print too
+
         controller = log.with_name(f"deploy-{scheduler}-{repetition}-controller.log")
-        say = lambda line: print(f"{scheduler}: {line}")  # noqa: E731
         return deploy(run, workload, policy, scheduler, repetition, controller, say)
 
-    try:
-        with ThreadPoolExecutor(len(schedulers)) as pool:
-            runs = list(pool.map(one, schedulers))
-    except KeyboardInterrupt:
-        os._exit(130)  # at once: the clusters end with this process
+    with ThreadPool(len(schedulers)) as pool:  # its threads end with the process, and clusters do
+        runs = pool.map(one, schedulers, chunksize=1)
     made_of = {"cell": cell.name, "code": digest("workflow/scripts/deploy.py")}
     files = zip(rule.output.jobs, rule.output.cycles, rule.output.facts, strict=True)
     for scheduler, done, (jobs_file, cycles_file, facts_file) in zip(schedulers, runs, files, strict=True):

@@ -3,7 +3,7 @@
 That is: the policy whose order it starts from, the jobs that nodes are reserved for, placement, locality, where GPU types
 differ in speed the rule for the type and the price of GPU time, and whether it uses the given estimates or the calibrated ones
 (rltune.traces.estimates.calibrated). All candidates are heuristics that the compiled
-simulator runs without a network, so they can be compared on hundreds of windows.
+simulator runs without a network, so they can be compared on up to hundreds of windows.
 """
 
 from __future__ import annotations

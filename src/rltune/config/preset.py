@@ -45,7 +45,8 @@ class Preset(Block):
     actor_layers: list[Annotated[int, Field(ge=1)]] = Field([32, 16, 8])
     """Widths of the actor's hidden layers."""
     tunes: Literal["nothing", "reservations", "scheduler"] = "nothing"
-    """What the agent chooses on windows of the training part before it learns an order. `reservations`: the policy it
+    """What the agent chooses before it learns an order, on as many windows of the training part as training draws sequences,
+    at most 300. `reservations`: the policy it
     starts from, whether nodes are reserved for more jobs than the cell's backfill does, and whether it uses calibrated
     run-time estimates; `scheduler`: also placement and locality. Base policies keep the cell's scheduler."""
     base_policy_bias: float = Field(0.0, ge=0)

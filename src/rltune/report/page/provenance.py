@@ -66,7 +66,7 @@ def stages(folder: Path | None, run: Run) -> pd.DataFrame:
     workloads = {f"{w.trace}__{w.cluster}" for w in run.config.all_workloads()}
     known = {"train": cells, "evaluate": cells, "clean": run.traces, "compare": run.traces, "fit": workloads}
     known |= {"estimate": workloads, "baselines": workloads}  # their names end with the estimate's
-    known["deploy"] = {str(k) for _, k in run.config.deployment.runs()} if run.config.deployment else {}
+    known["deploy"] = {str(k + 1) for k in range(run.config.deployment.repetitions)} if run.config.deployment else {}
     for path in sorted(folder.glob("**/*.tsv") if folder else []):
         kind, name = path.parent.name, path.stem
         if kind in ("estimate", "baselines"):

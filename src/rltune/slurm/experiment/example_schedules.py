@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 from typing import Any
 
 import pandas as pd
@@ -57,7 +57,9 @@ def run_schedules(log: Callable[[str], None] = print, speed: float = SPEED) -> t
             try:
                 with Emulation(CLUSTER, accounting=True, accounts=["lab"], speed=speed, settings=SETTINGS) as slurm:
                     versions.append(slurm.client().version())
-                    for panel in (panel for panel in panels if panel.figure not in found):
+                    for panel in panels:
+                        if panel.figure in found:
+                            continue
                         log(
                             f"{panel.figure}: {len(JOBS)} jobs on {len(slurm.nodes)} nodes at {speed:g} times real time"
                         )
@@ -69,8 +71,8 @@ def run_schedules(log: Callable[[str], None] = print, speed: float = SPEED) -> t
                 log(f"{error}; trying again with a new cluster")
 
     by_placement = [[panel for panel in PANELS if panel.placement == placement] for placement in SHARE]
-    with ThreadPoolExecutor(len(by_placement)) as pool:
-        list(pool.map(run, by_placement))
+    with ThreadPool(len(by_placement)) as pool:
+        pool.map(run, by_placement, chunksize=1)
     facts = {"lacks": [], "speed": speed, "slurm": versions[0], "took_s": time.monotonic() - began}
     return pd.concat([found[panel.figure] for panel in PANELS], ignore_index=True), facts
 
