@@ -192,6 +192,17 @@ def test_it_says_who_would_wait_longer() -> None:
     assert "jobs of over 8 GPUs, 1.00 h instead of 0 h" in said
 
 
+def test_on_a_cluster_of_processors_sizes_are_in_cpus() -> None:
+    said = advised({"saf-easy": 0.7}, worse=True, facts={"machine": "CPU"})
+    assert "jobs of over 8 CPUs, 1.00 h" in said["Who would wait longer"]
+    assert "goes by CPUs and time limits" in said["In Slurm"] and not any("GPU" in text for text in said.values()), said
+    assert (
+        tables.whatif_groups(groups(), RAN, FACTS | {"machine": "CPU"})[1]["name"]
+        .isin(["heavy users", "jobs of over 8 CPUs"])
+        .all()
+    )
+
+
 def test_it_says_what_the_network_adds_to_the_configuration_it_chose() -> None:
     """A network that adds nothing to the better configuration gets no credit; the configuration is recommended alone."""
     said = advised({"saf-easy": 0.9, "qssf": 0.9, "configuration": 0.5, "rltune": 0.5})

@@ -22,11 +22,12 @@ from rltune.errors import ClusterDied, ConfigError, SlurmError
 from rltune.evaluation.contenders import Contender, scheduler_used
 from rltune.evaluation.studies import deployment_simulated
 from rltune.evaluation.studies.deployment_simulated import classes, facts, first_jobs, simulated
+from rltune.files import read_json
 from rltune.slurm.decide import scheduler_of
 from rltune.slurm.emulate import packages
 from rltune.slurm.experiment import deployment
 from rltune.slurm.experiment.conduct import Conducted
-from rltune.slurm.experiment.deployment import deploy, missing_runs, submissions
+from rltune.slurm.experiment.deployment import deploy, deploy_all, missing_runs, submissions
 from rltune.slurm.experiment.submission import Submission
 from rltune.traces.estimates import estimate_jobs
 
@@ -115,6 +116,31 @@ def test_a_run_is_repeated_once_and_after_no_other_error(
     with pytest.raises(type(error)):
         deploy(run, workload, None, "saf", 2, tmp_path / "saf-2.log", lambda line: None)
     assert conduct.call_count == tries
+
+
+def test_finished_runs_of_a_repetition_outlive_one_that_fails(
+    run: Run, workload: Workload, tmp_path: Path, conduct: Mock
+) -> None:
+    made_of = {"cell": CELL, "code": "c0de", "policy": "weights"}
+
+    def slurm_fails(cluster: object, jobs: list[Submission], policy: object, *rest: object) -> Conducted:
+        if policy is None:
+            raise SlurmError("slurmctld ended")
+        return conducted(cluster, jobs)
+
+    conduct.side_effect = slurm_fails
+    with pytest.raises(SlurmError, match="slurmctld ended"):
+        deploy_all(run, workload, agent(), 1, made_of, tmp_path / "runs", tmp_path)
+    assert {path.parent.name for path in tmp_path.glob("runs/*/facts.json")} == {"rltune", "saf"}
+    kept = {path: path.read_bytes() for path in tmp_path.glob("runs/*/*")}
+    conduct.side_effect = conducted
+    deploy_all(run, workload, agent(), 1, made_of, tmp_path / "runs", tmp_path)
+    assert conduct.call_count == 3 + 1
+    assert all(path.read_bytes() == content for path, content in kept.items())
+    policies = {path.parent.name: read_json(path)["policy"] for path in tmp_path.glob("runs/*/facts.json")}
+    assert policies == {"slurm": None, "rltune": "weights", "saf": None}
+    jobs = pd.read_csv(tmp_path / "runs/slurm/jobs.csv")
+    assert len(jobs) == 8 and set(jobs["scheduler"]) == {"slurm"} and set(jobs["repetition"]) == {1}
 
 
 def test_the_simulator_runs_the_same_jobs(run: Run, workload: Workload) -> None:

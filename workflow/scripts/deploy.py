@@ -1,7 +1,7 @@
 """Submit a repetition's jobs to an emulated Slurm cluster of each scheduler, side by side, and write what became of them."""
 
 import hashlib
-from multiprocessing.pool import ThreadPool
+import shutil
 from pathlib import Path
 
 from logged import logged
@@ -9,38 +9,26 @@ from logged import logged
 from rltune.agent.policy_file import load_policy
 from rltune.cluster.workload import load_workload
 from rltune.config.context import Run
-from rltune.config.deployment import LEARNED
-from rltune.files import write_json, write_text
-from rltune.slurm.experiment.deployment import deploy
+from rltune.slurm.experiment.deployment import deploy_all
 from rltune.sources import digest
 
 
 def main(rule) -> None:
     run, repetition, path = Run.open(rule.params.config), int(rule.wildcards.repetition), Path(rule.input.policy)
-    cell, schedulers = run.config.deployed_cell(), run.config.deployment.schedulers
+    cell, inputs = run.config.deployed_cell(), [Path(file).read_bytes() for file in rule.input]
     workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[cell.cluster], run.config.train_share)
-    log, policy, of_policy = Path(rule.log[0]), load_policy(path), hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    of_policy = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    made_of = {"cell": cell.name, "code": digest("workflow/scripts/deploy.py"), "policy": of_policy}
 
-    def one(scheduler):
-        def say(line):
-            print(f"{scheduler}: {line}\n", end="")  # in one write: others print too
-
-        controller = log.with_name(f"deploy-{scheduler}-{repetition}-controller.log")
-        return deploy(run, workload, policy, scheduler, repetition, controller, say)
-
-    with ThreadPool(len(schedulers)) as pool:  # its threads end with the process, and clusters do
-        runs = pool.map(one, schedulers, chunksize=1)
-    made_of = {"cell": cell.name, "code": digest("workflow/scripts/deploy.py")}
-    files = zip(rule.output.jobs, rule.output.cycles, rule.output.facts, strict=True)
-    for scheduler, done, (jobs_file, cycles_file, facts_file) in zip(schedulers, runs, files, strict=True):
-        jobs = done.jobs.assign(index=range(len(done.jobs)), scheduler=scheduler, repetition=repetition)
-        cycles = done.cycles.assign(scheduler=scheduler, repetition=repetition)
-        write_text(jobs_file, jobs.round(3).to_csv(index=False))
-        write_text(cycles_file, cycles.round(4).to_csv(index=False))
-        write_json(facts_file, made_of | {"policy": of_policy if scheduler in LEARNED else None} | done.facts)
-        ended = int((jobs["state"] == "COMPLETED").sum())
-        hours, true_s = done.facts["simulated_s"] / 3600, done.facts["true_s"]
-        print(f"{scheduler}: {ended} of {len(jobs)} completed in {true_s:.0f} s, {hours:.1f} h of the cluster's clock")
+    # not among the rule's outputs, which Snakemake deletes when one of the runs fails
+    settings = repr([rule.params.settings, rule.params.rules, rule.params.train_share]).encode()
+    unfinished = Path(rule.output.facts[0]).parents[1] / f"unfinished-{repetition}"
+    folder = unfinished / hashlib.sha256(settings + b"".join(inputs)).hexdigest()[:12]
+    deploy_all(run, workload, load_policy(path), repetition, made_of, folder, Path(rule.log[0]).parent)
+    for files in (rule.output.jobs, rule.output.cycles, rule.output.facts):
+        for scheduler, file in zip(run.config.deployment.schedulers, files, strict=True):
+            shutil.copy(folder / scheduler / Path(file).name, file)
+    shutil.rmtree(unfinished)
 
 
 with logged(snakemake.log[0]):  # noqa: F821

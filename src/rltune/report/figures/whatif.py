@@ -14,7 +14,7 @@ from rltune.report.artefact import Drawing
 from rltune.report.artefacts import describe
 from rltune.report.figures.series import INTERVAL, lines, points, with_interval
 from rltune.report.format import show
-from rltune.report.tables.whatif import GROUP_TITLE, names
+from rltune.report.tables.whatif import names
 
 COLOURS = {
     "recorded": style.MUTED,
@@ -28,6 +28,7 @@ COLOURS = {
 RULES = (style.SKY, style.VERMILION, style.INK, style.GREEN)
 """Colours of rules where each needs a different one."""
 RECORDED = "As recorded"
+GROUP_TITLE = {"user": "Users", "size": "Job size"}
 Facts = Mapping[str, Any]
 
 
@@ -85,16 +86,15 @@ def whatif_days(days: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Drawing:
 
 def whatif_groups(groups: pd.DataFrame) -> Drawing:
     """Mean wait by user group and by job size. ``groups``: the frame of the table `whatif-groups-numbers`."""
-    frame = groups[["grouping", "group", "scheduler", "title", "jobs", "wait_s", "data"]]
+    frame = groups[["grouping", "group", "name", "scheduler", "title", "jobs", "wait_s", "data"]]
     with style.styled():
         figure, axes = style.panels([""] * frame["grouping"].nunique(), 2, 3.4, 0.0, sharey=True)
         hours, colours = frame.assign(wait_h=frame["wait_s"] / 3600), _colours(frame)
         for axis, (grouping, part) in zip(axes, hours.groupby("grouping", sort=False), strict=True):
             points(axis, part, "group", "wait_h", "title", colours, 0.11, legend=axis is axes[0])
-            name = GROUP_TITLE[grouping]
-            axis.set(xlabel=name.capitalize() if grouping == "user" else name, ylabel="Mean wait (h)")
+            axis.set(xlabel=GROUP_TITLE[grouping], ylabel="Mean wait (h)")
         axes[0].set_yscale("symlog", linthresh=0.1, linscale=0.5)
         axes[0].set_ylim(0, max(2 * float(hours["wait_h"].max()), 0.2))
         axes[0].yaxis.set_major_formatter(style.PLAIN)
         style.legend_of(axes[0], 2)
-    return describe("whatif-groups", frame, names=GROUP_TITLE), frame, figure
+    return describe("whatif-groups", frame), frame, figure

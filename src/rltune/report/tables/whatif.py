@@ -22,7 +22,6 @@ from rltune.report.templates import fill
 HOURS = (("mean", "wait_s", ""), *(("more", "more_s", end) for end in ("", "_low", "_high")))
 TESTED = {f"less_{m}_p": f"less_{m}_holm" for m in ("wait", "gpu", "bsld")}
 WAITS = ("wait_mean_h", "wait_median_h", "wait_p95_h", "wait_max_h")
-GROUP_TITLE = {"user": "users", "size": "GPUs of a job"}
 MULTIFACTOR = {"multifactor": "multifactor as in the paper", "multifactor_size": "Slurm multifactor, equal weights"}
 Facts = Mapping[str, Any]
 
@@ -48,16 +47,16 @@ def full_title(policy: str, backfill: str) -> str:
     return title + (" without backfilling" if backfill == "none" else "")
 
 
-def max_wait() -> str:
+def max_wait(machine: str) -> str:
     """The controller's maximum waits in words: `24 h up to 1 GPU, 72 h up to 8 GPUs, 168 h for larger jobs`."""
-    return fill("max_wait.j2", limits=MAX_WAIT_H)
+    return fill("max_wait.j2", limits=MAX_WAIT_H, machine=machine)
 
 
-def group_name(row: Mapping[str, Any]) -> str:
+def group_name(row: Mapping[str, Any], machine: str) -> str:
     """`heavy users`, `jobs of 5–8 GPUs`, of a row of groups."""
     if row["grouping"] == "user":
         return f"{row['group']} users"
-    return f"jobs of {row['group']} GPU{'s' if str(row['group']) != '1' else ''}"
+    return f"jobs of {row['group']} {machine}{'s' if str(row['group']) != '1' else ''}"
 
 
 def sentences(
@@ -101,9 +100,9 @@ def sentences(
         chose=" or ".join(
             dict.fromkeys(f"{full_title(r.policy, r.backfill)}, {r.placement}, {r.estimate}" for r in agents)
         ),
-        max_wait=max_wait(),
+        max_wait=max_wait(facts["machine"]),
         groups=[
-            {**row, "name": group_name(row), "current_s": current[row["grouping"], row["group"]]}
+            {**row, "name": group_name(row, facts["machine"]), "current_s": current[row["grouping"], row["group"]]}
             for row in groups[groups["scheduler"] == chosen].to_dict("records")
         ],
         fewest=FEWEST,
@@ -151,7 +150,7 @@ def whatif_numbers(
         frame,
         facts=facts,
         unit=f"{facts['machine']} h",
-        max_wait=max_wait(),
+        max_wait=max_wait(facts["machine"]),
         calibrated=ran["estimate"].astype(str).str.endswith("as calibrated").any(),
         holm=holm_note(frame, TESTED, "over the assumed policy"),
     ), frame
@@ -168,7 +167,7 @@ def whatif_groups(groups: pd.DataFrame, ran: pd.DataFrame, facts: Facts) -> Tabl
     """The table `whatif-groups-numbers`: a row per group × scheduler."""
     frame = groups.assign(
         title=groups["scheduler"].map(names(ran)),
-        name=list(map(group_name, groups.to_dict("records"))),
+        name=[group_name(row, facts["machine"]) for row in groups.to_dict("records")],
         data=facts["data"],
         wait_h=groups["wait_s"] * groups["jobs"] / 3600,
         **{f"{name}_h{end}": groups[f"{of}{end}"] / 3600 for name, of, end in HOURS},

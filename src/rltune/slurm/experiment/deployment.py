@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -15,6 +17,7 @@ from rltune.config.context import Run
 from rltune.config.deployment import LEARNED, SHORT, Deployment
 from rltune.errors import ClusterDied, ConfigError
 from rltune.evaluation.studies.deployment_simulated import classes, first_jobs, max_wait_h
+from rltune.files import write_json, write_text
 from rltune.slurm.emulate import packages
 from rltune.slurm.emulate.configure import partition_name
 from rltune.slurm.experiment.conduct import Conducted, conduct, policy_of_rule
@@ -101,6 +104,45 @@ def deploy(
             continue
         where = {"scheduler": scheduler, "repetition": repetition, "speed": settings.speed}
         return replace(done, facts={**where, "tries": len(retries) + 1, "retries": retries, **done.facts})
+
+
+def deploy_all(
+    run: Run,
+    workload: Workload,
+    policy: TrainedPolicy,
+    repetition: int,
+    made_of: dict[str, Any],
+    folder: Path,
+    logs: Path,
+) -> None:
+    """Run every scheduler on a repetition's jobs, side by side, and write each run to a folder of the scheduler's name:
+    jobs.csv, cycles.csv and, last, facts.json, with ``made_of``: cell, code and, of an agent, policy.
+
+    A run that is in ``folder`` is not made again. Raises SlurmError if one fails, once the others are there.
+    """
+
+    def one(scheduler: str) -> None:
+        def say(line: str) -> None:
+            print(f"{scheduler}: {line}\n", end="")  # in one write: others print too
+
+        where = folder / scheduler
+        if (where / "facts.json").exists():
+            say("its run of an earlier attempt is kept")
+            return
+        log = logs / f"deploy-{scheduler}-{repetition}-controller.log"
+        done = deploy(run, workload, policy, scheduler, repetition, log, say)
+        jobs = done.jobs.assign(index=range(len(done.jobs)), scheduler=scheduler, repetition=repetition)
+        cycles = done.cycles.assign(scheduler=scheduler, repetition=repetition)
+        of_policy = {} if scheduler in LEARNED else {"policy": None}
+        write_text(where / "jobs.csv", jobs.round(3).to_csv(index=False))
+        write_text(where / "cycles.csv", cycles.round(4).to_csv(index=False))
+        write_json(where / "facts.json", made_of | of_policy | done.facts)
+        ended, hours = int((jobs["state"] == "COMPLETED").sum()), done.facts["simulated_s"] / 3600
+        say(f"{ended} of {len(jobs)} completed in {done.facts['true_s']:.0f} s, {hours:.1f} h of the cluster's clock")
+
+    schedulers = (run.config.deployment or Deployment()).schedulers
+    with ThreadPool(len(schedulers)) as pool:  # its threads end with the process, and clusters do
+        pool.map(one, schedulers, chunksize=1)
 
 
 def missing_runs(settings: Deployment, found: int) -> str:
