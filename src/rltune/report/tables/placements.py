@@ -86,7 +86,8 @@ def _row(cell: pd.Series, windows: pd.DataFrame, n: int, other: dict[str, str], 
 
 
 def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> Table:
-    """One row per cell with placement questions, which may be none: how many, how many answers agree, times in ms (medians).
+    """One row per cell with placement questions, which may be none: how many, how many answers agree and disagree, times in
+    ms (medians).
 
     ``answers``: one row per cell × question (rltune.placement.agreement.resolve_sample).
     """
@@ -96,4 +97,5 @@ def solvers(cells: pd.DataFrame, answers: pd.DataFrame) -> Table:
     found = counts.astype({"agree": int}).join(of[["glpk_ms", "cvxpy_ms"]].median())
     about = pd.DataFrame([common.about(cell) for _, cell in asked.iterrows()], asked["cell"].tolist())
     frame = about.join(found).reset_index(drop=True)
+    frame["disagree"] = frame["questions"] - frame["agree"]
     return describe("solvers", frame, cells=asked), frame
