@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def checked(run: Path, config: str = "config/tiny.yaml") -> list[Checked]:
-    return check(config, run, load_expectations(run / FILE, run))
+    return check(config, run, load_expectations(run / FILE, run), ["philly"])
 
 
 def test_within_and_outside(run: Path) -> None:
@@ -65,6 +65,12 @@ def test_within_and_outside(run: Path) -> None:
     assert re.search(r"a verdict +holds +undecided +OUTSIDE", as_table(found))
     save(run, Artefact("waits", "table", "Waits", "…"), FRAME.assign(policy=["saf", "sjf"]))
     assert re.search(r"mean wait of FIFO .* 0 rows, expected 1 +OUTSIDE", as_table(checked(run)))
+
+
+def test_numbers_of_a_trace_that_another_replaces_are_left_out(run: Path) -> None:
+    for trace, compared in (("philly", 3), ("alibaba-synthetic", 2)):
+        (run / FILE).write_text(TEXT.replace("artefact: waits", f"artefact: waits\n        trace: {trace}", 1))
+        assert len(checked(run)) == compared
 
 
 def test_another_configuration_an_unfinished_run_and_an_unknown_column_are_explained(run: Path) -> None:

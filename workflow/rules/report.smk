@@ -73,6 +73,7 @@ rule expected:
     params:
         config=CONFIG,
         artefacts=RESULTS / "artefacts",
+        traces=run.config.traces(),
         without=[] if DEPLOYED_RUNS or not DEPLOYMENT else ["deployment", "example_schedules"],
     message:
         "compare the numbers with those expected of this run"

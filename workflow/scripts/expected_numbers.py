@@ -13,11 +13,14 @@ from rltune.report.expected_numbers import as_table, check, load_expectations
 
 def main(rule) -> None:
     expectations = load_expectations(Path(rule.input.expected), project_root())
-    without = rule.params.without
-    checked = check(rule.params.config, Path(rule.params.artefacts), expectations, without)
+    without, traces = rule.params.without, rule.params.traces
+    checked = check(rule.params.config, Path(rule.params.artefacts), expectations, traces, without)
     print(as_table(checked))
     if without:
         print(f"not compared: {', '.join(without)}, which need Slurm's daemons; the report says how to install them")
+    expected = {number.trace for part in expectations.reproduced for number in part.numbers if number.trace}
+    if others := sorted(expected - set(traces)):
+        print(f"not compared: the numbers of {', '.join(others)}, in whose place this run has another trace")
     rows = [
         {"artefact": c.number.artefact, "what": c.number.says, "found": c.found, "inside": c.inside} for c in checked
     ]

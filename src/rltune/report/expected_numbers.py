@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -33,6 +33,8 @@ class Number(Block):
     """What it is, in words."""
     artefact: str
     """Id of the artefact, as in results/artefacts."""
+    trace: str = ""
+    """A trace in whose place a run may have another, and then it is not compared."""
     where: dict[str, Value] = {}
     """Column → value: which row of its CSV; each number is of exactly one row, or counts the rows."""
     column: str = ""
@@ -126,9 +128,11 @@ def load_expectations(path: Path, root: Path) -> Expectations:
     return read_block(path, Expectations, root)
 
 
-def check(config: str, artefacts: Path, expectations: Expectations, without: Sequence[str] = ()) -> list[Checked]:
+def check(
+    config: str, artefacts: Path, expectations: Expectations, traces: Container[str], without: Sequence[str] = ()
+) -> list[Checked]:
     """Compare a finished run's artefacts with what is expected of the run of ``config``, number by number, but for those of
-    the stages ``without``.
+    the stages ``without`` and of other ``traces`` than the run's.
 
     Raises ConfigError where the run's configuration is another, DataError where an artefact is missing.
     """
@@ -137,7 +141,8 @@ def check(config: str, artefacts: Path, expectations: Expectations, without: Seq
             f"config: found {config}, but the expectations are those of {expectations.config}; "
             "numbers of another configuration cannot be compared with them"
         )
-    numbers = [number for part in expectations.reproduced if part.stage not in without for number in part.numbers]
+    stages = [part for part in expectations.reproduced if part.stage not in without]
+    numbers = [number for part in stages for number in part.numbers if not number.trace or number.trace in traces]
     frames = {number.artefact: load_artefact(artefacts, number.artefact).frame for number in numbers}
     return [_found(number, frames[number.artefact]) for number in numbers]
 
