@@ -5,6 +5,9 @@ small functions that is half of the time. A ``kernel`` does without. In return i
 that another function has allocated: it works on arrays that its caller keeps alive. ``allocating`` functions are
 compiled as usual; kernels may call those that do not return an array.
 
+Arrays are passed by value, field by field: a call with the simulator's state pushes hundreds of words. What runs for
+each job and GPU type is therefore ``inlined``, into a kernel.
+
 Compiling takes longer than most runs. So ``inner_`` functions, which only compiled code calls,
 get no wrapper for calls from Python: for a state of many arrays it is as long as the function. And numba compiles a
 function once more for each literal that it is called with: code passes the typed numbers and truth values below instead.

@@ -16,13 +16,15 @@ from rltune.kernels import MINUS_ONE, ONE, ZERO, inlined, inner_allocating, inne
 from rltune.simulator.releases import next_release, update_late_jobs
 from rltune.simulator.state import RESERVE, sequence_of
 
-SOUGHT = record(int64="shape gpus cpu mem plan", float64="lasts begin_s")
-"""An earlier search for a reservation: the request, the profile, the duration; none is possible before ``begin_s``."""
+SOUGHT = record(int64="shape gpus cpu mem plan")
+"""What earlier searches for reservations asked for, and in which profile."""
 SIZES, LENGTHS = 16, 32
 """Searches are kept by GPUs (modulo SIZES) and the duration's power of two; later ones overwrite earlier ones."""
 LONGEST_S = 2.0 ** (LENGTHS - 1)
 UNBOUND = np.int32(1 << 30)
 """More CPU thousandths or MB than there are."""
+NOT, YES, UNKNOWN = range(3)
+"""Whether an allocation fits, or only trying tells."""
 ROUNDING = 1e-9
 """What a sum of times may be off by, relative to it: a type is passed over only where it is worse by more."""
 
@@ -40,13 +42,14 @@ class Availability(NamedTuple):
     free: np.ndarray  # [X, resources, M] int32
     falls: np.ndarray  # [X] int64, GPU types (a bit each) on which less may be free on a node than in the slot before …
     rises: np.ndarray  # [X] int64, … and those on which more may be
-    total: np.ndarray  # [X, T + 1] int64, free GPUs of each slot by type and, last, of all
+    total: np.ndarray  # [T + 1, X] int64, free GPUs by type and, last, of all, in each slot
     low: np.ndarray  # [3, M] int32, work space: the least that is free on each node during a job
     spare: Free  # work space: the same, to search on
     node: np.ndarray  # [N] int64, nodes by pool and type
     index: np.ndarray  # [N] int64, of each node, its index among those of its pool in this order
     begin: np.ndarray  # [pools, T + 1] int64, the first node of each type in it; last, the pool's number of nodes
-    sought: np.ndarray  # [T + 1, SIZES, LENGTHS] SOUGHT
+    sought: np.ndarray  # [T + 1, SIZES] SOUGHT
+    tried: np.ndarray  # [T + 1, SIZES, 2, LENGTHS] float64, the duration and a time before which none is possible
     plan: np.ndarray  # [1] int64, counts the profiles made here
 
 
@@ -79,13 +82,14 @@ def work_space(nodes, jobs, st):
         np.empty((most, st.options.resources, width), np.int32),
         np.empty(most, np.int64),
         np.empty(most, np.int64),
-        np.empty((most, types + 1), np.int64),
+        np.empty((types + 1, most), np.int64),
         np.full((3, width), UNBOUND, np.int32),
         Free(free.row.copy(), free.total.copy(), free.count.copy(), free.words.copy()),
         node,
         index,
         begin,
-        np.zeros((types + 1, SIZES, LENGTHS), SOUGHT),
+        np.zeros((types + 1, SIZES), SOUGHT),
+        np.empty((types + 1, SIZES, 2, LENGTHS)),
         np.zeros(1, np.int64),
     )
 
@@ -97,15 +101,15 @@ def fill(nodes, jobs, seq, options, p, profile):
     profile.plan[0] += 1
     first, types, total = nodes.pool[p].start, jobs.cut.shape[1], profile.total
     for kind in range(types + 1):
-        total[0, kind] = 0
+        total[kind, 0] = 0
     profile.begin_s[0], profile.row_of[0] = seq.status.now, 0
     profile.falls[0] = profile.rises[0] = 0
     for k in range(profile.begin[p, types]):
         m = profile.node[first + k]
         row = seq.free.row[m]
         profile.free[0, 0, k] = row.gpus
-        total[0, nodes.row[m].type] += row.gpus
-        total[0, types] += row.gpus
+        total[nodes.row[m].type, 0] += row.gpus
+        total[types, 0] += row.gpus
         if options.resources > 1:
             profile.free[0, 1, k], profile.free[0, 2, k] = row.cpu, row.mem
         profile.spare.row[m].multi_gpu_jobs = row.multi_gpu_jobs
@@ -134,12 +138,12 @@ def _add(nodes, jobs, profile, j, whole, m, gpus, i, x, sign):
     cpu, mem = needs(nodes, jobs, j, gpus, m)
     if whole:
         gpus, cpu, mem = nodes.row[m].gpus, nodes.row[m].cpu_milli, nodes.row[m].mem_mb
-    k, kind, last = profile.index[m], nodes.row[m].type, profile.total.shape[1] - 1
+    k, kind, last = profile.index[m], nodes.row[m].type, profile.total.shape[0] - 1
     for y in range(i, x):
         row = profile.row_of[y]
         profile.free[row, 0, k] += sign * gpus
-        profile.total[y, kind] += sign * gpus
-        profile.total[y, last] += sign * gpus
+        profile.total[kind, y] += sign * gpus
+        profile.total[last, y] += sign * gpus
         if profile.free.shape[1] > 1:
             profile.free[row, 1, k] += sign * cpu
             profile.free[row, 2, k] += sign * mem
@@ -150,8 +154,8 @@ def _copy(profile, y, x):
     """Make what is free in slot ``x`` like that in slot ``y``."""
     for resource in range(profile.free.shape[1]):
         _set(profile.free[profile.row_of[x], resource], profile.free[profile.row_of[y], resource])
-    for kind in range(profile.total.shape[1]):
-        profile.total[x, kind] = profile.total[y, kind]
+    for kind in range(profile.total.shape[0]):
+        profile.total[kind, x] = profile.total[kind, y]
 
 
 @inner_kernel
@@ -163,8 +167,9 @@ def take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile):
     if x == slots or begin_s[x] > end_s:
         for y in range(slots, x, -1):
             begin_s[y], row_of[y], falls[y], rises[y] = begin_s[y - 1], row_of[y - 1], falls[y - 1], rises[y - 1]
-            for kind in range(total.shape[1]):
-                total[y, kind] = total[y - 1, kind]
+        for kind in range(total.shape[0]):
+            for y in range(slots, x, -1):
+                total[kind, y] = total[kind, y - 1]
         begin_s[x], row_of[x], falls[x], rises[x] = end_s, slots, 0, 0
         _copy(profile, x - 1, x)
         profile.slots[0] += 1
@@ -176,49 +181,59 @@ def take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile):
         rises[x] |= kind
 
 
-@inner_kernel
+@inlined
 def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
-    """(Slot, the first slot after it, chunks in ``place``) of the earliest allocation that lasts so long; on one GPU type, or
-    with a ``kind`` of −1 as the rule has it. No chunks where it would end well after ``most``.
+    """(Slot, the first slot after it, whether there is one) of the earliest allocation that lasts so long; on one GPU type, or
+    with a ``kind`` of −1 as the rule has it. None where it would end well after ``most``. What is free on the type's nodes
+    meanwhile is in ``low``, for :func:`allocate`.
 
     What does not fit in a slot fits in a later one only from where more is free on the type.
     """
-    begin_s, spare = profile.begin_s, profile.spare
-    row, slots, first = jobs.row[j], profile.slots[0], nodes.pool[jobs.row[j].pool].start
-    begin = profile.begin[row.pool]
-    here, stop = (begin[kind], begin[kind + 1]) if kind >= 0 else (ZERO, begin[-1])
+    begin_s, row, slots = profile.begin_s, jobs.row[j], profile.slots[0]
+    here, stop = _nodes_of(jobs, j, kind, profile)
     free, low = profile.free[:, :, here:stop], profile.low[:, here:stop]
     length = np.int64(np.log2(min(max(lasts, 1.0), LONGEST_S)))
-    sought = profile.sought[kind, row.gpus % SIZES]
+    sought, tried = profile.sought[kind, row.gpus % SIZES], profile.tried[kind, row.gpus % SIZES]
     mine = ONE << kind if kind >= 0 else MINUS_ONE
-    i = _not_before(begin_s[:slots], sought[: length + 1], row, kind, lasts, profile.plan[0])
+    i = _not_before(begin_s[:slots], sought, tried, row, kind, lasts, length, profile.plan[0])
     while True:
-        i = _enough(begin_s, profile.total[:, kind], slots, i, lasts, row.gpus)
+        i, x = _enough(begin_s, profile.total[kind], slots, i, lasts, row.gpus)
         if i == slots:
             raise RuntimeError("a job in the queue can never fit its pool")
+        tried[0, length], tried[1, length] = lasts, begin_s[i]
         if begin_s[i] + lasts > most + ROUNDING * abs(most):
-            _keep(sought[length], row, lasts, begin_s[i], profile.plan[0])
-            return i, i, ZERO
+            return i, i, False
         for resource in range(options.resources):
             _set(low[resource], free[profile.row_of[i], resource])
-        x = i + 1
-        while x < slots and begin_s[x] < begin_s[i] + lasts:
-            if profile.falls[x] & mine:  # elsewhere at least as much is free as before
+        for y in range(i + 1, x):
+            if profile.falls[y] & mine:  # elsewhere at least as much is free as before
                 for resource in range(options.resources):
-                    _lower(low[resource], free[profile.row_of[x], resource])
-            x += 1
-        if options.extra > 0 or _could(nodes, jobs, j, kind, options.rule, first, profile):
-            for k in range(here, stop):
-                m = profile.node[first + k]
-                have, least = spare.row[m], profile.low[:, k]
-                change(nodes, spare, m, least[0] - have.gpus, least[1] - have.cpu, least[2] - have.mem)
-            n = find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
-            if n > 0:
-                _keep(sought[length], row, lasts, begin_s[i], profile.plan[0])
-                return i, x, n
+                    _lower(low[resource], free[profile.row_of[y], resource])
+        fits = UNKNOWN if options.extra > 0 else _fits(nodes, jobs, j, kind, options.rule, profile)
+        if fits == YES or (fits == UNKNOWN and allocate(nodes, jobs, seq, options, j, kind, profile) > 0):
+            return i, x, True
         i += 1
         while i < slots and profile.rises[i] & mine == 0:
             i += 1
+
+
+@inlined
+def _nodes_of(jobs, j, kind, profile):
+    """The first node of a type, or with −1 of all, in the order of the job's pool, and the first after them."""
+    begin = profile.begin[jobs.row[j].pool]
+    return (begin[kind], begin[kind + 1]) if kind >= 0 else (ZERO, begin[-1])
+
+
+@inner_kernel
+def allocate(nodes, jobs, seq, options, j, kind, profile):
+    """Write the chunks of an allocation on what is free in ``low`` to ``place``; their number."""
+    spare, first = profile.spare, nodes.pool[jobs.row[j].pool].start
+    here, stop = _nodes_of(jobs, j, kind, profile)
+    for k in range(here, stop):
+        m = profile.node[first + k]
+        have, least = spare.row[m], profile.low[:, k]
+        change(nodes, spare, m, least[0] - have.gpus, least[1] - have.cpu, least[2] - have.mem)
+    return find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
 
 
 @inlined
@@ -234,35 +249,32 @@ def _lower(low, other):
 
 
 @inner_kernel
-def _not_before(begin_s, sought, row, kind, lasts, plan):
+def _not_before(begin_s, sought, tried, row, kind, lasts, length, plan):
     """The first slot in which a reservation may begin, by earlier searches for equal requests that last no longer: reservations
-    only take resources, so what did not fit then does not fit now."""
-    earliest_s = -np.inf
-    for k in range(sought.shape[0]):
-        search = sought[k]
-        alike = search.gpus == row.gpus and search.cpu == row.cpu_milli and search.mem == row.mem_mb
-        if search.plan == plan and alike and (kind >= 0 or search.shape == row.shape) and search.lasts <= lasts:
-            earliest_s = max(earliest_s, search.begin_s)
+    only take resources, so what did not fit then does not fit now. Where others were searched for, they are forgotten."""
+    alike = sought.gpus == row.gpus and sought.cpu == row.cpu_milli and sought.mem == row.mem_mb
+    if sought.plan != plan or not alike or (kind < 0 and sought.shape != row.shape):
+        sought.shape, sought.gpus, sought.cpu, sought.mem = row.shape, row.gpus, row.cpu_milli, row.mem_mb
+        sought.plan = plan
+        for k in range(tried.shape[1]):
+            tried[1, k] = -np.inf
+        return ZERO
+    earliest_s = tried[1, length] if tried[0, length] <= lasts else -np.inf
+    for k in range(length):
+        earliest_s = max(earliest_s, tried[1, k])
     return np.searchsorted(begin_s, earliest_s)
 
 
-@inner_kernel
-def _keep(search, row, lasts, begin_s, plan):
-    """Write a SOUGHT."""
-    search.shape, search.gpus, search.cpu, search.mem = row.shape, row.gpus, row.cpu_milli, row.mem_mb
-    search.lasts, search.begin_s, search.plan = lasts, begin_s, plan
-
-
-@inner_kernel
-def _could(nodes, jobs, j, only, rule, first, profile):
-    """Whether a strict allocation fits ``low``, by counting nodes; on the type ``only`` unless that is −1."""
-    low = profile.low
+@inlined
+def _fits(nodes, jobs, j, only, rule, profile):
+    """Whether (YES, NOT, UNKNOWN) a strict allocation fits ``low``, by counting nodes; on the type ``only`` unless that is −1."""
+    low, first = profile.low, nodes.pool[jobs.row[j].pool].start
     for kind in range(jobs.cut.shape[1]):
         cut = jobs.cut[j, kind]
         if cut.full < 0 or (only >= 0 and kind != only):
             continue
         if cut.size == 0:
-            return True
+            return UNKNOWN
         full = rest = 0
         for i in range(profile.begin[jobs.row[j].pool, kind], profile.begin[jobs.row[j].pool, kind + 1]):
             m = profile.node[first + i]
@@ -277,21 +289,19 @@ def _could(nodes, jobs, j, only, rule, first, profile):
             if cut.full > 0 and most >= cut.size and low[1, i] >= cut.size * cpu and low[2, i] >= cut.size * mem:
                 full += 1
             if full >= cut.full and (cut.rem == 0 or rest > cut.full):
-                return True
-    return False
+                return YES
+    return NOT
 
 
 @inner_kernel
 def _enough(begin_s, total, slots, i, lasts, gpus):
-    """The first time from ``i`` on from which so many GPUs of the pool stay free for so long; ``slots`` for none."""
-    x = i
+    """The first slot from ``i`` on from whose beginning so many GPUs stay free for so long, ``slots`` for none, and the first
+    slot after that."""
     while i < slots:
-        x = max(x, i)
-        while x < slots and (x == i or begin_s[x] < begin_s[i] + lasts):
-            if total[x] < gpus:
-                break
+        x, end_s = i, begin_s[i] + lasts
+        while x < slots and (x == i or begin_s[x] < end_s) and total[x] >= gpus:
             x += 1
-        if x == slots or total[x] >= gpus or x > i and begin_s[x] >= begin_s[i] + lasts:
-            return i
+        if x == slots or (x > i and begin_s[x] >= end_s):
+            return i, x
         i = x + 1  # whatever starts before this time lasts into it
-    return slots
+    return slots, slots

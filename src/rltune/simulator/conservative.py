@@ -11,7 +11,7 @@ import numpy as np
 from rltune.cluster.types import MATCHED, PLANNED
 from rltune.kernels import MINUS_ONE, ZERO, allocating, inlined, inner_allocating, inner_kernel
 from rltune.simulator.allox import matched
-from rltune.simulator.availability import earliest, fill, take_slots, work_space
+from rltune.simulator.availability import allocate, earliest, fill, take_slots, work_space
 from rltune.simulator.joint import Question, search
 from rltune.simulator.queue import drop_started, urgency
 from rltune.simulator.start import start_job
@@ -77,14 +77,10 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
         if jobs.row[j].pool != p:
             continue
         if options.least and kind_of[r] < 0:
-            i, x, n, lasts = _least(nodes, jobs, seq, options, j, profile)
+            i, x, kind, lasts = _least(nodes, jobs, seq, options, j, profile)
         else:
-            lasts, kinds, only = 0.0, ZERO, MINUS_ONE
-            for kind in range(jobs.cut.shape[1]):
-                if jobs.cut[j, kind].full >= 0 and kind_of[r] in (MINUS_ONE, kind):
-                    lasts = max(lasts, jobs.row[j].estimate_s * _slowest(jobs, options, j, kind))
-                    kinds, only = kinds + 1, kind
-            i, x, n = earliest(nodes, jobs, seq, options, j, only if kinds == 1 else MINUS_ONE, lasts, np.inf, profile)
+            i, x, kind, lasts = _soonest(nodes, jobs, seq, options, j, kind_of[r], profile)
+        n = allocate(nodes, jobs, seq, options, j, kind, profile)
         take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile)
         seq.run[job].planned = nodes.row[seq.place[0].node].type
         if i == 0:
@@ -111,7 +107,7 @@ def _fewest(jobs, seq, p, ranked):
 def _none_fits(profile, fewest):
     """Whether on no type so many GPUs, ``fewest`` by type, are free now."""
     for kind in range(fewest.shape[0]):
-        if profile.total[0, kind] >= fewest[kind]:
+        if profile.total[kind, 0] >= fewest[kind]:
             return False
     return True
 
@@ -146,7 +142,7 @@ def question(jobs, seq, options, some, p, profile):
             if x == 0 or _differ(gpus[row], gpus[before]):
                 at_s[kind, points[kind]] = begin_s[x] - begin_s[0]
                 free[kind, points[kind], : gpus.shape[1]] = gpus[row]
-                free[kind, points[kind], most] = profile.total[x, kind]
+                free[kind, points[kind], most] = profile.total[kind, x]
                 points[kind] += 1
     rows = seq.status.first + some
     lasts_s, price_s = np.full((jobs_n, types), np.inf), np.zeros((jobs_n, types))
@@ -168,32 +164,40 @@ def _differ(ours, others):
 
 
 @inner_kernel
+def _soonest(nodes, jobs, seq, options, j, planned, profile):
+    """(Slot, the first slot after it, type, seconds) of the earliest allocation, which lasts as long as on the slowest type; on
+    ``planned``, or with −1 on any type. The type is −1 where there are several."""
+    lasts, kinds, only = 0.0, ZERO, MINUS_ONE
+    for kind in range(jobs.cut.shape[1]):
+        if jobs.cut[j, kind].full >= 0 and planned in (MINUS_ONE, kind):
+            lasts = max(lasts, jobs.row[j].estimate_s * _slowest(jobs, options, j, kind))
+            kinds, only = kinds + 1, kind
+    only = only if kinds == 1 else MINUS_ONE
+    i, x, _ = earliest(nodes, jobs, seq, options, j, only, lasts, np.inf, profile)
+    return i, x, only, lasts
+
+
+@inner_kernel
 def _least(nodes, jobs, seq, options, j, profile):
-    """(Slot, the first slot after it, chunks in ``place``, seconds) of the allocation of the least expected completion, with its
-    price.
+    """(Slot, the first slot after it, type, seconds) of the allocation of the least expected completion, with its price.
 
     The fastest type is looked at first; another only as far as it could still be better.
     """
     begin_s, estimate = profile.begin_s, jobs.row[j].estimate_s
-    best, first, last = MINUS_ONE, np.inf, MINUS_ONE
-    found, behind, chunks, seconds = ZERO, ZERO, ZERO, 0.0
+    best, first, seconds = MINUS_ONE, np.inf, 0.0
+    found, behind = ZERO, ZERO
     for rank in range(jobs.cut.shape[1]):
         for kind in range(jobs.cut.shape[1]):
             cut = jobs.cut[j, kind]
             if cut.rank != rank or cut.full < 0:
                 continue
             lasts, price = estimate * _slowest(jobs, options, j, kind), cut.price * estimate
-            i, x, n = earliest(nodes, jobs, seq, options, j, kind, lasts, first - price, profile)
-            last = kind  # also without chunks: part of an allocation may be in ``place``
-            if n == 0:
-                continue
+            i, x, fits = earliest(nodes, jobs, seq, options, j, kind, lasts, first - price, profile)
             ends = begin_s[i] + lasts + price
-            if ends < first or (ends == first and kind < best):
-                best, first = kind, ends
-                found, behind, chunks, seconds = i, x, n, lasts
-    if last != best:  # another allocation is in ``place``
-        found, behind, chunks = earliest(nodes, jobs, seq, options, j, best, seconds, np.inf, profile)
-    return found, behind, chunks, seconds
+            if fits and (ends < first or (ends == first and kind < best)):
+                best, first, seconds = kind, ends, lasts
+                found, behind = i, x
+    return found, behind, best, seconds
 
 
 @inner_kernel
