@@ -21,6 +21,7 @@ from rltune.agent.scheduler_choice import (
     Trials,
     choose,
     difference,
+    type_plan,
 )
 from rltune.agent.task import TrainingTask
 from rltune.cluster.types import PRICES
@@ -197,6 +198,8 @@ def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
     assert {row["backfill"] for row in priced} == ({"conservative"} if has_speeds and backfill == "easy" else set())
     assert len(priced) in (0, 2 * len(PRICES)) and {row["types"] for row in priced} in (set(), {"auto", "joint"})
     assert best.config.gpu_price == (0.1 if priced else 0.0)
+    if priced:  # whoever takes the plan over takes the one that was chosen
+        assert type_plan({"scheduler": best.facts()}) == {"types": "least", "gpu_price": 0.1}
 
 
 def test_from_qssf_the_same_order_is_not_tried_under_another_name() -> None:

@@ -58,6 +58,14 @@ def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
     assert history["value_loss"].eq(0).all() != preset.has_critic
 
 
+def test_without_a_critic_a_reward_at_the_end_counts_for_every_decision() -> None:
+    """Also with a λ below 1, of metrics whose waiting is not credited to decisions."""
+    preset = TOY_PRESET.model_copy(update={"rollouts": 4, "credit_horizon_s": 3000.0, "gae_lambda": 0.5})
+    trainer = make_trainer(task_of(TOY_CELL.but(metric="utilisation"), preset, toy_queue()), None, 1)
+    batch = trainer.collect()
+    assert batch.reward.any() and np.allclose(trainer.advantages(batch).advantage, batch.reward[batch.sequence])
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

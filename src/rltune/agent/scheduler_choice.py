@@ -131,6 +131,8 @@ def choose(
     if has_price(best.config):
         rules = (best.config.types, "joint")
         vary(lambda best: [best.but(types=rule, gpu_price=price) for rule in rules for price in (0.0, *PRICES)])
+        if best.config.types == "auto":
+            best = best.but(types="least")  # what it means here, and would not where another scheduler takes it over
     return best, rows
 
 

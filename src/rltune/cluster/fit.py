@@ -79,8 +79,8 @@ def fit(
     On a cluster that has VCs a job without one gets a pool drawn from its id among those that could hold it, and a VC that
     is not in the cluster, all its jobs, one drawn from its name, in proportion to their nodes (paper §4.2 has no rule; ours).
     Everything left out or imputed is counted. With
-    ``speeds``, run times and users' limits become those on the fastest GPU type that could hold the job, and a column
-    ``model`` names the model that it is assumed to train. With ``type_shares``, the GPU type of a job that names none is drawn
+    ``speeds``, run times and users' limits become those on the fastest GPU type that could hold the job; a column
+    ``recorded_run_s`` keeps the log's, and ``model`` names the model that it is assumed to train. With ``type_shares``, the GPU type of a job that names none is drawn
     among those on which its pool could hold it. With ``balance``, jobs are thinned to that offered load; the first
     ``known_share`` of them before thinning decide how many. Raises DataError when no job is left.
     """
@@ -130,7 +130,8 @@ def fit(
         audit.note("GPU type missing, drawn by type_shares", int((keep & jobs["gpu_type"].isna().to_numpy()).sum()))
     if slow is not None:
         fastest = np.where(keep, slow.fastest(full >= 0), 1.0)
-        jobs = jobs.assign(**{name: jobs[name] * fastest for name in ("run_s", "requested_s")}, model=slow.model)
+        jobs = jobs.assign(recorded_run_s=jobs["run_s"], model=slow.model)
+        jobs = jobs.assign(**{name: jobs[name] * fastest for name in ("run_s", "requested_s")})
         audit.note("run time on the fastest GPU type, by the cluster's speeds", int(keep.sum()))
     if cluster.balance is not None and keep.any():
         fitting = jobs[keep]

@@ -56,6 +56,12 @@ def validate(jobs: pd.DataFrame, what: str = "the job table") -> pd.DataFrame:
     return checked
 
 
+def recorded_run_s(jobs: pd.DataFrame) -> pd.Series:
+    """Run times as the log has them, s. In a table fitted to a cluster whose GPU types differ in speed ``run_s`` is that on
+    a job's fastest type, and these are in ``recorded_run_s`` (rltune.cluster.fit)."""
+    return jobs["recorded_run_s"] if "recorded_run_s" in jobs else jobs["run_s"]
+
+
 def sort_jobs(jobs: pd.DataFrame, time: str = "submit_s") -> pd.DataFrame:
     """Sorted by a column of times (null last), then by ``job_id`` (null last), ties as they came; a new index."""
     names = pyarrow.array(jobs["job_id"], pyarrow.large_string(), from_pandas=True)  # ten times as fast as pandas

@@ -33,6 +33,7 @@ from rltune.evaluation.studies.hours_waited import (
 )
 from rltune.simulator.batch import SchedulerConfig
 from rltune.simulator.metrics import BSLD_FLOOR_S, job_table
+from rltune.traces.table import recorded_run_s
 
 GROUPINGS = {"user": (*USERS, "new"), "size": (*SIZES, LARGE)}
 """How jobs are grouped → the groups in order."""
@@ -189,7 +190,7 @@ class WhatIfStudy:
 
     def recorded(self) -> pd.DataFrame:
         """The measured jobs as the log has them: job_id, block, gpus, ``wait_s`` (missing if not recorded), bsld."""
-        jobs = self.table.iloc[self.measured]
+        jobs = self.log.iloc[self.measured]
         run_s = jobs["run_s"]
         bsld = np.maximum((jobs["wait_s"] + run_s) / np.maximum(run_s, BSLD_FLOOR_S), 1.0)
         found = jobs[["job_id", "gpus", "wait_s"]].assign(block=self.blocks, bsld=bsld).reset_index(drop=True)
@@ -201,7 +202,7 @@ class WhatIfStudy:
         if np.isnan(wait).mean() > 0.1:
             return float("nan")
         start = self.table["submit_s"] + np.nan_to_num(wait)
-        return self._utilisation(start, start + self.table["run_s"], self.table["gpus"])
+        return self._utilisation(start, start + self.log["run_s"], self.table["gpus"])
 
     def _utilisation(self, start: pd.Series, end: pd.Series, gpus: pd.Series) -> float:
         """Share of the cluster's GPUs in use between the first and the last submission of measured jobs."""
@@ -209,6 +210,11 @@ class WhatIfStudy:
         inside = np.maximum(np.minimum(end, stop) - np.maximum(start, begin), 0.0)
         area = float((inside * gpus).sum())
         return area / (stop - begin) / self.workload.layout.gpus if stop > begin else float("nan")
+
+    @cached_property
+    def log(self) -> pd.DataFrame:
+        """The jobs with the run times that they had on the GPU types of the log."""
+        return self.table.assign(run_s=recorded_run_s(self.table))
 
     @property
     def span_s(self) -> tuple[float, float]:
@@ -232,7 +238,7 @@ class WhatIfStudy:
             "data": trace.data,
             "days": (until - since) / 86_400,
             "offered": offered_load(jobs, cluster.gpus),
-            "used": gpus_in_use(self.table) / cluster.gpus,
+            "used": gpus_in_use(self.log) / cluster.gpus,
             "warm_jobs": self.measured.start - self.first,
             "jobs": len(jobs),
             "gpus": cluster.gpus,

@@ -32,6 +32,7 @@ import pandas as pd
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates.history import MIN_ESTIMATE_S, all_known, end_s, group_keys, known, mean_known
 from rltune.traces.estimates.kinds import history_lightgbm
+from rltune.traces.table import recorded_run_s
 
 GIVEN, RECALIBRATED, HISTORY = "given", "recalibrated", "history"
 TOO_LITTLE_KNOWN = "too little known: given"
@@ -73,7 +74,7 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
     given = np.log(given_s)
     submit, ended = jobs["submit_s"].to_numpy(np.float64), end_s(jobs)
     started = submit + jobs["wait_s"].fillna(0.0).to_numpy(np.float64)
-    run = jobs["run_s"].to_numpy(np.float64)
+    run, recorded = (times.to_numpy(np.float64) for times in (jobs["run_s"], recorded_run_s(jobs)))
     log_run = np.log(np.maximum(run, MIN_ESTIMATE_S))  # no estimate is shorter
     points = history_lightgbm.training_points(submit, ended)
     seen = inputs(jobs, meta, given) if points else jobs
@@ -82,7 +83,7 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
     source = np.full(len(jobs), TOO_LITTLE_KNOWN, dtype=object)
     for begin, stop in points:
         new, past = slice(begin, stop), np.flatnonzero(ended[:begin] <= submit[begin])
-        weight = censoring_weights(submit[begin] - started[:begin], run[past])
+        weight = censoring_weights(submit[begin] - started[:begin], recorded[past])
         # The later half of what models have predicted: enough to evaluate by, recent enough to see a drift.
         recent = past >= (points[0][0] + begin) // 2
         evaluated = past if recent.sum() < EVALUATED else past[recent]

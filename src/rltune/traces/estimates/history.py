@@ -15,6 +15,7 @@ import pandas as pd
 
 from rltune.config.trace import Predictions
 from rltune.traces.columns import TraceMeta
+from rltune.traces.table import recorded_run_s
 
 LAST = 10
 """Jobs that a rolling median looks back on; our choice, between what suits Venus (5) and Philly (50) on the first 90 %
@@ -64,7 +65,7 @@ def end_s(jobs: pd.DataFrame) -> np.ndarray:
     """When each job's run time becomes known, seconds since t0 (float64); always after its own submission."""
     submit = jobs["submit_s"].to_numpy(np.float64)
     wait = jobs["wait_s"].fillna(0.0).to_numpy(np.float64)
-    return np.maximum(submit + wait + jobs["run_s"].to_numpy(np.float64), np.nextafter(submit, np.inf))
+    return np.maximum(submit + wait + recorded_run_s(jobs).to_numpy(np.float64), np.nextafter(submit, np.inf))
 
 
 def job_size(jobs: pd.DataFrame) -> np.ndarray:
