@@ -76,6 +76,7 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
         (["--from", "3", "--part", "test"], ["--from: does not go with --part"]),
         (["--csv", "/nowhere/x.csv"], ["--csv: found /nowhere/x.csv", "mkdir -p /nowhere"]),
         (["--csv", "config"], ["--csv: found config, but it is a folder"]),
+        (["--csv", "/dev/null"], ["--csv: found /dev/null, which is no regular file"]),
         (["--gantt", "a.pdf"], ["--gantt: found a.pdf, expected a name that ends in .svg or .png"]),
         (["--trace", "tinny"], ["--trace: found 'tinny'", "did you mean 'tiny'", "config/traces/tinny.yaml"]),
         (["--cluster", "smal"], ["--cluster: found 'smal'", "did you mean 'small'"]),

@@ -146,6 +146,14 @@ def test_a_job_that_was_given_its_type_is_expected_to_end_on_it(tmp_path: Path) 
     assert control.view.snapshot.end_s[0] + control.view.t0_s == pytest.approx(NOW_S + LIMIT_S / 4)
 
 
+def test_a_node_of_more_gpus_than_a_node_can_have_is_left_out_and_named() -> None:
+    """Such as one of 16 GPUs in seven slices each."""
+    machines = [node("p100-1"), node("mig-1", "1g.10gb", 112)]
+    view = observe([job(10)], machines, make_config(), NOW_S)
+    assert [one.name for one in view.cluster.nodes] == ["p100-1"]
+    assert "node mig-1: 112 GPUs, at most 64; not used" in view.faults
+
+
 def test_a_limit_is_for_the_slowest_type_that_the_job_allows() -> None:
     """A job that runs on a faster one is expected to end earlier."""
     slow = running(2, "k80-1", gpu_type="k80", time_limit_s=LIMIT_S)

@@ -207,6 +207,14 @@ def test_several_nodes_in_a_row_cannot_be_distinguished_once_some_are_in_use() -
     assert [node.name for node in read.records] == ["x-1", "x-2"] and "expected a row a node" in read.faults[0]
 
 
+def test_a_node_that_is_there_twice_is_one_with_all_its_partitions() -> None:
+    answer = answer_of("22.05", "sinfo.json")
+    again = answer["nodes"][0] | {"partitions": ["more"]}
+    names = [node.name for node in nodes_from_json(json.dumps(answer)).records]
+    read = nodes_from_json(json.dumps(answer | {"nodes": [*answer["nodes"], again]}))
+    assert [node.name for node in read.records] == names and read.records[0].partitions[-1] == "more"
+
+
 ANSWERS = [
     (read, answer_of(folder, file))
     for folder in ("22.05", "v0.0.41")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from raw_cases import trace_config
 
 from rltune.errors import ConfigError, DataError
-from rltune.traces.fetch import obtain
+from rltune.traces.fetch import files_in, obtain
 
 SMALL = {"seed": 3, "jobs": 60}
 SHA = hashlib.sha256(b"an archive").hexdigest()
@@ -136,3 +136,12 @@ def test_given_path(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv("MY_TRACES")
     with pytest.raises(ConfigError, match=r"config/traces/c.yaml, path: .*MY_TRACES, which is not set"):
         given("${MY_TRACES}/jobs.swf")
+
+
+def test_a_folder_is_as_new_as_each_of_its_files(tmp_path: Path) -> None:
+    """Its own time stays where one of them is written again."""
+    logs = [tmp_path / "logs" / name for name in ("a.txt", "more/b.txt")]
+    for log in logs:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("jobs")
+    assert files_in(tmp_path / "logs") == logs and files_in(logs[0]) == logs[:1]

@@ -14,13 +14,14 @@ from rltune.errors import RLTuneError
 from rltune.evaluation.studies.scheduling_rules import balanced_cells
 from rltune.report import artefacts
 from rltune.sources import digest
-from rltune.traces.fetch import local_file
+from rltune.traces.fetch import files_in, local_file
 
 
 def given(trace, path):
-    """A file of the user's, inside the project by its path from there: a project that is renamed or moved makes nothing again."""
-    file, root = local_file(trace, path, project_root()), project_root()
-    return str(file.relative_to(root) if file.is_relative_to(root) else file)
+    """A user's files, inside the project by their paths from there: a project that is renamed or moved makes nothing again."""
+    root = project_root()
+    files = files_in(local_file(trace, path, root))
+    return [str(file.relative_to(root) if file.is_relative_to(root) else file) for file in files]
 
 
 CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"

@@ -110,9 +110,8 @@ class Trainer:
         """Estimate how much better each decision was than expected: by the critic, or against other rollouts."""
         preset, task, metric = self.preset, self.task, self.cell.metric
         values = self.ppo.values(batch)
-        decay = (
-            preset.gae_lambda if preset.has_critic else 1.0
-        )  # values are 0 without a critic: nothing to bootstrap from
+        # without a critic all values are 0: nothing that rewards at the end could be estimated by
+        decay = preset.gae_lambda if preset.has_critic else 1.0
         advantage, returns = gae(values, batch.sequence, batch.reward, decay)
         if preset.credit_horizon_s is not None and metric in CREDITED:
             advantage = waiting_saved(metric, task.last, task.jobs, batch, preset.rollouts, preset.credit_horizon_s)

@@ -82,6 +82,8 @@ def check_output(option: str, path: Path | None, suffixes: Iterable[str] = ()) -
         raise ConfigError(f"--{option}: found {path}, expected a name that ends in {' or '.join(suffixes)}")
     if path.is_dir():
         raise ConfigError(f"--{option}: found {path}, but it is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise ConfigError(f"--{option}: found {path}, which is no regular file and would be replaced by one")
     if not path.parent.is_dir():
         make = f"make it: mkdir -p {path.parent}"
         raise ConfigError(f"--{option}: found {path}, but there is no folder {path.parent}; {make}")

@@ -130,8 +130,8 @@ def fit(
         audit.note("GPU type missing, drawn by type_shares", int((keep & jobs["gpu_type"].isna().to_numpy()).sum()))
     if slow is not None:
         fastest = np.where(keep, slow.fastest(full >= 0), 1.0)
-        jobs = jobs.assign(recorded_run_s=jobs["run_s"], model=slow.model)
-        jobs = jobs.assign(**{name: jobs[name] * fastest for name in ("run_s", "requested_s")})
+        at_fastest = {name: jobs[name] * fastest for name in ("run_s", "requested_s")}
+        jobs = jobs.assign(recorded_run_s=jobs["run_s"], model=slow.model, **at_fastest)
         audit.note("run time on the fastest GPU type, by the cluster's speeds", int(keep.sum()))
     if cluster.balance is not None and keep.any():
         fitting = jobs[keep]

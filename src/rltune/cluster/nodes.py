@@ -51,6 +51,9 @@ NO_TYPE = "gpu"
 MOST_SLOTS = 64
 """GPUs, or processors of a CPU cluster, that a node of the simulator can have."""
 
+MOST = 1_000_000
+"""The largest number in a list of nodes."""
+
 
 @dataclass(frozen=True)
 class NodeList:
@@ -108,6 +111,10 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
                 f"make the file with {SINFO}"
             )
         fields = dict(zip(names, cells, strict=True))
+        if set("[],") & set(fields["name"]):
+            raise DataError(
+                f"{path}:{number}: found {fields['name']}, several nodes in one line, expected one; make the file with {SINFO}"
+            )
         try:
             cpus, mib = float(fields["cpus"].rstrip("+")), float(fields["mib"].rstrip("+"))
         except ValueError:
@@ -150,9 +157,11 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     table = pd.DataFrame(index=raw.index)
     for name in ("gpus", "cpus", "mem_gb", "nodes"):
         values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
-        if name in found and (bad := ~np.isfinite(values) & raw[found[name]].notna()).any():
+        if name in found and (bad := ~values.between(0, MOST) & raw[found[name]].notna()).any():
             line = int(bad.to_numpy().argmax()) + 2
-            raise DataError(f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected a number")
+            raise DataError(
+                f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected 0 to {MOST:,}"
+            )
         table[name] = values
     table["gpus"] = table["gpus"].fillna(0).round().astype(int)
     table["name"] = raw[found["name"]] if "name" in found else [f"node{i}" for i in range(len(raw))]

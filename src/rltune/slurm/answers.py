@@ -37,7 +37,8 @@ def nodes_from_json(text: str) -> Parsed[SlurmNode]:
     if "nodes" not in answer and "sinfo" in answer:
         read = collect(_rows(answer, "sinfo", "sinfo --json"), _nodes_of_row, lambda item: "row of sinfo")
         return Parsed(_merged(node for nodes in read.records for node in nodes), read.faults)
-    return collect(_rows(answer, "nodes", "sinfo --json"), _node, lambda item: f"node {_label(item, 'name')}")
+    each = collect(_rows(answer, "nodes", "sinfo --json"), _node, lambda item: f"node {_label(item, 'name')}")
+    return Parsed(_merged(each.records), each.faults)
 
 
 def _answer(text: str, command: str) -> dict[str, Any]:

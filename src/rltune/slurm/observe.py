@@ -18,6 +18,7 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.free import CHUNK
 from rltune.cluster.layout import MILLI, Layout, build_layout
+from rltune.cluster.nodes import MOST_SLOTS
 from rltune.cluster.speeds import Profile
 from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.config.slurm import SlurmConfig
@@ -196,7 +197,9 @@ def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[
     found = []
     for node in nodes:
         if node.usable and any(node.gpus.values()) and set(node.partitions) & set(partitions):
-            if type_of(node):
+            if (gpus := sum(node.gpus.values())) > MOST_SLOTS:
+                faults.append(f"node {node.name}: {gpus} GPUs, at most {MOST_SLOTS}; not used")
+            elif type_of(node):
                 found.append(node)
             else:
                 kinds = ", ".join(kind for kind, gpus in node.gpus.items() if gpus)

@@ -31,7 +31,7 @@ FEWEST_JOBS = 3000
 """Jobs on the cluster, at least: validation has a hundredth less than a tenth of them, and a window takes 256."""
 
 FEWEST_LEARNED = 5700
-"""Jobs on the cluster from which validation has two such windows, the least by which an agent's gain can be told from chance."""
+"""Jobs on the cluster from which validation has two such windows, the least for a gain with an error."""
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,8 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
     notes = [*few, *log.assumed, *notes, *_lacking(jobs, fitted), *_too_short(fitted, log.clean)]
     if len(fitted) < FEWEST_LEARNED:
         notes.append(
-            f"{len(fitted):,} jobs leave one validation window, so nothing that an agent learns is kept and only rules are "
-            f"compared; from {FEWEST_LEARNED:,} jobs on there are two"
+            f"{len(fitted):,} jobs leave one validation window, so nothing that an agent learns is kept; from "
+            f"{FEWEST_LEARNED:,} jobs on there are two"
         )
     seen += ["to know:", *(f"  - {note}" for note in notes)] if notes else []
     estimate = "requested" if fitted["requested_s"].notna().any() else "history-rolling"

@@ -157,6 +157,11 @@ def _check_manual(name: str, item: Download, path: Path, manifest: Manifest) -> 
         ) from None
 
 
+def files_in(path: Path) -> list[Path]:
+    """A file, or all files in a folder: when one of them was written again the folder's own time does not say."""
+    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+
+
 def local_file(name: str, path: str, root: Path, key: str = "path") -> Path:
     """The file or folder that a trace's configuration names under ``key``.
 
