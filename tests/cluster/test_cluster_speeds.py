@@ -71,7 +71,9 @@ def test_one_ratio_a_type() -> None:
     [
         ("a,1,k80,1,-2\n", r"own.csv: model 'a' on k80: found gpus 1, .*-2"),
         ("a,1,k80,x,2\n", "model 'a' on k80"),
-        ("a,0,k80,1,2\n", "gpus of 1 or more"),
+        ("a,0,k80,1,2\n", "whole gpus from 1 to 1,000,000"),
+        ("a,1.5,k80,1,2\n", "found gpus 1.5"),
+        ("a,1e19,k80,1,2\n", "found gpus 1e"),
         ("a,2,k80,1,0\n", "model 'a' on k80: .*both 0 or neither"),
         ("a,1,K80,1,1\na,1,k80,2,2\n", "model 'a' with 1 GPUs on k80: found twice"),
         ("a,1,k80,0,0\nb,1,k80,1,1\n", "model 'a': found 0 everywhere"),

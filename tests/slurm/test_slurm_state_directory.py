@@ -63,6 +63,28 @@ def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
         StateDirectory(tmp_path).ownership()
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("assigned.json", "[" * 100_000),
+        ("metrics.prom", "rltune_last_cycle_time_seconds"),
+        ("metrics.prom", "rltune_last_cycle_time_seconds 1e30"),
+        ("metrics.prom", "rltune_cycles many"),
+    ],
+)
+def test_a_damaged_file_is_named_where_its_state_is_shown(file: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text(text)
+    with pytest.raises(DataError, match=f"{file}: cannot be read"):
+        StateDirectory(tmp_path).describe()
+
+
+def test_a_state_directory_that_is_none_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name, words in (("file", "file: a file; expected"), ("gone", "gone: no such directory; expected")):
+        with pytest.raises(DataError, match=words):
+            StateDirectory(tmp_path / name).describe()
+
+
 def test_the_list_is_synced_before_and_after_its_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Content, rename, folder: so that a loss of power leaves the old list or the new one."""
     done: list[str] = []

@@ -115,6 +115,7 @@ def test_archives_are_looked_into(tmp_path: Path) -> None:
         ("none", None, "no such file"),
         ("bad.gz", b"\x1f\x8b\x08\x00nothing", "bad.gz"),
         ("bad.json", b'[{"a": 1}, {', "cannot be read"),
+        ("numbers.json", b"[1, 2]", "no rows in it"),
         ("a.zip", b"PK\x03\x04", "truncated or damaged"),
         ("a.tar.gz", b"no archive", "truncated or damaged"),
     ],

@@ -10,6 +10,7 @@ Partitions that share nodes are one pool: in Slurm they compete for the same nod
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections import Counter
@@ -142,7 +143,7 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
 def _csv(text: str, path: Path) -> pd.DataFrame:
     try:
         raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=None, engine="python", dtype="str")
-    except (ValueError, pd.errors.ParserError) as error:
+    except (ValueError, pd.errors.ParserError, csv.Error) as error:
         raise DataError(
             f"{path}: cannot be read as a table ({' '.join(str(error).split())[:120]}); expected {EXPECTED}"
         ) from None
@@ -157,10 +158,12 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     table = pd.DataFrame(index=raw.index)
     for name in ("gpus", "cpus", "mem_gb", "nodes"):
         values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
-        if name in found and (bad := ~values.between(0, MOST) & raw[found[name]].notna()).any():
+        whole = "whole numbers from " if name in ("gpus", "nodes") else ""
+        bad = ~values.between(0, MOST) | (values % 1 > 0 if whole else False)
+        if name in found and (bad := bad & raw[found[name]].notna()).any():
             line = int(bad.to_numpy().argmax()) + 2
             raise DataError(
-                f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected 0 to {MOST:,}"
+                f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected {whole}0 to {MOST:,}"
             )
         table[name] = values
     table["gpus"] = table["gpus"].fillna(0).round().astype(int)

@@ -24,6 +24,8 @@ from rltune.traces.columns import job_uniform
 GAVEL = Path(__file__).parents[1] / "data" / "gavel_throughputs.csv"
 STEPS = ["consolidated_steps_per_s", "unconsolidated_steps_per_s"]
 COLUMNS = ["model", "gpus", "gpu_type", *STEPS]
+MOST_GPUS = 1_000_000
+"""Of one job: more is a mistake in the file."""
 
 
 @dataclass(frozen=True)
@@ -96,14 +98,15 @@ def read_profile(path: Path) -> Profile:
     numbers = table[["gpus", *STEPS]].apply(pd.to_numeric, errors="coerce")
     empty = table[STEPS[1]].isna()
     numbers.loc[empty, STEPS[1]] = numbers.loc[empty, STEPS[0]]
-    wrong = numbers.isna().any(axis=1) | (numbers < 0).any(axis=1) | (numbers["gpus"] < 1)
+    wrong = numbers.isna().any(axis=1) | (numbers < 0).any(axis=1)
+    wrong |= ~numbers["gpus"].between(1, MOST_GPUS) | (numbers["gpus"] % 1 > 0)
     wrong |= (numbers[STEPS[0]] > 0) != (numbers[STEPS[1]] > 0)
     if wrong.any():
         row = table[wrong].iloc[0]
         found = ", ".join(f"{name} {row[name]}" for name in ["gpus", *STEPS])
         raise DataError(
-            f"{path}: model {row['model']!r} on {row['gpu_type']}: found {found}, expected numbers of 0 or more, gpus of 1 "
-            "or more, and speeds that are both 0 or neither"
+            f"{path}: model {row['model']!r} on {row['gpu_type']}: found {found}, expected numbers of 0 or more, whole gpus "
+            f"from 1 to {MOST_GPUS:,}, and speeds that are both 0 or neither"
         )
     table[["gpus", *STEPS]] = numbers
     if (twice := table.duplicated(["model", "gpus", "gpu_type"])).any():

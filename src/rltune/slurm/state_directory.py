@@ -124,7 +124,7 @@ class StateDirectory:
     def _read(self) -> Ownership:
         try:
             return Ownership.from_json(json.loads(self.assigned_path.read_text(encoding="utf-8")))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
                 f"{self.assigned_path}: cannot be read ({error}); release the jobs with a priority of the "
                 "controller's band with `rltune slurm release --band`, then delete it"
@@ -155,7 +155,12 @@ class StateDirectory:
         write_text(self.metrics_path, text)
 
     def describe(self) -> str:
-        """The directory's state in lines; nothing is written."""
+        """The directory's state in lines; nothing is written. Raises DataError where it is none or a file in it is damaged."""
+        if not self.path.is_dir():
+            raise DataError(
+                f"{self.path}: {'a file' if self.path.exists() else 'no such directory'}; expected the state directory "
+                "that a controller makes when it starts"
+            )
         process, ownership = self.running(), self.ownership()
         lines = [f"{self.path}: {f'a controller (process {process}) is running' if process else 'no controller runs'}"]
         lines.append(f"{len(ownership.present)} jobs have been assigned priorities or nodes to themselves")
@@ -164,8 +169,13 @@ class StateDirectory:
                 f"somebody has set the priorities of {len(ownership.overridden)} jobs since; they are left to Slurm"
             )
         if self.metrics_path.is_file():
-            metrics = [line for line in self.metrics_path.read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
-            lines += [f"  {_metric(*line.removeprefix('rltune_').rsplit(' ', 1))}" for line in metrics]
+            try:
+                metrics = [line for line in self.metrics_path.read_text("utf-8").splitlines() if line[:1] != "#"]
+                lines += [f"  {_metric(*line.removeprefix('rltune_').rsplit(' ', 1))}" for line in metrics]
+            except (ValueError, TypeError, OverflowError) as error:
+                raise DataError(
+                    f"{self.metrics_path}: cannot be read ({error}); a controller writes it anew every cycle"
+                ) from None
         return "\n".join(lines)
 
 

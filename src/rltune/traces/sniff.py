@@ -170,7 +170,7 @@ def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: di
 
 def _json(file: Utf8) -> Found:
     jobs = list(itertools.islice(file.entries(), MAX_ENTRIES))
-    table = pd.json_normalize(jobs, max_level=0) if jobs and isinstance(jobs[0], dict) else pd.DataFrame()
+    table = pd.json_normalize([job for job in jobs if isinstance(job, dict)], max_level=0)
     if "attempts" in table:
         table["attempts"] = table["attempts"].map(lambda a: len(a) if isinstance(a, list) else None)
     native = {"jobid", "attempts", "submitted_time"} <= set(table.columns)
