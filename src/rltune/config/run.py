@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -67,8 +67,8 @@ class EvaluationConfig(Block):
         ["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor"], min_length=1
     )
     """Heuristics to compare with: each of these policies, built in or from `plugins` …"""
-    baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(["none", "greedy", "easy"], min_length=1)
-    """… under each of these, with best_fit; where GPU types differ in speed, under conservative too."""
+    baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(list(get_args(Backfill)), min_length=1)
+    """… under each of these, with best_fit: by default all, as agents may choose any that reserves."""
     also: Annotated[list[OtherPlacement], EachOnce] = []
     """Other placements and localities under which each agent and its base policy are also evaluated, on the same
     windows; where GPU types differ in speed, not placements that ignore it."""

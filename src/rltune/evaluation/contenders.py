@@ -63,15 +63,11 @@ def workload_of(cell: Cell, workloads: Workloads) -> Workload:
     return workloads[cell.trace, cell.cluster, cell.estimate]
 
 
-def heuristics(config: RunConfig, workload: Workload, locality: str = "strict") -> dict[str, Contender]:
-    """``policy backfill`` → every policy of the baselines under each of their backfill rules, with best_fit.
-
-    Where GPU types differ in speed, also under conservative backfilling: each job on the type on which it completes first.
-    """
-    backfills = config.evaluation.baseline_backfills + (["conservative"] if differ(workload.jobs) else [])
+def heuristics(config: RunConfig, locality: str = "strict") -> dict[str, Contender]:
+    """``policy backfill`` → every policy of the baselines under each of their backfill rules, with best_fit."""
     return {
         f"{policy} {backfill}": rule_of(config, policy, backfill, locality)
-        for policy, backfill in product(config.evaluation.baseline_policies, dict.fromkeys(backfills))
+        for policy, backfill in product(config.evaluation.baseline_policies, config.evaluation.baseline_backfills)
     }
 
 

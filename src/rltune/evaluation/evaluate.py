@@ -113,7 +113,7 @@ def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequen
         for role, starts in parts.items():
             bounds = bound_s(workload, starts, length) if role == "baseline" else np.nan
             for locality in localities:
-                for contender in heuristics(config, workload, locality).values():
+                for contender in heuristics(config, locality).values():
                     table, _ = simulate_windows(workload, contender, starts, length)
                     frames.append(_labelled(table, role).assign(bound_s=bounds))
     return _ordered(frames)

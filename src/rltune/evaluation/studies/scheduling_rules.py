@@ -127,7 +127,7 @@ class Study:
 
     def heuristics(self) -> dict[str, Contender]:
         """The run's heuristics in the locality of the study."""
-        return heuristics(self.run.config, self.workload, self.main.locality)
+        return heuristics(self.run.config, self.main.locality)
 
     def labelled(self, frame: pd.DataFrame, **more: object) -> pd.DataFrame:
         """The frame with workload, data, sequence_jobs, and ``more`` in front."""

@@ -68,7 +68,6 @@ def build(
             coverage=contents.coverage(paper, shown),
             run=run,
             validation_share=VALIDATION_SHARE,
-            mixed=any(run.clusters[cell.cluster].speeds is not None for cell in cells),
             trained_with=sorted(
                 {
                     (c.preset, run.config.preset(c.preset).estimates)
