@@ -36,17 +36,18 @@ def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(
     plain, chose = run.config.cells()
     base = contender_of(run.config, chose).scheduler
     chosen = AgentScheduler(replace(base, policy="sjf", backfill="conservative", locality="any")).facts()
-    agents = {plain: SMALLEST, chose: replace(SMALLEST, facts={**SMALLEST.facts, "scheduler": chosen})}
+    facts = {plain: {"learned": True}, chose: {"learned": False, "scheduler": chosen}}
+    agents = {cell: replace(SMALLEST, facts={**SMALLEST.facts, **own}) for cell, own in facts.items()}
     workloads = {("tiny", "small", "lognormal-1"): build_workload(run, "tiny", "small", "lognormal-1")}
     frame = batches(run.config, workloads, agents)
     ran = (
         frame.drop_duplicates(["who", "preset"])
-        .set_index(["who", "preset"])[["base", "policy", "backfill", "placement", "locality"]]
+        .set_index(["who", "preset"])[["base", "policy", "backfill", "placement", "locality", "unlearned"]]
         .T.to_dict("list")
     )
-    assert ran["rltune", "tiny"] == ["fifo", "fifo", "easy", "best_fit", "strict"]
-    assert ran["rltune", "other"] == ["fifo", "sjf", "conservative", "best_fit", "any"]
-    assert ran["fifo", ""] == ["", "fifo", "easy", "best_fit", "strict"]
+    assert ran["rltune", "tiny"] == ["fifo", "fifo", "easy", "best_fit", "strict", False]
+    assert ran["rltune", "other"] == ["fifo", "sjf", "conservative", "best_fit", "any", True]
+    assert ran["fifo", ""] == ["", "fifo", "easy", "best_fit", "strict", False]
     assert set(frame["cell"]) == {"", plain.name, chose.name} and set(frame["estimate"]) == {"lognormal-1"}
     per_day = arrivals_per_day(run.config, workloads)
     table, (begin, end) = next(iter(workloads.values())).table, next(iter(workloads.values())).split.test

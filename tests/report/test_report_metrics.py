@@ -12,6 +12,7 @@ from rltune.report import tables
 from rltune.report.common import where, without_variants
 from rltune.report.studies import SLURM, STUDIES, UTILISATION
 from rltune.report.tables.comparison import TESTED
+from rltune.report.tables.peers import UNLEARNED
 from rltune.report.verdict import ABSENT, FAILS, HOLDS, verdict
 
 PRINTED = {
@@ -145,7 +146,7 @@ def test_without_table_7_its_diagonal_is_the_comparison_with_the_agents_base_pol
 
 def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_not(made: Project) -> None:
     rows = [("FIFO", "Wait, s", 0.9), ("RLScheduler (quick)", "Wait, s", 0.3), ("SchedInspector", "Wait, s", 0.5)]
-    rows += [("RLScheduler (quick)", "JCT, s", -0.1)]
+    rows += [("RLScheduler (quick)", "JCT, s", -0.1), (f"SchedInspector{UNLEARNED}", "Wait, s", 0.8)]
     rows = [(*row, "none") for row in rows] + [("RLScheduler (quick)", "Wait, s", 0.7, "easy")]
     numbers = pd.DataFrame(rows, columns=["against", "measure", "improvement", "backfill"])
     ends = {"low": numbers["improvement"] - 0.1, "high": numbers["improvement"] + 0.1}

@@ -117,6 +117,14 @@ def test_table9_marks_who_is_missing_and_has_the_papers_rows(made: Project) -> N
         assert printed["time_s"].iloc[-1] == 102.38
 
 
+def test_table9_says_whose_training_kept_nothing(made: Project) -> None:
+    cells = made.cells[made.cells["paper_trace"] == "Philly"]
+    runs = fakes.batches(cells)
+    _, frame = tables.table9(cells, runs.assign(unlearned=runs["who"] == "rlscheduler"), PAPER)
+    ours = frame.loc[frame["row"] == "ours", "title"]
+    assert list(ours) == ["FIFO", "RLScheduler, learned nothing", "RLTune", "Best heuristic: SAF + EASY"]
+
+
 def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made: Project) -> None:
     frame = made.saved["table9-numbers"].frame
     assert len(frame) == 3 * 3 * 4

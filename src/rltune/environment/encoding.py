@@ -12,7 +12,7 @@ from rltune.environment.features import CRITIC, FEATURES, JOB, NOW, POOL, SHAPE,
 from rltune.kernels import record
 
 TIME_SCALE_S = 12 * 3600.0
-"""Largest time distinguished by raw features (RLScheduler's)."""
+"""Largest time distinguished by raw features (our choice; RLScheduler divides by the longest request of a trace)."""
 GPUS_SCALE, CPUS_SCALE, MEMORY_SCALE_MB = 64, 512, 4096e3
 """Largest sizes of a job distinguished by raw features (our choice)."""
 

@@ -28,7 +28,7 @@ from rltune.environment.vector import in_order
 from rltune.simulator.state import State
 
 MAX_REJECTIONS = 72
-"""Times that a job is rejected at most (Zhang et al., MAX_REJECTION_TIMES of their code)."""
+"""Times that a job is rejected at most: our limit; the authors' code only scales a feature by this number."""
 LEARNER = LEARNERS["schedinspector"]
 SHOWN = ("log_wait", "log_estimate", "log_gpus", "can_schedule_now", "queue_length", "free_share")
 """Of the job that would be next; two more follow: how often it was rejected so far (a logarithm,

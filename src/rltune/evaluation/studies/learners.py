@@ -121,7 +121,7 @@ def batches(config: RunConfig, workloads: Workloads, policies: Policies) -> pd.D
     of the test part, disjoint and evenly spread; fewer, or shorter, where it has not so many.
 
     ``who``: fifo, strong (of the run's heuristics under its backfill rules with best_fit the one that waits least on
-    these windows, in hindsight), or the kind of agent; ``cell``, ``preset`` and ``base`` (base policy) of agents;
+    these windows, in hindsight), or the kind of agent; ``cell``, ``preset``, ``base`` (base policy) and ``unlearned`` (whether training kept nothing) of agents;
     ``policy``, ``backfill``, ``placement`` and ``locality`` it ran with, of an agent those it chose; ``seconds`` of a
     window on the clock.
     """
@@ -144,9 +144,12 @@ def _batches(config: RunConfig, comparison: Comparison, workloads: Workloads, po
         **{cell.name: contender_of(config, cell, policies[cell]) for cell in comparison},
     }
     frame = by_window(workload, contenders, first, length, timed=True)
-    about = {name: (name, "", "", "") for name in ("fifo", "strong")}
-    about |= {cell.name: (agent_of(config, cell), cell.name, cell.preset, cell.policy) for cell in comparison}
-    labels = pd.DataFrame([about[name] for name in frame.pop("who")], columns=["who", "cell", "preset", "base"])
+    about = {name: (name, "", "", "", False) for name in ("fifo", "strong")}
+    for cell in comparison:
+        unlearned = not policies[cell].facts["learned"]
+        about[cell.name] = (agent_of(config, cell), cell.name, cell.preset, cell.policy, unlearned)
+    columns = ["who", "cell", "preset", "base", "unlearned"]
+    labels = pd.DataFrame([about[name] for name in frame.pop("who")], columns=columns)
     same = {axis: getattr(lead, axis) for axis in ("trace", "cluster", "estimate")}
     return pd.concat([labels, frame], axis=1).assign(**same)
 

@@ -40,6 +40,8 @@ LEARNERS = {
     "rltune": "RLTune",
 }
 """Schedulers in the order of the paper's Table 9, the linear score added."""
+UNLEARNED = ", learned nothing"
+"""Behind the name of a learner whose training kept nothing."""
 IN_PAPER = ("fifo", "schedinspector", "rlscheduler", "rltune")
 
 
@@ -126,11 +128,12 @@ def fig17_numbers(cells: pd.DataFrame, comparisons: pd.DataFrame, paper: PaperRe
 
 def named(cells: pd.DataFrame, batches: pd.DataFrame) -> pd.DataFrame:
     """The batches with ``trace_title``, ``paper_trace``, ``data``, and ``title``, a scheduler's name, with its preset
-    where a trace has several of its kind."""
+    where a trace has several of its kind, and UNLEARNED."""
     traces = cells.drop_duplicates(["trace", "cluster"])[["trace", "cluster", "trace_title", "paper_trace", "data"]]
     frame = batches.merge(traces, on=["trace", "cluster"], how="left")
     kinds = frame.groupby(["trace_title", "who"])["preset"].transform("nunique")
     learner = frame["who"].map(LEARNERS) + (", " + frame["preset"].astype(str)).where(kinds > 1, "")
+    learner += pd.Series(UNLEARNED, frame.index).where(frame["unlearned"], "")
     heuristic = "Best heuristic: " + common.scheduler_titles(frame)
     return frame.assign(title=learner.mask(frame["who"] == "strong", heuristic)).rename(columns={"who": "kind"})
 
