@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from agent_fakes import workload
-from workload_cases import cluster, compiled, group, random_case
+from workload_cases import at_speeds, cluster, compiled, group, random_case
 
 from rltune.config import LookaheadConfig
 from rltune.environment.observation import Observation
@@ -80,6 +80,19 @@ def test_behind_a_pick_the_others_follow_in_the_base_policys_order() -> None:
         seen = env.reset([0], [4])
         env.pick([list(seen.jobs).index(1)])
         assert np.flatnonzero(env.state.start[0] == 1.0).tolist() == [past]
+
+
+@pytest.mark.parametrize(("types", "fits"), [("any", [1, 1]), ("fastest_only", [0, 0])])
+def test_a_job_fits_now_where_its_rule_for_the_type_lets_it(types: str, fits: list[int]) -> None:
+    """The fastest GPUs are in use."""
+    rows = [{"submit_s": float(at), "run_s": 100.0, "gpus": 4} for at in (0, 1, 1)]
+    speeds = {"V100": 4.0, "K80": 1.0}
+    config = cluster([group(1, 4, "V100"), group(1, 4, "K80")], speeds=speeds, gpu_types="any", recorded_on="K80")
+    jobs, layout = compiled(config, rows)
+    jobs = at_speeds(jobs, np.array([[0.25, 1.0]] * 3))
+    env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo", types=types), "rlscheduler")
+    seen = env.reset([0], [3])
+    assert seen.rows[:, 5].tolist() == fits
 
 
 @pytest.mark.parametrize("sticky_head", [False, True])

@@ -16,6 +16,7 @@ import pandas as pd
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
+from rltune.cluster.types import with_type_rule
 from rltune.environment.observation import Observation, Observer
 from rltune.kernels import kernel
 from rltune.policies import CUSTOM
@@ -73,7 +74,7 @@ class VectorEnvironment:
             raise ValueError(f"policy {scheduler.policy!r}: a custom policy cannot be the base of an environment")
         self.jobs, self.layout, self.scheduler = jobs, layout, scheduler
         self.visible, self.placer, self.check = visible, placer, check
-        self._observer = Observer(jobs, layout, features)
+        self._observer = Observer(with_type_rule(jobs, scheduler.types, scheduler.gpu_price), layout, features)
         self._run: Simulation | None = None
         self._seen: Observation | None = None
 
