@@ -18,6 +18,7 @@ from rltune.files import read_json
 from rltune.report.artefact import load_artefact
 from rltune.report.common import planned_cells
 from rltune.report.paper import PaperResults
+from rltune.traces.audit import Audit
 
 Paths = Iterable[str | Path]
 
@@ -68,11 +69,12 @@ def audits(run: Run, clean_paths: Paths, fit_paths: Paths) -> pd.DataFrame:
     titles = run.trace_titles()
     steps = [(name, "", "clean") for name in run.config.traces()]
     steps += [(w.trace, run.clusters[w.cluster].title, "fit") for w in run.config.all_workloads()]
-    rows: list[dict[str, object]] = []
+    frames = []
     for (trace, cluster, stage), path in zip(steps, [*clean_paths, *fit_paths], strict=True):
         about = {"trace": titles[trace], "cluster": cluster, "data": run.traces[trace].data, "stage": stage}
-        rows += [{**about, **row} for row in _audit(Path(path))]
-    return pd.DataFrame(rows)
+        counts = Audit(**read_json(Path(path))).to_frame().drop(columns="share")
+        frames.append(pd.DataFrame([about]).merge(counts, how="cross"))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _titles(run: Run) -> dict[tuple[str, str], str]:
@@ -83,15 +85,6 @@ def _titles(run: Run) -> dict[tuple[str, str], str]:
         other = first.setdefault(cell.trace, cell.cluster) != cell.cluster
         titles[cell.trace, cell.cluster] = names[cell.trace] + f" · {run.clusters[cell.cluster].title}" * other
     return titles
-
-
-def _audit(path: Path) -> list[dict[str, object]]:
-    audit = read_json(path)
-    counts = [("read", "", audit["rows_read"])]
-    counts += [("left out", reason, rows) for reason, rows in audit.get("left_out", {}).items()]
-    counts += [("kept", "", audit["rows_kept"])]
-    counts += [("noted", remark, rows) for remark, rows in audit.get("noted", {}).items()]
-    return [{"kind": kind, "reason": reason, "rows": rows} for kind, reason, rows in counts]
 
 
 def _gather(run: Run, paths: Paths, read: Callable[[Path], pd.DataFrame], cells: Sequence[Cell] | None) -> pd.DataFrame:
