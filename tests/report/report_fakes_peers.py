@@ -35,7 +35,9 @@ def batches(cells: pd.DataFrame, agents: tuple[str, ...] = ("rlscheduler", "rltu
             ran = {"policy": "fifo", "backfill": "none"} if who != "strong" else {"policy": "saf", "backfill": "easy"}
             agent = (cell["cell"], "quick", "fifo") if who in agents else ("", "", "")
             of = dict(zip(("cell", "preset", "base"), agent))
-            frames.append(windows_of(who, count, 256).assign(**of, **ran, **home, placement="best_fit", unlearned=False))
+            frames.append(
+                windows_of(who, count, 256).assign(**of, **ran, **home, placement="best_fit", unlearned=False)
+            )
     return pd.concat(frames, ignore_index=True)
 
 
