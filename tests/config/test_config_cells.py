@@ -114,6 +114,12 @@ def test_a_workload_knows_the_localities_of_its_cells() -> None:
     assert config.localities("philly", "venus-160", "exact") == ["strict"]
 
 
+def test_a_workload_knows_whether_its_agents_choose_a_scheduler() -> None:
+    config = run({"policy": ["fifo"]}, {"policy": ["saf"], "estimate": ["exact"], "preset": ["tuned"]})
+    found = [config.tuned_on("philly", "philly-192", estimate) for estimate in ("lognormal-1", "exact", "requested")]
+    assert found == [False, True, False]
+
+
 def test_of_a_list_of_traces_the_first_whose_files_are_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root := tmp_path / "project").mkdir()
     (root / "config").symlink_to(project_root() / "config")

@@ -45,7 +45,7 @@ def test_all_schedulers_see_the_same_windows_of_the_test_part(results, work):
         assert start[0] == split.test[0] and start[-1] + length <= split.test[1]
         assert (np.diff(start) == length).all()
     counts = dict.fromkeys(("rltune", "base", "base_best_fit", "random"), 6)
-    counts |= dict.fromkeys(("baseline", "baseline_validation"), 8 * 4 * 6)
+    counts |= dict.fromkeys(("baseline", "baseline_validation"), 144)
     assert windows["role"].value_counts().to_dict() == counts
 
 

@@ -91,10 +91,12 @@ def test_rules_are_under_the_runs_simulation_as_agents_are(work: Workload) -> No
     assert (rule.policy, rule.types, rule.sticky_head) == ("saf", "least", False)
 
 
-def test_heuristics_have_every_backfill_rule_and_so_plan_types(work: Workload) -> None:
-    rules = heuristics(CONFIG)
-    assert set(rules) == {f"{p} {b}" for p in POLICIES for b in ("none", "greedy", "easy", "conservative")}
-    mean = by_window(work, rules, np.array([720]), 40).groupby("who")["jct_s"].mean()
+def test_heuristics_reserve_for_all_jobs_where_agents_may_and_where_types_differ_in_speed(work: Workload) -> None:
+    one_type = whole_workload(900)
+    same, mixed = heuristics(CONFIG, one_type), heuristics(CONFIG, work)
+    assert set(mixed) - set(same) == {f"{policy} conservative" for policy in POLICIES}
+    assert heuristics(CONFIG, one_type, tuned=True) == mixed
+    mean = by_window(work, mixed, np.array([720]), 40).groupby("who")["jct_s"].mean()
     assert mean["saf conservative"] < mean["saf easy"]
 
 

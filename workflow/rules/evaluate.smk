@@ -21,6 +21,7 @@ rule baselines:
         config=CONFIG,
         settings=SETTINGS | run.config.evaluation.model_dump(exclude={"also", "bootstrap"}),
         localities=lambda w: run.config.localities(w.trace, w.cluster, w.estimate),
+        tuned=lambda w: run.config.tuned_on(w.trace, w.cluster, w.estimate),
         code=digest("workflow/scripts/baselines.py"),
     message:
         "heuristics on {wildcards.trace}, {wildcards.cluster}"

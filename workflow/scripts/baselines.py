@@ -14,7 +14,8 @@ def main(rule) -> None:
     config = run.config
     load_plugins(run)
     workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[of.cluster], config.train_share)
-    frame = evaluate_baselines(workload, config, config.localities(of.trace, of.cluster, of.estimate))
+    of_cells = of.trace, of.cluster, of.estimate
+    frame = evaluate_baselines(workload, config, config.localities(*of_cells), config.tuned_on(*of_cells))
     write_text(rule.output.baselines, frame.to_csv(index=False))
     print(f"{len(frame)} rows: a heuristic × window each")
 

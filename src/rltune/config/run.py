@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self, get_args
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -67,8 +67,9 @@ class EvaluationConfig(Block):
         ["fifo", "sjf", "saf", "smallest", "f1", "wfp3", "unicep", "multifactor"], min_length=1
     )
     """Heuristics to compare with: each of these policies, built in or from `plugins` …"""
-    baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(list(get_args(Backfill)), min_length=1)
-    """… under each of these, with best_fit: by default all, as agents may choose any that reserves."""
+    baseline_backfills: Annotated[list[Backfill], EachOnce] = Field(["none", "greedy", "easy"], min_length=1)
+    """… under each of these, with best_fit; under conservative too where an agent may choose it or GPU types differ in
+    speed."""
     also: Annotated[list[OtherPlacement], EachOnce] = []
     """Other placements and localities under which each agent and its base policy are also evaluated, on the same
     windows; where GPU types differ in speed, not placements that ignore it."""
@@ -186,8 +187,14 @@ class RunConfig(Block):
 
     def localities(self, trace: str, cluster: str, estimate: str) -> list[str]:
         """Localities of the cells of a workload with an estimate, each once; strict where there is no such cell."""
-        cells = [c for c in self.cells() if (c.trace, c.cluster, c.estimate) == (trace, cluster, estimate)]
-        return list(dict.fromkeys(c.locality for c in cells)) or ["strict"]
+        return list(dict.fromkeys(c.locality for c in self._cells_on(trace, cluster, estimate))) or ["strict"]
+
+    def tuned_on(self, trace: str, cluster: str, estimate: str) -> bool:
+        """Whether an agent on a workload with an estimate chooses a scheduler before it learns an order."""
+        return any(self.preset(c.preset).tunes != "nothing" for c in self._cells_on(trace, cluster, estimate))
+
+    def _cells_on(self, trace: str, cluster: str, estimate: str) -> list[Cell]:
+        return [c for c in self.cells() if (c.trace, c.cluster, c.estimate) == (trace, cluster, estimate)]
 
     def traces(self) -> list[str]:
         """Names of the traces, each once: those of the workloads, then those that are only characterised."""

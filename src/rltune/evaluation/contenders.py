@@ -63,11 +63,18 @@ def workload_of(cell: Cell, workloads: Workloads) -> Workload:
     return workloads[cell.trace, cell.cluster, cell.estimate]
 
 
-def heuristics(config: RunConfig, locality: str = "strict") -> dict[str, Contender]:
-    """``policy backfill`` → every policy of the baselines under each of their backfill rules, with best_fit."""
+def heuristics(
+    config: RunConfig, workload: Workload, locality: str = "strict", tuned: bool = False
+) -> dict[str, Contender]:
+    """``policy backfill`` → every policy of the baselines under each of their backfill rules, with best_fit.
+
+    Also under conservative backfilling where an agent may choose it (``tuned``: RunConfig.tuned_on), and where GPU types
+    differ in speed: each job on the type on which it completes first.
+    """
+    backfills = config.evaluation.baseline_backfills + ["conservative"] * (tuned or differ(workload.jobs))
     return {
         f"{policy} {backfill}": rule_of(config, policy, backfill, locality)
-        for policy, backfill in product(config.evaluation.baseline_policies, config.evaluation.baseline_backfills)
+        for policy, backfill in product(config.evaluation.baseline_policies, dict.fromkeys(backfills))
     }
 
 

@@ -98,8 +98,10 @@ def evaluate(
     return Evaluation(_ordered(windows), pd.concat(tables, ignore_index=True)[JOBS], twice)
 
 
-def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequence[str] = ("strict",)) -> pd.DataFrame:
-    """A row per heuristic × window: every policy under every backfill rule and locality, with best_fit.
+def evaluate_baselines(
+    workload: Workload, config: RunConfig, localities: Sequence[str] = ("strict",), tuned: bool = False
+) -> pd.DataFrame:
+    """A row per heuristic (those of contenders.heuristics, in every locality) × window.
 
     Roles: ``baseline`` on the test windows of :func:`evaluate`; ``baseline_validation`` on windows of the validation
     part, which is what an operator could choose a heuristic by. Custom policies have to be loaded. ``bound_s`` of a
@@ -113,7 +115,7 @@ def evaluate_baselines(workload: Workload, config: RunConfig, localities: Sequen
         for role, starts in parts.items():
             bounds = bound_s(workload, starts, length) if role == "baseline" else np.nan
             for locality in localities:
-                for contender in heuristics(config, locality).values():
+                for contender in heuristics(config, workload, locality, tuned).values():
                     table, _ = simulate_windows(workload, contender, starts, length)
                     frames.append(_labelled(table, role).assign(bound_s=bounds))
     return _ordered(frames)

@@ -136,7 +136,7 @@ def _batches(config: RunConfig, comparison: Comparison, workloads: Workloads, po
     begin, end = workload.split.test
     length = min(BATCH_JOBS, end - begin)
     first = spread(disjoint_windows(begin, end, length), BATCHES)
-    rivals = heuristics(config, lead.locality)
+    rivals = heuristics(config, workload, lead.locality, config.tuned_on(lead.trace, lead.cluster, lead.estimate))
     waits = by_window(workload, rivals, first, length).groupby("who", sort=False)["wait_s"].mean()
     contenders = {
         "fifo": contender_of(config, lead, policy="fifo", placement="best_fit"),

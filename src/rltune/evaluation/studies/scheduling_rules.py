@@ -127,7 +127,9 @@ class Study:
 
     def heuristics(self) -> dict[str, Contender]:
         """The run's heuristics in the locality of the study."""
-        return heuristics(self.run.config, self.main.locality)
+        config, main = self.run.config, self.main
+        tuned = config.tuned_on(main.trace, main.cluster, main.estimate)
+        return heuristics(config, self.workload, main.locality, tuned)
 
     def labelled(self, frame: pd.DataFrame, **more: object) -> pd.DataFrame:
         """The frame with workload, data, sequence_jobs, and ``more`` in front."""
