@@ -16,7 +16,16 @@ from rltune.config.context import Run
 from rltune.errors import ConfigError
 from rltune.evaluation.groups import by_group, losers, size_class, unequal
 from rltune.evaluation.intervals import Intervals
-from rltune.evaluation.studies.scheduling_rules import Study, agents, balanced, has_steps, headroom, steps_of, too_short
+from rltune.evaluation.studies.scheduling_rules import (
+    BALANCED,
+    Study,
+    agents,
+    balanced,
+    has_steps,
+    headroom,
+    steps_of,
+    too_short,
+)
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.fairness import gini, jain_index
 from rltune.simulator.metrics import sequence_table
@@ -148,6 +157,16 @@ def test_headroom_with_exact_estimates_and_bound(monkeypatch: pytest.MonkeyPatch
     exact = work.with_exact_estimates()
     assert np.array_equal(exact.jobs.estimate_s, work.jobs.run_s)
     assert not np.array_equal(work.jobs.estimate_s, work.jobs.run_s)
+
+
+def test_on_a_balanced_cluster_the_heuristics_are_those_of_the_slice() -> None:
+    config = run_config(baseline_policies=["fifo"])
+    asked = SimpleNamespace(evaluation=config.evaluation, simulation=config.simulation, lookahead=config.lookahead)
+    asked.tuned_on = lambda *of: of == (SAF.trace, SAF.cluster, SAF.estimate)
+    there = SAF.but(cluster=f"{SAF.cluster}{BALANCED}")
+    for cell in (SAF, there):
+        study = Study(SimpleNamespace(config=asked), "W", "own", (cell,), whole_workload(60), pd.DataFrame(), 60)
+        assert "fifo conservative" in study.heuristics()
 
 
 def paying() -> pd.DataFrame:

@@ -126,9 +126,9 @@ class Study:
         return rows.assign(window=np.searchsorted(first, rows["first_job"]))
 
     def heuristics(self) -> dict[str, Contender]:
-        """The run's heuristics in the locality of the study."""
+        """The run's heuristics in the locality of the study; on a balanced cluster those of the slice."""
         config, main = self.run.config, self.main
-        tuned = config.tuned_on(main.trace, main.cluster, main.estimate)
+        tuned = config.tuned_on(main.trace, main.cluster.removesuffix(BALANCED), main.estimate)
         return heuristics(config, self.workload, main.locality, tuned)
 
     def labelled(self, frame: pd.DataFrame, **more: object) -> pd.DataFrame:
