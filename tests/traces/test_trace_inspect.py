@@ -115,7 +115,6 @@ def test_archives_are_looked_into(tmp_path: Path) -> None:
         ("none", None, "no such file"),
         ("bad.gz", b"\x1f\x8b\x08\x00nothing", "bad.gz"),
         ("bad.json", b'[{"a": 1}, {', "cannot be read"),
-        ("numbers.json", b"[1, 2]", "no rows in it"),
         ("a.zip", b"PK\x03\x04", "truncated or damaged"),
         ("a.tar.gz", b"no archive", "truncated or damaged"),
     ],
@@ -125,6 +124,12 @@ def test_unreadable(name: str, content: bytes | None, message: str, tmp_path: Pa
         (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         inspect_file(tmp_path / name)
+
+
+def test_what_is_no_object_in_a_list_of_jobs_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "mixed.json").write_text('[{"job": 1}, 3, {"job": 2}]')
+    text = inspect_file(tmp_path / "mixed.json")
+    assert "format: JSON list; 1 entries left out, no objects\n" in text and "rows: 2" in text
 
 
 def test_pai_tables_are_read_together(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ class StateDirectory:
                 lines += [f"  {_metric(*line.removeprefix('rltune_').rsplit(' ', 1))}" for line in metrics]
             except (ValueError, TypeError, OverflowError) as error:
                 raise DataError(
-                    f"{self.metrics_path}: cannot be read ({error}); a controller writes it anew every cycle"
+                    f"{self.metrics_path}: cannot be read ({error}); a controller writes it again every cycle"
                 ) from None
         return "\n".join(lines)
 

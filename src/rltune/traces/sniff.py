@@ -169,13 +169,16 @@ def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: di
 
 
 def _json(file: Utf8) -> Found:
-    jobs = list(itertools.islice(file.entries(), MAX_ENTRIES))
-    table = pd.json_normalize([job for job in jobs if isinstance(job, dict)], max_level=0)
+    entries = list(itertools.islice(file.entries(), MAX_ENTRIES))
+    jobs = [entry for entry in entries if isinstance(entry, dict)]
+    table = pd.json_normalize(jobs, max_level=0)
     if "attempts" in table:
         table["attempts"] = table["attempts"].map(lambda a: len(a) if isinstance(a, list) else None)
     native = {"jobid", "attempts", "submitted_time"} <= set(table.columns)
     name, format_name = ("Philly cluster_job_log (JSON)", "philly") if native else ("JSON list", None)
-    return Found(name, table, len(jobs) == MAX_ENTRIES, format_name)
+    if others := len(entries) - len(jobs):
+        name += f"; {others} entries left out, no objects"
+    return Found(name, table, len(entries) == MAX_ENTRIES, format_name)
 
 
 def _headerless(line: str, file: IO[bytes]) -> Found | None:
