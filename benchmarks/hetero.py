@@ -131,6 +131,9 @@ def main() -> None:
                 for metric, by in BY.items():
                     if (trace, name := f"agents, {metric}") in found:
                         figures[trace][name] = compare_agents(found[trace, name], sides_of(found[trace, FIRST], by), by)
+    for trace in args.traces:
+        for name, (middle, low, high) in figures[trace][FIRST]["against"].items():
+            figures |= {f"{trace}_vs_{name}": middle, f"{trace}_vs_{name}_lo": low, f"{trace}_vs_{name}_hi": high}
     figures["seconds"] = round(time.perf_counter() - began)
     report(figures, args.write)
 

@@ -71,6 +71,7 @@ def test_one_ratio_a_type() -> None:
     [
         ("a,1,k80,1,-2\n", r"own.csv: model 'a' on k80: found gpus 1, .*-2"),
         ("a,1,k80,x,2\n", "model 'a' on k80"),
+        ("a,1,k80,inf,inf\n", "found gpus 1, .*inf"),
         ("a,0,k80,1,2\n", "whole gpus from 1 to 1,000,000"),
         ("a,1.5,k80,1,2\n", "found gpus 1.5"),
         ("a,1e19,k80,1,2\n", "found gpus 1e"),

@@ -10,7 +10,7 @@ from raw_cases import trace_config
 from rltune.config.load import load_trace, project_root
 from rltune.errors import DataError
 from rltune.traces.clean import clean_trace
-from rltune.traces.fetch import obtain, sha256
+from rltune.traces.fetch import download, obtain, sha256
 from rltune.traces.fetch.download import DATA
 
 ROWS = {"job_id": [1, 2, 3], "submit_unix_s": [10, 5, 20], "run_s": [60, 0, 5], "gpus": [1, 1, 2]}
@@ -23,6 +23,19 @@ def test_they_are_the_ones_described(name: str, kept: int, tmp_path: Path) -> No
     trace = load_trace(f"{name}-rows", project_root())
     clean = clean_trace(f"{name}-rows", trace, obtain(f"{name}-rows", trace, tmp_path, project_root()))
     assert len(clean.jobs) == kept and clean.meta.licence == "CC-BY-4.0"
+
+
+def test_a_damaged_one_is_named_with_what_to_do(tmp_path: Path, monkeypatch) -> None:
+    damaged = tmp_path / "data" / "venus.parquet"
+    damaged.parent.mkdir()
+    damaged.write_bytes((DATA / damaged.name).read_bytes()[:-1])
+    monkeypatch.setattr(download, "DATA", damaged.parent)
+    trace = load_trace("venus-rows", project_root())
+    with pytest.raises(DataError) as error:
+        obtain("venus-rows", trace, tmp_path / "raw", project_root())
+    for words in (f"sha256 {sha256(damaged)}, expected", trace.downloads[0].sha256, f"or restore {damaged}."):
+        assert words in str(error.value)
+    assert "Manually" not in str(error.value) and not list((tmp_path / "raw").glob("**/venus.parquet*"))
 
 
 def test_a_file_of_raw_columns(tmp_path: Path) -> None:

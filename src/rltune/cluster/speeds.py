@@ -98,7 +98,7 @@ def read_profile(path: Path) -> Profile:
     numbers = table[["gpus", *STEPS]].apply(pd.to_numeric, errors="coerce")
     empty = table[STEPS[1]].isna()
     numbers.loc[empty, STEPS[1]] = numbers.loc[empty, STEPS[0]]
-    wrong = numbers.isna().any(axis=1) | (numbers < 0).any(axis=1)
+    wrong = ~np.isfinite(numbers).all(axis=1) | (numbers < 0).any(axis=1)
     wrong |= ~numbers["gpus"].between(1, MOST_GPUS) | (numbers["gpus"] % 1 > 0)
     wrong |= (numbers[STEPS[0]] > 0) != (numbers[STEPS[1]] > 0)
     if wrong.any():

@@ -159,8 +159,10 @@ def _advice(trace: str, item: Download, target: Path, faults: dict[str, Fault], 
     """Why a file could not be obtained (address → reason), and what to do manually."""
     tried = "; ".join(f"{address}: {fault}" for address, fault in faults.items())
     rest = f" {size_text(kept)} of it are kept, and the next attempt continues after them." if kept else ""
-    return (
-        f"trace {trace}: could not obtain {item.file}, sha256 {item.sha256}. Tried {tried}.{rest} "
+    manually = (
         f"Manually: put it at {target}, or into a folder that the environment variable {MANUAL_FILES} names; "
         f"or add a mirror under downloads in config/traces/{trace}.yaml."
     )
+    if item.url.startswith(SHIPPED):
+        manually = f"It ships with rltune: install rltune again, or restore {DATA / item.file}."
+    return f"trace {trace}: could not obtain {item.file}, sha256 {item.sha256}. Tried {tried}.{rest} {manually}"
