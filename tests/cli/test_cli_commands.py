@@ -1,6 +1,7 @@
 """The command line: help, wrong options, the configuration's commands, what `make` says."""
 
 import errno
+import os
 import runpy
 import subprocess
 import sys
@@ -87,6 +88,14 @@ def test_an_option_of_simulate_is_refused_with_what_it_takes(
     options: list[str], parts: list[str], project: Any, cli: Cli
 ) -> None:
     cli(*SIMULATE, *options).explains(*parts)
+
+
+def test_a_folder_that_may_not_be_written_is_named_before_anything_is_simulated(
+    project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write where the mode forbids it
+    monkeypatch.setattr(Run, "open", lambda *args: pytest.fail("looked at the output only later"))
+    cli(*SIMULATE, "--csv", "x.csv").explains("--csv: found x.csv", "may not write to the folder .")
 
 
 def test_the_version_says_which_sources(cli: Cli) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -87,3 +88,5 @@ def check_output(option: str, path: Path | None, suffixes: Iterable[str] = ()) -
     if not path.parent.is_dir():
         make = f"make it: mkdir -p {path.parent}"
         raise ConfigError(f"--{option}: found {path}, but there is no folder {path.parent}; {make}")
+    if not os.access(path.parent, os.W_OK):
+        raise ConfigError(f"--{option}: found {path}, but you may not write to the folder {path.parent}")
