@@ -2,10 +2,11 @@
 
 Disjoint windows of 256 jobs from the tenth of the rows behind an origin, each from an idle cluster; estimates
 lognormal(1), given or calibrated. Rules (rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free,
-fastest only}, AlloX, earliest completion, that with a price of GPU time, and order and type planned together. *Ours* is the last,
+fastest only}, AlloX, earliest completion, that with a price of GPU time, and order and type planned together. The last plans on how
+many nodes a job runs too; earliest completions, and other rules under EASY, with that and without. *Ours* is the last,
 with the order, price and estimates that are best on the validation windows, before the origin. It is compared with the best
 rule without a price and the best of fastest free and of any free, in hindsight, and with the earliest completion with a price, its
-order, price and estimates chosen as ours are. Then ours without each of its parts, with wrong speeds and with
+order, price, estimates and locality chosen as ours are. Then ours without each of its parts, with wrong speeds and with
 exact run times; agents, which choose a scheduler before they learn an order, compared by the metric that they are trained
 for with rivals chosen by it; and SETTINGS: earlier origins, a
 load of 0.9, other models. PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces), by
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +46,10 @@ from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.scheduler_choice import POLICIES
 from rltune.cluster.fit import with_unknown_speeds, with_wrong_speeds
 from rltune.cluster.speeds import GAVEL
-from rltune.cluster.workload import Workload
 from rltune.config import LookaheadConfig
 from rltune.evaluation.contenders import Contender
 from rltune.evaluation.intervals import FEWEST
-from rltune.evaluation.studies.gpu_types import RULE, rules, run_rule
+from rltune.evaluation.studies.gpu_types import RULE, SPREAD, rules, run_rule
 from rltune.simulator.bound import lower_bound
 from rltune.simulator.config import SchedulerConfig
 
@@ -67,6 +68,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 ORIGINS = (FIRST, "origin-0.8", "origin-0.7")
 """Settings that are compared together as well."""
 ESTIMATES = ("given", "calibrated")
+WRONG = (0.2, 0.5)
+"""Shares by which speeds are off at most."""
 KEYS = [*RULE, "information"]
 """Columns that name a rule, and what it knows of run times and speeds."""
 COMPARED = {
@@ -153,47 +156,79 @@ def contender(scheduler: SchedulerConfig, policy: TrainedPolicy | None = None) -
 def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row per rule × its information × window, those of the validation windows too; how many windows, and a lower bound."""
     given = loaded(task)
-    by_information = {"given": given, "calibrated": replace(given, jobs=given.calibrated)}
+    calibrated, exact = replace(given, jobs=given.calibrated), given.with_exact_estimates()
+    knowing = {"given": given, "calibrated": calibrated, "exact": exact}
 
-    def table(name: str, work: Workload, tried: list[SchedulerConfig], before: bool) -> pd.DataFrame:
+    def table(rule: SchedulerConfig, information: str, before: bool) -> pd.DataFrame:
         starts = windows_of(given, LENGTH, validation=before)
-        frames = [run_rule(work, contender(rule), starts, LENGTH) for rule in tried]
-        for frame in frames:
-            frame["first_job"] = starts
-        return pd.concat(frames).assign(information=name, before=before)
+        frame = run_rule(knowing[information], contender(rule), starts, LENGTH)
+        return frame.assign(information=information, before=before, first_job=starts)
 
     priced = rules(POLICIES, priced=True)
-    known = pd.concat([table(name, work, priced, True) for name, work in by_information.items()])
-    best = known.groupby(KEYS)["excess_s"].mean()
-    ours = best[best.index.get_level_values("types") == "joint"].idxmin()
-    our_scheduler = SchedulerConfig(**dict(zip(RULE[2:], ours[2:])))
-    every = [*rules(POLICIES, priced=False), *priced]
-    frames = [known, *(table(name, work, every, False) for name, work in by_information.items())]
-    frames.append(table("exact", given.with_exact_estimates(), [r for r in priced if r.types == "joint"], False))
-    with_ours = by_information[ours[-1]]
-    for name, jobs in (
-        ("speeds off by 20 %", with_wrong_speeds(with_ours.jobs, 0.2, np.random.default_rng(1))),
-        ("speeds off by 50 %", with_wrong_speeds(with_ours.jobs, 0.5, np.random.default_rng(1))),
-        ("no speeds", with_unknown_speeds(with_ours.jobs)),
-    ):
-        # the price is one of faster types
-        rule = replace(our_scheduler, gpu_price=0.0) if name == "no speeds" else our_scheduler
-        frames.append(table(name, replace(given, jobs=jobs), [rule], False))
+    joint = [rule for rule in priced if rule.types == "joint"]
+    known = pd.concat(table(*one, True) for one in product([*priced, *without_spread(priced)], ESTIMATES))
+    unpriced = rules(POLICIES, priced=False)
+    easy = [replace(rule, locality=SPREAD) for rule in unpriced if rule.backfill == "easy"]
+    tested = [*product([*unpriced, *without_spread(unpriced), *easy], ESTIMATES), *product(joint, ["exact"])]
+    for by in BY.values():
+        means = known.groupby(KEYS)[by].mean()
+        tested += [rule_of(means[part].idxmin()) for part in (is_joint(means), ~is_joint(means))]
+    ours = known.groupby(KEYS)["excess_s"].mean()[is_joint].idxmin()
+    tested += map(rule_of, parts_off(ours).values())
+    tested += [(replace(rule_of(ours)[0], policy=policy), ours[-1]) for policy in POLICIES]
+    jobs = knowing[ours[-1]].jobs
+    for share in WRONG:
+        wrong = with_wrong_speeds(jobs, share, np.random.default_rng(1))
+        knowing[speeds_off(share)] = replace(given, jobs=wrong)
+    knowing["no speeds"] = replace(given, jobs=with_unknown_speeds(jobs))
+    frames = [known, *(table(*one, False) for one in dict.fromkeys(tested))]
     bounds = [lower_bound(given.jobs, given.layout, int(f), LENGTH).jct_s for f in windows_of(given, LENGTH)]
     facts = {"windows": len(bounds), "bound_jct_s": round(float(np.mean(bounds)))}
     return pd.concat(frames).assign(trace=task.trace, origin=task.origin), facts
 
 
+def without_spread(some: list[SchedulerConfig]) -> list[SchedulerConfig]:
+    """Rules for the earliest completion, with jobs on as few nodes as possible."""
+    return [replace(rule, locality="strict") for rule in some if rule.types == "least"]
+
+
+def is_joint(rows: pd.Series) -> np.ndarray:
+    """Which of rows by KEYS are of order and type planned together."""
+    return rows.index.get_level_values("types") == "joint"
+
+
+def rule_of(keys: tuple[Any, ...]) -> tuple[SchedulerConfig, str]:
+    """The rule that KEYS name, and its information."""
+    return SchedulerConfig(**dict(zip(RULE[2:], keys[2:]))), keys[-1]
+
+
+def speeds_off(share: float) -> str:
+    """What schedulers know whose speeds are wrong by up to so much."""
+    return f"speeds off by {share:.0%}".replace("%", " %")
+
+
+def parts_off(ours: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
+    """Ours without each of its parts: KEYS."""
+    *of, locality, types, price, information = ours
+    return {
+        "without a price": (*of, locality, types, 0.0, information),
+        "jobs planned one by one": (*of, locality, "least", price, information),
+        "as few nodes as possible": (*of, "strict", types, price, information),
+        **{speeds_off(share): (*of, locality, types, price, speeds_off(share)) for share in WRONG},
+        "no speeds": (*of, locality, types, 0.0, "no speeds"),  # the price is one of faster types
+        "other estimates": (*of, locality, types, price, next(name for name in ESTIMATES if name != information)),
+    }
+
+
 def chosen(frame: pd.DataFrame, by: str) -> dict[str, tuple[Any, ...]]:
     """Ours and its rivals, chosen by a column: their KEYS."""
     before, means = (part.groupby(KEYS)[by].mean() for part in (frame[frame["before"]], frame[~frame["before"]]))
-    joint = before.index.get_level_values("types") == "joint"
     level = means.index.get_level_values
     plain = means[(level("types") != "joint") & level("information").isin(ESTIMATES) & (level("gpu_price") == 0)]
     return {
-        "ours": before[joint].idxmin(),
+        "ours": before[is_joint].idxmin(),
         "best_rule": plain.idxmin(),
-        "priced": before[~joint].idxmin(),
+        "priced": before[~is_joint(before)].idxmin(),
         "fastest_free": plain.xs("fastest_free", level="types", drop_level=False).idxmin(),
         "any_free": plain.xs("any", level="types", drop_level=False).idxmin(),
         "exact": means[level("information") == "exact"].idxmin(),
@@ -222,17 +257,9 @@ def compared(title: str, frame: pd.DataFrame) -> dict[str, Any]:
     print(f"\n{title}, {len(sides['ours'])} windows of {LENGTH} jobs; {rules}")
     print(tested.groupby(KEYS, sort=False)[columns].mean().round(1).to_string())
     pairs = against_rivals(sides["ours"], sides)
-    *of, price, information = rules["ours"]
-    without = {
-        "without a price": (*of, 0.0, information),
-        "jobs planned one by one": (*of[:-1], "least", price, information),
-        **{name: (*of, price, name) for name in tested["information"].unique() if "speeds off" in name},
-        "no speeds": (*of, 0.0, "no speeds"),
-        "other estimates": (*of, price, next(name for name in ESTIMATES if name != information)),
-    }
     by_rule = dict(list(tested.groupby(KEYS, sort=False)))
-    parts = {name: differs(by_rule[rule], sides["ours"], "excess_s") for name, rule in without.items()}
-    same = tested[(tested[["types", "gpu_price", "information"]] == [of[-1], price, information]).all(axis=1)]
+    parts = {name: differs(by_rule[rule], sides["ours"], "excess_s") for name, rule in parts_off(rules["ours"]).items()}
+    same = tested[(tested[KEYS[3:]] == list(rules["ours"][3:])).all(axis=1)]
     print({name: value for name, (value, *_) in pairs.items()})
     return {
         "rules": {name: {key: str(value) for key, value in zip(KEYS[2:], rule[2:])} for name, rule in rules.items()},

@@ -13,6 +13,7 @@ from rltune.agent.ppo import PPO
 from rltune.agent.rollout import ranker_of
 from rltune.config import Preset
 from rltune.environment.observation import width_of
+from rltune.evaluation.studies.gpu_types import SPREAD
 from rltune.placement.joint import measure
 from rltune.simulator.batch import Simulation, simulate
 from rltune.simulator.config import SchedulerConfig
@@ -26,7 +27,7 @@ QUEUED = 60
 def search_quality(task: Task) -> dict[str, float | None]:
     """How good and how fast the search is from the validation windows on, and how many decisions a second a network ranks."""
     workload = loaded(task)
-    scheduler = SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)
+    scheduler = SchedulerConfig("saf", "conservative", locality=SPREAD, types="joint", gpu_price=0.1)
     first = spread(disjoint_windows(*workload.split.validation, LENGTH), 8)
     measured = measure(workload.jobs, workload.layout, first, LENGTH, scheduler, most=200)
     policy = TrainedPolicy(PPO(Preset(), np.random.default_rng(1), width_of("rich")).weights(), {"features": "rich"})

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,6 +74,25 @@ def test_order_and_type_together_let_the_short_job_go_first() -> None:
     assert ran(late, overdue) == [(0, 50), (50, 150), (150, 160)], "who is past the maximum wait keeps the order"
 
 
+@pytest.mark.parametrize("types", ["least", "joint"])
+@pytest.mark.parametrize("locality", ["plus_one", "any", "worth_it", "soonest_end"])
+def test_a_plan_spreads_a_job_where_it_completes_sooner_then(types: str, locality: str) -> None:
+    """From 10 s on each of two nodes has one GPU free, from 100 s on each has both. A job of two GPUs and 50 s comes at 11 s."""
+
+    def last(longer: float, **rules: Any) -> tuple[float, float]:
+        first = [{"submit_s": 0.0, "run_s": run} for run in (10.0, 100.0, 10.0, 100.0)]
+        jobs, layout = compiled(cluster([group(2, 2, "V100")]), [*first, {"submit_s": 11.0, "run_s": 50.0, "gpus": 2}])
+        jobs.row["estimate_s"] = jobs.row["run_s"]
+        ones = np.ones(jobs.cut.shape)
+        return ran((at_speeds(jobs, ones, longer * ones), layout), SchedulerConfig("fifo", "conservative", **rules))[-1]
+
+    assert last(1.5, types=types, locality=locality) == (11, 86), "86 s is before 150 s"
+    assert last(3.0, types=types, locality=locality) == (100, 150), "150 s is before 161 s"
+    assert last(1.5, types=types) == (100, 150)
+    assert last(2.0, types=types, locality=locality) == (11, 111)
+    assert last(2.0, types=types, locality=locality, split_worth=2.0) == (100, 150), "50 s lost count as 100 s"
+
+
 def test_schedulers_plan_by_wrong_speeds_and_jobs_run_as_they_do() -> None:
     """If the slow GPU is expected to take 150 s and not 300, the second job goes there, and ends after 300 s."""
     jobs, layout = case((0, 100, 3), (0, 100, 3))
@@ -108,6 +128,10 @@ def test_without_a_rule_it_follows_from_backfilling_and_speeds() -> None:
     [
         ({"backfill": "easy", "types": "least"}, "types least: goes with backfill conservative"),
         ({"backfill": "easy", "types": "joint"}, "types joint: goes with backfill conservative"),
+        (
+            {"backfill": "conservative", "types": "allox", "locality": "any"},
+            "allox: found locality 'any', expected strict",
+        ),
         ({"types": "slowest"}, "types: found 'slowest', expected one of auto, any, fastest_free"),
         ({"placement": "lookahead", "types": "fastest_free"}, "types fastest_free: found placement 'lookahead'"),
         ({"gpu_price": -1.0}, "gpu_price: found -1.0, expected 0 to 100"),

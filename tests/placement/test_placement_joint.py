@@ -1,6 +1,7 @@
 """Order and GPU types planned together: the search against plain Python, all plans, and the program; the matching of AlloX
 against plain Python, SciPy and all plans."""
 
+from functools import cache
 from itertools import permutations, product
 from typing import Any
 
@@ -19,8 +20,13 @@ from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.joint import Question, search
 
 
-def random_question(rng: np.random.Generator, jobs: int, nodes: int, slot_s: float = 0.0) -> Question:
-    """Jobs on one to three types of nodes alike, which are freed step by step; all times whole slots if there are any."""
+def random_question(
+    rng: np.random.Generator, jobs: int, nodes: int, slot_s: float = 0.0, extra: int | None = None
+) -> Question:
+    """Jobs on one to three types of nodes alike, which are freed step by step; all times whole slots if there are any.
+
+    ``extra``: nodes more than the fewest that a job may have, by default in every other question one or two.
+    """
     types, size, points = (int(rng.integers(1, 4)), int(rng.choice([1, 2, 4, 8])), int(rng.integers(1, 6)))
     at_s = np.zeros((types, points))
     at_s[:, 1:] = np.sort(rng.choice([0.0, 2, 10, 17.1, 33.3, 90], (types, points - 1)), axis=1)
@@ -32,66 +38,80 @@ def random_question(rng: np.random.Generator, jobs: int, nodes: int, slot_s: flo
     lasts_s = rng.choice([10.0, 1, 50, 100, 300, 33.3], (jobs, 1)) * rng.choice([1, 1.25, 2.5, 10 / 3], (jobs, types))
     price_s = lasts_s * rng.choice([0, 0.03, 1]) * rng.random((jobs, types))
     lasts_s[:, 1:][rng.random((jobs, types - 1)) < 0.2] = np.inf
-    if not slot_s:  # now and then a job without equal chunks
-        uneven = (rng.random(jobs) < 0.1) & (gpus > size)
-        cut["full"][uneven] = -(-gpus[uneven] // size)[:, None]
-        cut["size"][uneven] = cut["rem"][uneven] = 0
+    uneven = (rng.random(jobs) < 0.1) & (gpus > size)  # now and then a job without equal chunks
+    cut["full"][uneven] = -(-gpus[uneven] // size)[:, None]
+    cut["size"][uneven] = cut["rem"][uneven] = 0
     cut["full"][np.isinf(lasts_s)] = -1
+    extra = int(rng.choice([0, 0, 1, 2])) if extra is None else extra
+    if extra:
+        longer = rng.choice([1, 1.1, 2.5], lasts_s.shape)
+        more = np.zeros_like(cut)
+        more["full"] = np.minimum(cut["full"] + (cut["rem"] > 0) + extra, gpus[:, None])
+        spread_s = np.where(more["full"] > cut["full"] + (cut["rem"] > 0), lasts_s * longer, np.inf)
+        cut, lasts_s, price_s = (np.hstack(p) for p in ((cut, more), (lasts_s, spread_s), (price_s, price_s * longer)))
     total = free.sum(axis=2, keepdims=True)
     q = Question(at_s, np.full(types, points), np.concatenate([free, total], axis=2), gpus, cut, lasts_s, price_s)
     return in_slots(q, slot_s) if slot_s else q
 
 
-def by_twin(
-    q: Question, orders: list[list[int]] | None = None, plan: Any = joint.search
-) -> tuple[list[float], list[int]]:
-    """The plan in plain Python; or that of the jobs of each type in the orders given."""
+def in_plain_python(q: Question) -> tuple[list[joint.Profile], list[dict[int, joint.Option]]]:
+    """What is free of each type, and the options of each job."""
     profiles = [
         [(float(q.at_s[t, x]), tuple(q.free[t, x, :-1].tolist())) for x in range(n)] for t, n in enumerate(q.points)
     ]
     options = [
         {
-            t: joint.Option(
-                *(int(q.cut[k, t][name]) for name in ("size", "full", "rem")), q.lasts_s[k, t], q.price_s[k, t]
+            a: joint.Option(
+                a % len(q.points),
+                *(int(q.cut[k, a][name]) for name in ("size", "full", "rem")),
+                q.lasts_s[k, a],
+                q.price_s[k, a],
             )
-            for t in np.flatnonzero(np.isfinite(q.lasts_s[k]))
+            for a in np.flatnonzero(np.isfinite(q.lasts_s[k])).tolist()
         }
         for k in range(len(q.gpus))
     ]
-    if orders is None:
-        return plan(profiles, q.gpus.tolist(), options)
-    start, kind = [0.0] * len(q.gpus), [0] * len(q.gpus)
-    for t, order in enumerate(orders):
-        profile = profiles[t]
-        for k in order:
-            start[k], profile = joint.reserve(profile, int(q.gpus[k]), options[k][t])
-            kind[k] = t
-    return start, kind
+    return profiles, options
+
+
+def by_twin(q: Question, plan: Any = joint.search) -> tuple[list[float], list[int]]:
+    profiles, options = in_plain_python(q)
+    return plan(profiles, q.gpus.tolist(), options)
 
 
 def best_of_all(q: Question) -> float:
-    """The least cost of all types for all jobs in all orders."""
-    jobs, least = len(q.gpus), np.inf
-    for kinds in product(range(len(q.points)), repeat=jobs):
-        if np.isfinite(q.lasts_s[range(jobs), kinds]).all():
-            for order in permutations(range(jobs)):
-                orders = [[k for k in order if kinds[k] == t] for t in range(len(q.points))]
-                start, _ = by_twin(q, orders)
-                least = min(least, cost(q, np.array(start), np.array(kinds)))
-    return least
+    """The least cost of all alternatives of all jobs in all orders."""
+    profiles, options = in_plain_python(q)
+
+    @cache
+    def least(kind: int, jobs: tuple[tuple[int, joint.Option], ...]) -> float:
+        """Of these jobs on a type, of all orders."""
+        return min(cost_in_order(kind, order) for order in permutations(jobs))
+
+    def cost_in_order(kind: int, order: tuple[tuple[int, joint.Option], ...]) -> float:
+        profile, total = profiles[kind], 0.0
+        for k, option in order:
+            start_s, profile = joint.reserve(profile, int(q.gpus[k]), option)
+            total += start_s + option.lasts_s + option.price_s
+        return total
+
+    return min(
+        sum(least(t, tuple((k, o) for k, o in enumerate(chosen) if o.kind == t)) for t in range(len(profiles)))
+        for chosen in product(*(of.values() for of in options))
+    )
 
 
-def cost(q: Question, start_s: np.ndarray, kind: np.ndarray) -> float:
-    each = np.arange(len(kind))
-    return float((start_s + q.lasts_s[each, kind] + q.price_s[each, kind]).sum())
+def cost(q: Question, start_s: np.ndarray, alternative: np.ndarray) -> float:
+    at = np.arange(len(alternative)), alternative
+    return float((start_s + q.lasts_s[at] + q.price_s[at]).sum())
 
 
 def test_search_equals_plain_python() -> None:
     for seed in range(300):
         rng = np.random.default_rng(seed)
         q = random_question(rng, int(rng.integers(2, PLANNED + 1)), int(rng.integers(1, 5)))
-        start_s, kind = search(q)
-        assert (start_s.tolist(), kind.tolist()) == by_twin(q), seed
+        start_s, alternative = search(q)
+        assert (start_s.tolist(), alternative.tolist()) == by_twin(q), seed
 
 
 def test_search_is_close_to_the_best_of_all_plans() -> None:
@@ -113,7 +133,9 @@ def test_program_finds_the_best_of_all_plans(solver: str) -> None:
         q = random_question(np.random.default_rng(seed), 3, 1 + seed % 3, slot_s=20.0)
         plan = solved(q, 20.0, 40, solver)
         best = best_of_all(q)
-        assert plan.cost_s <= best * (1 + 1e-6) and plan.cost_s == pytest.approx(cost(q, plan.start_s, plan.kind))
+        assert plan.cost_s <= best * (1 + 1e-6) and plan.cost_s == pytest.approx(
+            cost(q, plan.start_s, plan.alternative)
+        )
         if seed % 3 == 0:
             assert plan.cost_s == pytest.approx(best)
         assert possible(q, plan)
@@ -121,10 +143,9 @@ def test_program_finds_the_best_of_all_plans(solver: str) -> None:
 
 def possible(q: Question, plan: Plan) -> bool:
     """Whether GPUs of a type suffice at every time."""
-    each = np.arange(len(plan.kind))
-    end_s = plan.start_s + q.lasts_s[each, plan.kind]
+    end_s = plan.start_s + q.lasts_s[np.arange(len(q.gpus)), plan.alternative]
     for t, time in product(range(len(q.points)), {*plan.start_s}):
-        runs = (plan.kind == t) & (plan.start_s <= time) & (time < end_s)
+        runs = (plan.alternative % len(q.points) == t) & (plan.start_s <= time) & (time < end_s)
         x = np.searchsorted(q.at_s[t, : q.points[t]], time + 1e-6, side="right") - 1
         if (runs * q.gpus).sum() > q.free[t, x, -1]:
             return False
@@ -167,7 +188,7 @@ def column_of_each(cost: np.ndarray) -> np.ndarray:
 def test_matching_equals_plain_python() -> None:
     for seed in range(300):
         rng = np.random.default_rng(seed)
-        q = random_question(rng, int(rng.integers(2, 20)), int(rng.integers(1, 5)))
+        q = random_question(rng, int(rng.integers(2, 20)), int(rng.integers(1, 5)), extra=0)
         start_s, kind = matched(q)
         assert (start_s.tolist(), kind.tolist()) == by_twin(q, plan=allox.matched), seed
 
@@ -176,7 +197,7 @@ def test_matching_of_jobs_of_one_gpu_has_the_least_sum_of_completions() -> None:
     """On idle types of one GPU each, where Horn's theorem holds: as little as the best of all plans."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        q = random_question(rng, 4, 1)
+        q = random_question(rng, 4, 1, extra=0)
         types = len(q.points)
         one = np.ones((types, 1, 2), np.int64)
         q = q._replace(at_s=np.zeros((types, 1)), points=np.ones(types, np.int64), free=one, gpus=np.ones(4, np.int64))

@@ -9,14 +9,14 @@ from rltune.report import figures, tables
 
 WINDOWS = 12
 RULES = {
-    ("", False, "saf", "easy", "any", 0.0): (1000.0, 100.0),
-    ("", False, "fifo", "easy", "any", 0.0): (1200.0, 300.0),
-    ("", False, "saf", "easy", "fastest_free", 0.0): (600.0, 100.0),
-    ("", False, "saf", "conservative", "least", 0.0): (400.0, 150.0),
-    ("", False, "saf", "conservative", "least", 0.3): (350.0, 160.0),
-    ("", False, "saf", "conservative", "joint", 0.1): (330.0, 90.0),
-    ("a cell", False, "saf", "conservative", "least", 0.1): (350.0, 100.0),
-    ("a cell", True, "saf", "conservative", "least", 0.1): (320.0, 100.0),
+    ("", False, "saf", "easy", "strict", "any", 0.0): (1000.0, 100.0),
+    ("", False, "fifo", "easy", "strict", "any", 0.0): (1200.0, 300.0),
+    ("", False, "saf", "easy", "strict", "fastest_free", 0.0): (600.0, 100.0),
+    ("", False, "saf", "conservative", "soonest_end", "least", 0.0): (400.0, 150.0),
+    ("", False, "saf", "conservative", "soonest_end", "least", 0.3): (350.0, 160.0),
+    ("", False, "saf", "conservative", "soonest_end", "joint", 0.1): (330.0, 90.0),
+    ("a cell", False, "saf", "conservative", "strict", "least", 0.1): (350.0, 100.0),
+    ("a cell", True, "saf", "conservative", "strict", "least", 0.1): (320.0, 100.0),
 }
 """Agent and rule → mean completion and wait, s; 200 s of it are the run time on the fastest type."""
 

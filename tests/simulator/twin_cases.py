@@ -199,6 +199,8 @@ def _setting(*values: Any) -> SchedulerConfig:
     given = dict(zip((field.name for field in fields(SchedulerConfig)), values))
     if given["types"] in PLANNED_TYPES:
         given |= {"backfill": "conservative", "sticky_head": False}
+    if given["types"] == "allox":
+        given["locality"] = "strict"
     return SchedulerConfig(**given)
 
 

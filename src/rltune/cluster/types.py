@@ -39,7 +39,7 @@ def differ(jobs: Jobs) -> bool:
 
 def with_type_rule(jobs: Jobs, types: str, gpu_price: float) -> Jobs:
     """The jobs as the simulator reads this rule of them."""
-    if jobs.cut.shape[1] == 1 or types == "any":
+    if types == "any":
         return jobs
     cut = jobs.cut.copy()
     slow = np.where(cut["full"] >= 0, cut["slow"], np.inf)

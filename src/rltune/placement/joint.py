@@ -1,6 +1,7 @@
 """The program that types ``joint`` solve by search (rltune.simulator.joint), in CVXPY: to read, and to compare the search with.
 
-Time is cut into slots. Every job has *options* o: one of the GPU types that it may use, and the slot that it starts in.
+Time is cut into slots. Every job has *options* o: one of its alternatives, a GPU type on as few nodes as possible or on more, and
+the slot that it starts in.
 
 ==========  ========================================================================================
 variable    meaning
@@ -8,6 +9,7 @@ variable    meaning
 s[o]        the job starts in this option (0/1)
 u[o, n]     one of its full chunks goes to node n of the type (0/1)
 y[o, n]     its last chunk goes to node n of the type (0/1)
+w[o, n]     GPUs of a chunk on node n, where chunks may have any size (whole)
 ==========  ========================================================================================
 
 The objective is the search's: the sum over jobs of start, run time and price of GPU time.
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
@@ -37,56 +40,61 @@ SLOTS = 8
 
 @dataclass(frozen=True)
 class Plan:
-    """The start and GPU type of each of a Question's K jobs."""
+    """The start and alternative of each of a Question's K jobs."""
 
     start_s: np.ndarray
     """[K] float64, s from now."""
-    kind: np.ndarray
-    """[K] int64, GPU type."""
+    alternative: np.ndarray
+    """[K] int64."""
     cost_s: float
     """Sum over jobs of start, run time and price."""
 
 
 def searched(q: Question) -> Plan:
     """The plan that the search finds."""
-    start_s, kind = search(q)
-    return _plan(q, start_s, kind)
+    return _plan(q, *search(q))
 
 
 def solved(q: Question, slot_s: float, slots: int, solver: str = "HIGHS") -> Plan:
     """The best plan of all that start every job within ``slots``, of a Question whose times are whole slots (:func:`in_slots`).
 
-    Raises ValueError where there is none, and for jobs that are not cut into equal chunks (rltune.cluster.fit.CUT).
+    Raises ValueError where there is none.
     """
-    if _has_unequal(q):
-        raise ValueError("found a job without equal chunks, expected none")
-    k, t, slot = (x.reshape(-1) for x in np.meshgrid(*map(np.arange, (*q.lasts_s.shape, slots)), indexing="ij"))
-    may = np.isfinite(q.lasts_s[k, t])
-    k, t, slot = k[may], t[may], slot[may]
-    size, full, rem = (q.cut[name][k, t] for name in ("size", "full", "rem"))
-    length = np.rint(q.lasts_s[k, t] / slot_s)
+    k, a, slot = (x.reshape(-1) for x in np.meshgrid(*map(np.arange, (*q.lasts_s.shape, slots)), indexing="ij"))
+    may = np.isfinite(q.lasts_s[k, a])
+    k, a, slot = k[may], a[may], slot[may]
+    size, full, rem = (q.cut[name][k, a] for name in ("size", "full", "rem"))
+    length = np.rint(q.lasts_s[k, a] / slot_s)
     free = _free(q, slot_s, slots)  # [T, slots, M]
+    nodes = free.shape[2]
     s = cp.Variable(len(k), boolean=True)
-    u, y = (cp.Variable((len(k), free.shape[2]), boolean=True) for _ in range(2))
-
-    cost = slot * slot_s + q.lasts_s[k, t] + q.price_s[k, t]
+    u, y = (cp.Variable((len(k), nodes), boolean=True) for _ in range(2))
+    gpus = (
+        sparse.diags_array(size.astype(float)) @ u + sparse.diags_array(rem.astype(float)) @ y
+    )  # that each option has of each node
     constraints = [
-        (np.arange(len(q.gpus))[:, None] == k).astype(float) @ s == 1,  # (1) every job has one type and one start
-        cp.sum(u, axis=1) == cp.multiply(full, s),  # (2) it has all its full chunks
-        cp.sum(y, axis=1) == cp.multiply(rem > 0, s),  # (3) and its last one,
-        u + y <= 1,  # (4) each on a separate node
+        (np.arange(len(q.gpus))[:, None] == k).astype(float) @ s
+        == 1,  # (1) every job has one alternative and one start
+        cp.sum(u, axis=1) <= cp.multiply(full, s),  # (2) it has no more chunks than it may
+        cp.sum(y, axis=1) <= cp.multiply(rem > 0, s),
+        u + y <= 1,  # (3) each on a separate node
     ]
+    if (any_size := size == 0).any():
+        w = cp.Variable((int(any_size.sum()), nodes), integer=True)
+        constraints += [w >= 0, w <= int(free.max()) * u[any_size]]  # (4) only where it has a chunk
+        gpus += sparse.eye_array(len(k)).tocsc()[:, any_size] @ w
+    constraints.append(cp.sum(gpus, axis=1) == cp.multiply(q.gpus[k], s))  # (5) it has all its GPUs
     for kind, now in np.ndindex(len(q.points), slots):
-        runs = (t == kind) & (slot <= now) & (now < slot + length)
+        runs = (a % len(q.points) == kind) & (slot <= now) & (now < slot + length)
         if runs.any():
-            used = (runs * size) @ u + (runs * rem) @ y
-            constraints.append(used <= free[kind, now])  # (5) what is free of a node suffices, in every slot
+            constraints.append(runs.astype(float) @ gpus <= free[kind, now])  # (6) what is free suffices, in every slot
+    cost = slot * slot_s + q.lasts_s[k, a] + q.price_s[k, a]
     problem = cp.Problem(cp.Minimize(cost @ s), constraints)
     problem.solve(solver=solver, **({"mip_rel_gap": 0.0} if solver == "HIGHS" else {}))
     if problem.status != cp.OPTIMAL:
         raise ValueError(f"the program of {len(q.gpus)} jobs and {slots} slots: {problem.status}")
     chosen = np.flatnonzero(s.value > 0.5)
-    return _plan(q, slot[chosen] * slot_s, t[chosen])
+    return _plan(q, slot[chosen] * slot_s, a[chosen])
 
 
 def in_slots(q: Question, slot_s: float) -> Question:
@@ -105,9 +113,9 @@ def _free(q: Question, slot_s: float, slots: int) -> np.ndarray:
     return np.stack([q.free[kind, x, :-1] for kind, x in enumerate(at)])
 
 
-def _plan(q: Question, start_s: np.ndarray, kind: np.ndarray) -> Plan:
-    each = np.arange(len(kind))
-    return Plan(start_s, kind, float((start_s + q.lasts_s[each, kind] + q.price_s[each, kind]).sum()))
+def _plan(q: Question, start_s: np.ndarray, alternative: np.ndarray) -> Plan:
+    at = np.arange(len(alternative)), alternative
+    return Plan(start_s, alternative, float((start_s + q.lasts_s[at] + q.price_s[at]).sum()))
 
 
 class QuestionRecorder(Simulation):
@@ -135,12 +143,11 @@ def measure(
     ``program_ms``.
 
     ``gap``: how much more the search's plan costs than the program's, relative to that. Time is cut into SLOTS until the
-    search's last start; the program may start jobs in as many slots again. Left out are Questions of fewer than PLANNED
-    jobs, or with jobs that the program does not support.
+    search's last start; the program may start jobs in as many slots again. Left out are Questions of fewer than PLANNED jobs.
     """
     run = QuestionRecorder(jobs, layout, first, np.full(len(first), length), scheduler)
     run.advance()
-    known = [q for q in run.questions if not _has_unequal(q)]
+    known = run.questions
     chosen = [known[i] for i in np.unique(np.linspace(0, len(known) - 1, most).astype(int))] if known else []
     return pd.DataFrame([_measured(q) for q in chosen], columns=["gap", "search_ms", "program_ms"], dtype=float)
 
@@ -152,8 +159,3 @@ def _measured(q: Question) -> tuple[float, float, float]:
     found = searched(coarse)
     best, program_ms = timed(solved, coarse, slot_s, round(float(found.start_s.max()) / slot_s) + 1 + SLOTS)
     return found.cost_s / best.cost_s - 1.0, search_ms, program_ms
-
-
-def _has_unequal(q: Question) -> bool:
-    """Whether a job is not cut into equal chunks."""
-    return bool(((q.cut["size"] == 0) & (q.cut["full"] > 0)).any())

@@ -12,9 +12,10 @@ Profile = list[tuple[float, tuple[int, ...]]]
 
 @dataclass(frozen=True)
 class Option:
-    """A job on a type: GPUs of a full chunk, full chunks, GPUs of the last (rltune.cluster.fit.CUT), expected run time and what
-    its GPU time counts as, s."""
+    """A job in an alternative: its type, GPUs of a full chunk, full chunks, GPUs of the last (rltune.cluster.fit.CUT), expected
+    run time and what its GPU time counts as, s."""
 
+    kind: int
     size: int
     full: int
     rem: int
@@ -23,49 +24,51 @@ class Option:
 
 
 def search(profiles: list[Profile], gpus: list[int], options: list[dict[int, Option]]) -> tuple[list[float], list[int]]:
-    """(Start, s from now; type) of each job in the best plan found.
+    """(Start, s from now; alternative) of each job in the best plan found.
 
-    ``profiles``: one a type. ``options``: of each job, by the types that it may use.
+    ``profiles``: one a type. ``options``: of each job, by the alternatives that it has.
     """
     plan: list[list[int]] = [[] for _ in profiles]  # jobs of each type, in their order
+    chosen = [0] * len(options)  # alternatives
 
     def cost(kind: int, order: list[int]) -> tuple[float, list[float]]:
         profile, starts, total = profiles[kind], [], 0.0
         for k in order:
-            start, profile = reserve(profile, gpus[k], options[k][kind])
+            option = options[k][chosen[k]]
+            start, profile = reserve(profile, gpus[k], option)
             starts.append(start)
-            total += start + options[k][kind].lasts_s
+            total += start + option.lasts_s
         for k in order:
-            total += options[k][kind].price_s
+            total += options[k][chosen[k]].price_s
         return total, starts
 
-    def more(kind: int, order: list[int]) -> float:
-        return cost(kind, order)[0] - cost(kind, plan[kind])[0]
+    def more(k: int, a: int, position: int | None = None) -> float:
+        """What it costs more with a job in an alternative, at a position, None: the last, in the order of its type."""
+        chosen[k], kind = a, options[k][a].kind
+        others, i = plan[kind], len(plan[kind]) if position is None else position
+        return cost(kind, [*others[:i], k, *others[i:]])[0] - cost(kind, others)[0]
 
     for k, allowed in enumerate(options):
-        best = min(sorted(allowed), key=lambda kind: more(kind, [*plan[kind], k]))
-        plan[best].append(k)
+        chosen[k] = min(sorted(allowed), key=lambda a: more(k, a))
+        plan[allowed[chosen[k]].kind].append(k)
     for _ in range(SWEEPS):
-        before = [list(order) for order in plan]
+        before = [list(order) for order in plan], list(chosen)
         for k, allowed in enumerate(options):
-            own = next(kind for kind, order in enumerate(plan) if k in order)
+            own = allowed[chosen[k]].kind
             was, whole = plan[own].index(k), cost(own, plan[own])[0]
             plan[own].remove(k)
-            at, least = (own, was), whole - cost(own, plan[own])[0]
-            for kind in sorted(allowed):
-                for position in range(len(plan[kind]), -1, -1):
-                    change = more(kind, [*plan[kind][:position], k, *plan[kind][position:]])
-                    if (kind, position) != (own, was) and change < least - GAIN * (abs(least) + 1.0):
-                        at, least = (kind, position), change
-            plan[at[0]].insert(at[1], k)
-        if plan == before:
+            at, least = (chosen[k], was), whole - cost(own, plan[own])[0]
+            for a in sorted(allowed):
+                for position in range(len(plan[allowed[a].kind]), -1, -1):
+                    change = more(k, a, position)
+                    if (a, position) != (before[1][k], was) and change < least - GAIN * (abs(least) + 1.0):
+                        at, least = (a, position), change
+            chosen[k] = at[0]
+            plan[allowed[at[0]].kind].insert(at[1], k)
+        if (plan, chosen) == before:
             break
-    found = {
-        k: (start, kind)
-        for kind, order in enumerate(plan)
-        for k, start in zip(order, cost(kind, order)[1], strict=True)
-    }
-    return [found[k][0] for k in range(len(gpus))], [found[k][1] for k in range(len(gpus))]
+    start = {k: start for kind, order in enumerate(plan) for k, start in zip(order, cost(kind, order)[1], strict=True)}
+    return [start[k] for k in range(len(gpus))], chosen
 
 
 def reserve(profile: Profile, gpus: int, option: Option) -> tuple[float, Profile]:

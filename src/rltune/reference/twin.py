@@ -98,6 +98,8 @@ class Twin:
         scheduler = scheduler.on(jobs)
         jobs = with_type_rule(jobs, scheduler.types, scheduler.gpu_price)
         self.scheduler, self.extra = scheduler, EXTRA[scheduler.locality]
+        if scheduler.types in PLANNED_TYPES and scheduler.locality in ("worth_it", "soonest_end"):
+            self.extra = float("inf")  # the plan weighs a spread itself
         self.score, self.scores, self.visible = POLICIES[scheduler.policy].score, scores, visible
         self.holds, self.alone, self.silent, self.coming = holds, alone, silent, True
         self.place = Placement(jobs, layout, scheduler.placement)
@@ -308,6 +310,7 @@ class Twin:
             if self.pool[j] == pool:
                 hold(present, (self._expected_end(j, now), 1), j, self.allocation[j])
         chosen: dict[int, int] = {}
+        types = len(self.slow[0])
         together = TOGETHER.get(self.scheduler.types, 0)
         calm = [j for j in ranking if self._urgency(j, now)[:2] == (True, True)]
         while ranking:
@@ -315,51 +318,54 @@ class Twin:
                 chosen = self._together(calm[:together], pool, now, free_at)
                 ranking = [*chosen, *calm[together:]]
             j, *ranking = ranking
-            kinds = [chosen[j]] if j in chosen else self.place.kinds(j)
             if self.scheduler.types in PLANNED_TYPES:
-                found = [self._earliest(j, self.estimate[j] * self._slowest(j, kind), free_at, kind) for kind in kinds]
-                priced = [
-                    until[0] + self.price[j][kind] * self.estimate[j] for kind, (_, until, _) in zip(kinds, found)
+                some = [(a, o) for a, o in self._options(j).items() if chosen.get(j, a) == a]
+                found = [
+                    self._earliest(j, o.lasts_s, free_at, self.extra if a >= types else 0, o.kind) for a, o in some
                 ]
+                priced = [until[0] + o.price_s for (_, o), (_, until, _) in zip(some, found)]
                 since, until, allocation = found[priced.index(min(priced))]
             else:
-                lasts = max(self.estimate[j] * self._slowest(j, kind) for kind in kinds)
-                since, until, allocation = self._earliest(j, lasts, free_at)
+                lasts = max(self.estimate[j] * self._slowest(j, kind) for kind in self.place.kinds(j))
+                since, until, allocation = self._earliest(j, lasts, free_at, self.extra)
             hold(since, until, j, allocation)
             if since == present:
                 self._start(j, allocation, now)
 
     def _together(self, some: list[int], pool: int, now: float, free_at: dict[Point, Free]) -> dict[int, int]:
-        """Job → type of the first jobs of a ranking, in the order of the plan of rltune.reference.joint or .allox."""
+        """Job → alternative of the first jobs of a ranking, in the order of the plan of rltune.reference.joint or .allox."""
         nodes = self.place.nodes_of_pool[pool]
         profiles: list[joint.Profile] = []
         for kind in range(len(self.slow[0])):
             mine = [m for m in nodes if self.kind[m] == kind]
             profiles.append([(p[0] - now, tuple(free_at[p][m][0] for m in mine)) for p in sorted(free_at)])
-        options = [
-            {
-                kind: joint.Option(
-                    *self.place.cut[j][kind],
-                    self.estimate[j] * self._slowest(j, kind),
-                    self.price[j][kind] * self.estimate[j],
-                )
-                for kind in self.place.kinds(j)
-            }
-            for j in some
-        ]
         plan = allox.matched if self.scheduler.types == "allox" else joint.search
-        start, kind_of = plan(profiles, [self.gpus[j] for j in some], options)
-        return {some[k]: kind_of[k] for k in sorted(range(len(some)), key=lambda k: start[k])}
+        start, alternative = plan(profiles, [self.gpus[j] for j in some], [self._options(j) for j in some])
+        return {some[k]: alternative[k] for k in sorted(range(len(some)), key=lambda k: start[k])}
+
+    def _options(self, j: int) -> dict[int, joint.Option]:
+        """The job's alternatives where its completion is planned: each type on as few nodes as possible, then each on more."""
+        strict, spread = {}, {}
+        for kind in self.place.kinds(j):
+            lasts, price = self.estimate[j] * self.slow[j][kind], self.price[j][kind] * self.estimate[j]
+            strict[kind] = joint.Option(kind, *self.place.cut[j][kind], lasts, price)
+            fewest = self.place.strict_nodes(j, kind)
+            if self.extra > 0 and fewest < self.gpus[j]:
+                longer = max(1.0, self.spread[j][kind] * self.scheduler.multi_node_slowdown)
+                price = price * longer + (self.scheduler.split_worth - 1.0) * lasts * (longer - 1.0)
+                most = int(min(fewest + self.extra, self.gpus[j]))
+                spread[len(self.slow[j]) + kind] = joint.Option(kind, 0, most, 0, lasts * longer, price)
+        return {**strict, **spread}
 
     def _earliest(
-        self, j: int, lasts: float, free_at: dict[Point, Free], kind: int | None = None
+        self, j: int, lasts: float, free_at: dict[Point, Free], extra: float, kind: int | None = None
     ) -> tuple[Point, Point, Allocation]:
         """(From, until, where) of a job's reservation, on one GPU type or any."""
         for since in sorted(free_at):
             until = (since[0] + lasts, 1)
             during = [free for point, free in free_at.items() if since <= point < until]
             throughout = {m: tuple(min(free[m][r] for free in during) for r in range(3)) for m in free_at[since]}
-            allocation = self.place.find(j, throughout, self.extra, kind)
+            allocation = self.place.find(j, throughout, extra, kind)
             if allocation is not None:
                 return since, until, allocation
         raise AssertionError(f"job {j} does not fit its empty pool")

@@ -48,8 +48,8 @@ class Availability(NamedTuple):
     node: np.ndarray  # [N] int64, nodes by pool and type
     index: np.ndarray  # [N] int64, of each node, its index among those of its pool in this order
     begin: np.ndarray  # [pools, T + 1] int64, the first node of each type in it; last, the pool's number of nodes
-    sought: np.ndarray  # [T + 1, SIZES] SOUGHT
-    tried: np.ndarray  # [T + 1, SIZES, 2, LENGTHS] float64, the duration and a time before which none is possible
+    sought: np.ndarray  # [2 · T + 1, SIZES] SOUGHT; of each type strict, of each with more nodes, of any
+    tried: np.ndarray  # [2 · T + 1, SIZES, 2, LENGTHS] float64, the duration and a time before which none is possible
     plan: np.ndarray  # [1] int64, counts the profiles made here
 
 
@@ -88,8 +88,8 @@ def work_space(nodes, jobs, st):
         node,
         index,
         begin,
-        np.zeros((types + 1, SIZES), SOUGHT),
-        np.empty((types + 1, SIZES, 2, LENGTHS)),
+        np.zeros((2 * types + 1, SIZES), SOUGHT),
+        np.empty((2 * types + 1, SIZES, 2, LENGTHS)),
         np.zeros(1, np.int64),
     )
 
@@ -182,9 +182,9 @@ def take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile):
 
 
 @inlined
-def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
+def earliest(nodes, jobs, seq, options, j, kind, extra, lasts, most, profile):
     """(Slot, the first slot after it, whether there is one) of the earliest allocation that lasts so long; on one GPU type, or
-    with a ``kind`` of −1 as the rule has it. None where it would end well after ``most``. What is free on the type's nodes
+    with a ``kind`` of −1 as the rule has it, on up to ``extra`` nodes more than strict. None where it would end well after ``most``. What is free on the type's nodes
     meanwhile is in ``low``, for :func:`allocate`.
 
     What does not fit in a slot fits in a later one only from where more is free on the type.
@@ -193,7 +193,8 @@ def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
     here, stop = _nodes_of(jobs, j, kind, profile)
     free, low = profile.free[:, :, here:stop], profile.low[:, here:stop]
     length = np.int64(np.log2(min(max(lasts, 1.0), LONGEST_S)))
-    sought, tried = profile.sought[kind, row.gpus % SIZES], profile.tried[kind, row.gpus % SIZES]
+    asked = kind + jobs.cut.shape[1] if kind >= 0 and extra > 0 else kind
+    sought, tried = profile.sought[asked, row.gpus % SIZES], profile.tried[asked, row.gpus % SIZES]
     mine = ONE << kind if kind >= 0 else MINUS_ONE
     i = _not_before(begin_s[:slots], sought, tried, row, kind, lasts, length, profile.plan[0])
     while True:
@@ -209,8 +210,8 @@ def earliest(nodes, jobs, seq, options, j, kind, lasts, most, profile):
             if profile.falls[y] & mine:  # elsewhere at least as much is free as before
                 for resource in range(options.resources):
                     _lower(low[resource], free[profile.row_of[y], resource])
-        fits = UNKNOWN if options.extra > 0 else _fits(nodes, jobs, j, kind, options.rule, profile)
-        if fits == YES or (fits == UNKNOWN and allocate(nodes, jobs, seq, options, j, kind, profile) > 0):
+        fits = UNKNOWN if extra > 0 else _fits(nodes, jobs, j, kind, options.rule, profile)
+        if fits == YES or (fits == UNKNOWN and allocate(nodes, jobs, seq, options, j, kind, extra, profile) > 0):
             return i, x, True
         i += 1
         while i < slots and profile.rises[i] & mine == 0:
@@ -225,7 +226,7 @@ def _nodes_of(jobs, j, kind, profile):
 
 
 @inner_kernel
-def allocate(nodes, jobs, seq, options, j, kind, profile):
+def allocate(nodes, jobs, seq, options, j, kind, extra, profile):
     """Write the chunks of an allocation on what is free in ``low`` to ``place``; their number."""
     spare, first = profile.spare, nodes.pool[jobs.row[j].pool].start
     here, stop = _nodes_of(jobs, j, kind, profile)
@@ -233,7 +234,7 @@ def allocate(nodes, jobs, seq, options, j, kind, profile):
         m = profile.node[first + k]
         have, least = spare.row[m], profile.low[:, k]
         change(nodes, spare, m, least[0] - have.gpus, least[1] - have.cpu, least[2] - have.mem)
-    return find_on(nodes, jobs, spare, j, kind, options.rule, options.extra, seq.place)
+    return find_on(nodes, jobs, spare, j, kind, options.rule, extra, seq.place)
 
 
 @inlined

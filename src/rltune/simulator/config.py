@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple, get_args
 
 from rltune.cluster.fit import Jobs
-from rltune.cluster.search import EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, WORTH_IT
+from rltune.cluster.search import AS_MANY, EXTRA, ISOLATING_BEST_FIT, LOCALITIES, RULES, WORTH_IT
 from rltune.cluster.types import MATCHED, PLANNED, differ
 from rltune.config.cells import PLANNED_TYPES, TYPES, UNTRAINED, Backfill
 from rltune.config.run import Overrun
@@ -82,6 +82,8 @@ class SchedulerConfig:
             raise ValueError(f"types {self.types}: found placement {self.placement!r}, which ignores speeds")
         if self.types in PLANNED_TYPES and (self.backfill != "conservative" or self.sticky_head):
             raise ValueError(f"types {self.types}: goes with backfill conservative, without sticky_head")
+        if self.types == "allox" and self.locality != "strict":
+            raise ValueError(f"types {self.types}: found locality {self.locality!r}, expected strict")
         if self.placement == "algorithm1" and self.locality != "strict":
             raise ValueError(f"placement {self.placement}: found locality {self.locality!r}, expected strict")
 
@@ -117,7 +119,7 @@ class SchedulerConfig:
         interferes = self.interference_slowdown != 1.0
         rule = RULES[self.placement if not asked else "isolating_best_fit" if interferes else "best_fit"]
         locality, backfill = LOCALITIES[self.locality], BACKFILLS[self.backfill]
-        worth_it = locality >= WORTH_IT
+        worth_it, plans = locality >= WORTH_IT, self.types in PLANNED_TYPES
         return Options(
             order=EXTERNAL if external else base,
             base=base,
@@ -125,7 +127,7 @@ class SchedulerConfig:
             backfill=backfill,
             rule=rule,
             locality=locality,
-            extra=int(EXTRA[locality]),
+            extra=AS_MANY if worth_it and plans else int(EXTRA[locality]),
             overrun=OVERRUNS[self.overrun],
             sticky_head=bool(self.sticky_head),
             silent=silent and visible > 0 and bool(self.max_wait_h),
@@ -140,7 +142,7 @@ class SchedulerConfig:
             tracks=external or backfill >= EASY or worth_it or asked == AMONG_OTHERS or interferes,
             check=check,
             alone=alone,
-            least=self.types in PLANNED_TYPES,
+            least=plans,
             whole=False,
             together={"joint": PLANNED, "allox": MATCHED}.get(self.types, 0),
         )

@@ -2,12 +2,17 @@
 
 With types ``joint`` and ``allox`` the order and the GPU types of the first jobs, but for those under an agreement or past their
 maximum wait, are planned first (rltune.simulator.joint, rltune.simulator.allox).
+
+Jobs whose completion is planned choose among *alternatives*: the cluster's T GPU types on as few nodes as possible and, where the
+locality allows more, as many again on up to ``extra`` more. Alternative a is of type a mod T.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from rltune.cluster.fit import CUT
+from rltune.cluster.search import strict_nodes
 from rltune.cluster.types import MATCHED, PLANNED
 from rltune.kernels import MINUS_ONE, ZERO, allocating, inlined, inner_allocating, inner_kernel
 from rltune.simulator.allox import matched
@@ -58,7 +63,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
     fill(nodes, jobs, seq, options, p, profile)
     # reservations are made again at every event: once nothing behind could start now, the rest need none
     fewest = _fewest(jobs, seq, p, ranked)
-    kind_of = np.full(ranked.shape[0], -1, np.int64)  # GPU types that were planned
+    chosen = np.full(ranked.shape[0], -1, np.int64)  # alternatives that were planned
     planned = options.together == 0
     for r in range(ranked.shape[0]):
         if not options.whole and _none_fits(profile, fewest[r]):
@@ -68,19 +73,19 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
             some = ranked[r : r + options.together]
             if some.shape[0] > 1:
                 q = question(jobs, seq, options, some, p, profile)
-                start, kinds = matched(q) if options.together == MATCHED else search(q)
+                start, alternatives = matched(q) if options.together == MATCHED else search(q)
                 turn = np.argsort(start, kind="mergesort")
-                some[:], kind_of[r : r + some.shape[0]] = some[turn], kinds[turn]
+                some[:], chosen[r : r + some.shape[0]] = some[turn], alternatives[turn]
                 fewest = _fewest(jobs, seq, p, ranked)
         job = ranked[r]
         j = seq.status.first + job
         if jobs.row[j].pool != p:
             continue
-        if options.least and kind_of[r] < 0:
-            i, x, kind, lasts = _least(nodes, jobs, seq, options, j, profile)
+        if options.least:
+            i, x, kind, extra, lasts = _least(nodes, jobs, seq, options, j, chosen[r], profile)
         else:
-            i, x, kind, lasts = _soonest(nodes, jobs, seq, options, j, kind_of[r], profile)
-        n = allocate(nodes, jobs, seq, options, j, kind, profile)
+            i, x, kind, extra, lasts = _soonest(nodes, jobs, seq, options, j, profile)
+        n = allocate(nodes, jobs, seq, options, j, kind, extra, profile)
         take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile)
         seq.run[job].planned = nodes.row[seq.place[0].node].type
         if i == 0:
@@ -144,15 +149,17 @@ def question(jobs, seq, options, some, p, profile):
                 free[kind, points[kind], : gpus.shape[1]] = gpus[row]
                 free[kind, points[kind], most] = profile.total[kind, x]
                 points[kind] += 1
-    rows = seq.status.first + some
-    lasts_s, price_s = np.full((jobs_n, types), np.inf), np.zeros((jobs_n, types))
+    rows, alternatives = seq.status.first + some, _alternatives(jobs, options)
+    lasts_s, price_s = np.empty((jobs_n, alternatives)), np.empty((jobs_n, alternatives))
+    cut = np.empty((jobs_n, alternatives), CUT)
     for k in range(jobs_n):
-        for kind in range(types):
-            cut, estimate_s = jobs.cut[rows[k], kind], jobs.row[rows[k]].estimate_s
-            if cut.full >= 0:
-                lasts_s[k, kind] = estimate_s * _slowest(jobs, options, rows[k], kind)
-                price_s[k, kind] = cut.price * estimate_s
-    return Question(at_s, points, free, jobs.row[rows].gpus, jobs.cut[rows], lasts_s, price_s)
+        for a in range(alternatives):
+            cut[k, a] = jobs.cut[rows[k], a % types]
+            lasts_s[k, a], price_s[k, a] = _expected(jobs, options, rows[k], a)
+            if a >= types:  # any chunks on so many nodes
+                most = strict_nodes(jobs, rows[k], a - types) + options.extra
+                cut[k, a].size, cut[k, a].full, cut[k, a].rem = 0, min(most, jobs.row[rows[k]].gpus), 0
+    return Question(at_s, points, free, jobs.row[rows].gpus, cut, lasts_s, price_s)
 
 
 @inlined
@@ -164,40 +171,68 @@ def _differ(ours, others):
 
 
 @inner_kernel
-def _soonest(nodes, jobs, seq, options, j, planned, profile):
-    """(Slot, the first slot after it, type, seconds) of the earliest allocation, which lasts as long as on the slowest type; on
-    ``planned``, or with −1 on any type. The type is −1 where there are several."""
+def _soonest(nodes, jobs, seq, options, j, profile):
+    """(Slot, the first slot after it, type, nodes more than strict, seconds) of the earliest allocation, which lasts as long as
+    on the slowest type. The type is −1 where there are several."""
     lasts, kinds, only = 0.0, ZERO, MINUS_ONE
     for kind in range(jobs.cut.shape[1]):
-        if jobs.cut[j, kind].full >= 0 and planned in (MINUS_ONE, kind):
+        if jobs.cut[j, kind].full >= 0:
             lasts = max(lasts, jobs.row[j].estimate_s * _slowest(jobs, options, j, kind))
             kinds, only = kinds + 1, kind
     only = only if kinds == 1 else MINUS_ONE
-    i, x, _ = earliest(nodes, jobs, seq, options, j, only, lasts, np.inf, profile)
-    return i, x, only, lasts
+    i, x, _ = earliest(nodes, jobs, seq, options, j, only, options.extra, lasts, np.inf, profile)
+    return i, x, only, options.extra, lasts
 
 
 @inner_kernel
-def _least(nodes, jobs, seq, options, j, profile):
-    """(Slot, the first slot after it, type, seconds) of the allocation of the least expected completion, with its price.
+def _least(nodes, jobs, seq, options, j, planned, profile):
+    """(Slot, the first slot after it, type, nodes more than strict, seconds) of the allocation of the least expected completion,
+    with its price; of the alternative ``planned``, or with −1 of any.
 
     The fastest type is looked at first; another only as far as it could still be better.
     """
-    begin_s, estimate = profile.begin_s, jobs.row[j].estimate_s
+    begin_s, types = profile.begin_s, jobs.cut.shape[1]
     best, first, seconds = MINUS_ONE, np.inf, 0.0
     found, behind = ZERO, ZERO
-    for rank in range(jobs.cut.shape[1]):
-        for kind in range(jobs.cut.shape[1]):
-            cut = jobs.cut[j, kind]
-            if cut.rank != rank or cut.full < 0:
+    for rank in range(types):
+        for a in range(_alternatives(jobs, options)):
+            if jobs.cut[j, a % types].rank != rank or planned not in (MINUS_ONE, a):
                 continue
-            lasts, price = estimate * _slowest(jobs, options, j, kind), cut.price * estimate
-            i, x, fits = earliest(nodes, jobs, seq, options, j, kind, lasts, first - price, profile)
+            lasts, price = _expected(jobs, options, j, a)
+            if lasts == np.inf:
+                continue
+            extra = options.extra if a >= types else ZERO
+            i, x, fits = earliest(nodes, jobs, seq, options, j, a % types, extra, lasts, first - price, profile)
             ends = begin_s[i] + lasts + price
-            if fits and (ends < first or (ends == first and kind < best)):
-                best, first, seconds = kind, ends, lasts
+            if fits and (ends < first or (ends == first and a < best)):
+                best, first, seconds = a, ends, lasts
                 found, behind = i, x
-    return found, behind, best, seconds
+    kind, extra = best % types, options.extra if best >= types else ZERO
+    if options.extra > 0 and planned < 0:  # what is free meanwhile may be that of the type's other alternative
+        earliest(nodes, jobs, seq, options, j, kind, extra, seconds, np.inf, profile)
+    return found, behind, kind, extra, seconds
+
+
+@inlined
+def _alternatives(jobs, options):
+    return jobs.cut.shape[1] * (2 if options.extra > 0 else 1)
+
+
+@inner_kernel
+def _expected(jobs, options, j, a):
+    """Run time of a job in an alternative, by its estimate, and what its GPU time counts as, s; ∞: it cannot be there.
+
+    A second that it runs longer on more nodes counts ``split_worth`` times.
+    """
+    types, estimate_s = jobs.cut.shape[1], jobs.row[j].estimate_s
+    cut = jobs.cut[j, a % types]
+    if cut.full < 0 or (a >= types and strict_nodes(jobs, j, a - types) >= jobs.row[j].gpus):
+        return np.inf, 0.0
+    lasts, price = estimate_s * cut.slow, cut.price * estimate_s
+    if a < types:
+        return lasts, price
+    longer = max(1.0, cut.spread * options.multi_node_slowdown)
+    return lasts * longer, price * longer + (options.split_worth - 1.0) * lasts * (longer - 1.0)
 
 
 @inner_kernel

@@ -1,12 +1,13 @@
 """Order and GPU type decided together: a plan for the first jobs of a ranking (types ``joint`` of rltune.cluster.types).
 
-A plan gives each job a GPU type and a position in the order of the jobs on that type. In this order each is reserved the
-earliest time from which its chunks fit, nodes chosen by best fit, on what is expected to be free. A plan costs the sum, over
+A plan gives each job an alternative, a GPU type on as few nodes as possible or on more, and a position in the order of the jobs on
+that type. In this order each is reserved the earliest time from which its chunks fit, on what is expected to be free: nodes chosen by
+best fit, or where a job may have any chunks those with the most free. A plan costs the sum, over
 its jobs, of start, run time and price of GPU time, in s from now. rltune.placement.joint is an
-integer program for the same, which may choose nodes otherwise than by best fit.
+integer program for the same, which may choose nodes otherwise.
 
 The search starts from the plan of ``least``, in the order of the ranking. Then each job in turn is taken out and put where
-it costs least, on any type and at any position in its order, until no job moves or SWEEPS times. GPUs of nodes count here; CPUs,
+it costs least, in any alternative and at any position in the order of its type, until no job moves or SWEEPS times. GPUs of nodes count here; CPUs,
 memory and other placement rules count in the reservations that are made for the plan (rltune.simulator.conservative).
 """
 
@@ -25,45 +26,50 @@ GAIN = 1e-9
 
 
 class Question(NamedTuple):
-    """What is to be planned: K jobs on T types of up to M nodes; what is free changes up to X times."""
+    """What is to be planned: K jobs on T types of up to M nodes; what is free changes up to X times.
+
+    Each job has A alternatives, T or twice as many; alternative a is of type a mod T (rltune.simulator.conservative).
+    """
 
     at_s: np.ndarray  # [T, X] float64, from when on, s from now, ascending; the first is 0
     points: np.ndarray  # [T] int64, how many of these there are
     free: np.ndarray  # [T, X, M + 1] int64, GPUs free then on each node of the type and, last, on all
     gpus: np.ndarray  # [K] int64, GPUs of each job
-    cut: np.ndarray  # [K, T] CUT
-    lasts_s: np.ndarray  # [K, T] float64, expected run time; ∞: the job may not use the type
-    price_s: np.ndarray  # [K, T] float64, what its GPU time counts as
+    cut: np.ndarray  # [K, A] CUT
+    lasts_s: np.ndarray  # [K, A] float64, expected run time; ∞: the job may not be there
+    price_s: np.ndarray  # [K, A] float64, what its GPU time counts as
 
 
 @allocating
 def search(q):
-    """(Start, s from now [K] float64; type [K] int64) of the jobs of a Question in the best plan found."""
-    jobs, types = q.lasts_s.shape
+    """(Start, s from now [K] float64; alternative [K] int64) of the jobs of a Question in the best plan found."""
+    jobs, types = q.lasts_s.shape[0], q.points.shape[0]
     order, length = np.empty((types, jobs), np.int64), np.zeros(types, np.int64)
-    cost, kind_of = np.zeros(types), np.empty(jobs, np.int64)
+    cost, chosen = np.zeros(types), np.zeros(jobs, np.int64)
     start, tried = np.zeros(jobs), np.empty(jobs)
     work = _opened(q)
     for k in range(jobs):
         best, more, least = -1, np.inf, 0.0
-        for kind in range(types):
-            if q.lasts_s[k, kind] < np.inf:
+        for a in range(q.lasts_s.shape[1]):
+            if q.lasts_s[k, a] < np.inf:
+                kind, chosen[k] = a % types, a
                 order[kind, length[kind]] = k
-                c = _cost(q, work, order[kind], length[kind] + 1, kind, start)
+                c = _cost(q, work, order[kind], length[kind] + 1, kind, chosen, start)
                 if c - cost[kind] < more:
-                    best, more, least = kind, c - cost[kind], c
-        order[best, length[best]] = k
-        length[best] += 1
-        cost[best], kind_of[k] = least, best
+                    best, more, least = a, c - cost[kind], c
+        kind, chosen[k] = best % types, best
+        order[kind, length[kind]] = k
+        length[kind] += 1
+        cost[kind] = least
     unmoved = 0  # jobs in a row that are where they cost least
     for turn in range(SWEEPS * jobs):
-        moved = _replace(q, work, order, length, cost, kind_of, start, tried, turn % jobs)
+        moved = _replace(q, work, order, length, cost, chosen, start, tried, turn % jobs)
         unmoved = 1 if moved else unmoved + 1
         if unmoved == jobs:
             break
     for kind in range(types):
-        _cost(q, work, order[kind], length[kind], kind, start)
-    return start, kind_of
+        _cost(q, work, order[kind], length[kind], kind, chosen, start)
+    return start, chosen
 
 
 @inner_allocating
@@ -74,7 +80,7 @@ def _opened(q):
     than just before. ``taken[i]`` are the GPUs of the i-th job reserved, by node; ``span[i]`` the times that it holds them, as
     numbers of the first and of the first behind, whether the latter was added for it, and ``falls`` of the former before.
     """
-    jobs, types = q.lasts_s.shape
+    jobs, types = q.lasts_s.shape[0], q.points.shape[0]
     room, width = q.at_s.shape[1] + jobs, q.free.shape[2]
     at_s, row_of = np.zeros((types, room)), np.zeros((types, room), np.int64)
     falls, free = np.zeros((types, room), np.bool_), np.zeros((types, room, width), np.int64)
@@ -99,85 +105,97 @@ def _falls(free, before):
 
 
 @inner_kernel
-def _replace(q, work, order, length, cost, kind_of, start, tried, k):
+def _replace(q, work, order, length, cost, chosen, start, tried, k):
     """Take out a job and put it where it costs least; whether it has moved."""
-    own, was = kind_of[k], 0
+    types, before, was = q.points.shape[0], chosen[k], 0
+    own = before % types
     while order[own, was] != k:
         was += 1
     length[own] -= 1
     for i in range(was, length[own]):
         order[own, i] = order[own, i + 1]
-    without = _cost(q, work, order[own], length[own], own, start)
-    best, position, more, least = own, was, cost[own] - without, cost[own]
+    without = _cost(q, work, order[own], length[own], own, chosen, start)
+    best, position, more, least = before, was, cost[own] - without, cost[own]
     cost[own] = without
-    for kind in range(cost.shape[0]):
-        if q.lasts_s[k, kind] == np.inf:
+    for a in range(q.lasts_s.shape[1]):
+        if q.lasts_s[k, a] == np.inf:
             continue
-        _insert(q, work, order[kind], length[kind], k, kind, more + cost[kind], tried)
+        kind, chosen[k] = a % types, a
+        _insert(q, work, order[kind], length[kind], k, kind, chosen, more + cost[kind], tried)
         for i in range(length[kind], -1, -1):
-            if (kind != own or i != was) and tried[i] - cost[kind] < more - GAIN * (abs(more) + 1.0):
-                best, position, more, least = kind, i, tried[i] - cost[kind], tried[i]
-    for i in range(length[best], position, -1):
-        order[best, i] = order[best, i - 1]
-    order[best, position] = k
-    length[best] += 1
-    cost[best], kind_of[k] = least, best
-    return best != own or position != was
+            if (a != before or i != was) and tried[i] - cost[kind] < more - GAIN * (abs(more) + 1.0):
+                best, position, more, least = a, i, tried[i] - cost[kind], tried[i]
+    kind, chosen[k] = best % types, best
+    for i in range(length[kind], position, -1):
+        order[kind, i] = order[kind, i - 1]
+    order[kind, position] = k
+    length[kind] += 1
+    cost[kind] = least
+    return best != before or position != was
 
 
 @inner_kernel
-def _insert(q, work, order, length, k, kind, limit, costs):
+def _insert(q, work, order, length, k, kind, chosen, limit, costs):
     """Write the cost of the jobs of one type with ``k`` at each position in their order, ∞ for one that is above ``limit``."""
-    lasts, price = q.lasts_s[:, kind], q.price_s[:, kind]
-    rest = lasts[k] + price[k]  # that cost at least what it takes to run them
+    rest = _runs_s(q, chosen, k) + _price_s(q, chosen, k)  # that cost at least what it takes to run them
     for i in range(length):
-        rest += lasts[order[i]] + price[order[i]]
+        rest += _runs_s(q, chosen, order[i]) + _price_s(q, chosen, order[i])
     points, before = q.points[kind], 0.0
     for i in range(length + 1):  # the jobs before this position are reserved
         total, least, n = before, rest, i
         while n <= length and total + least <= limit + GAIN * abs(limit):
             job = k if n == i else order[n - 1]
-            start_s, points = _reserve(q, work, points, n, job, kind)
-            total += start_s + lasts[job]
-            least -= lasts[job]
+            start_s, points = _reserve(q, work, points, n, job, kind, chosen)
+            total += start_s + _runs_s(q, chosen, job)
+            least -= _runs_s(q, chosen, job)
             n += 1
         costs[i] = np.inf
         if n > length:
             for m in range(length + 1):
-                total += price[k if m == i else order[m - (m > i)]]
+                total += _price_s(q, chosen, k if m == i else order[m - (m > i)])
             costs[i] = total
         while n > i:
             n -= 1
             points = _undo(work, points, n, kind)
         if i < length:
-            start_s, points = _reserve(q, work, points, i, order[i], kind)
-            before += start_s + lasts[order[i]]
-            rest -= lasts[order[i]]
+            start_s, points = _reserve(q, work, points, i, order[i], kind, chosen)
+            before += start_s + _runs_s(q, chosen, order[i])
+            rest -= _runs_s(q, chosen, order[i])
     for i in range(length - 1, -1, -1):
         points = _undo(work, points, i, kind)
 
 
+@inlined
+def _runs_s(q, chosen, k):
+    return q.lasts_s[k, chosen[k]]
+
+
+@inlined
+def _price_s(q, chosen, k):
+    return q.price_s[k, chosen[k]]
+
+
 @inner_kernel
-def _cost(q, work, order, length, kind, start):
+def _cost(q, work, order, length, kind, chosen, start):
     """Cost of the jobs of one type in this order; writes their starts."""
     points, total = q.points[kind], 0.0
     for i in range(length):
         k = order[i]
-        start[k], points = _reserve(q, work, points, i, k, kind)
-        total += start[k] + q.lasts_s[k, kind]
+        start[k], points = _reserve(q, work, points, i, k, kind, chosen)
+        total += start[k] + _runs_s(q, chosen, k)
     for i in range(length):
-        total += q.price_s[order[i], kind]
+        total += _price_s(q, chosen, order[i])
     for i in range(length - 1, -1, -1):
         points = _undo(work, points, i, kind)
     return total
 
 
 @inner_kernel
-def _reserve(q, work, points, number, k, kind):
+def _reserve(q, work, points, number, k, kind, chosen):
     """Take a job's GPUs at the earliest time from which it fits; (that time, how often what is free changes now)."""
     at_s, row_of, falls, free, low = work[0][kind], work[1][kind], work[2][kind], work[3][kind], work[4]
     taken, span = work[5][number], work[6][number]
-    last, lasts, gpus = free.shape[1] - 1, q.lasts_s[k, kind], q.gpus[k]
+    last, lasts, gpus = free.shape[1] - 1, _runs_s(q, chosen, k), q.gpus[k]
     i = x = 0
     while True:
         if i == points:
@@ -194,7 +212,7 @@ def _reserve(q, work, points, number, k, kind):
             if falls[y]:  # elsewhere at least as much is free as before
                 for m in range(last):
                     low[m] = min(low[m], free[row_of[y], m])
-        if _choose(q.cut[k, kind], gpus, low, taken):
+        if _choose(q.cut[k, chosen[k]], gpus, low, taken):
             break
         i += 1
     end = at_s[i] + lasts

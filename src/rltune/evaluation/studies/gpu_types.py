@@ -1,7 +1,7 @@
 """Which GPU type a job gets, where types run it at different speeds: rules against one another on the same windows.
 
-Rules are the run's heuristic policies under BACKFILLS with a type rule (rltune.cluster.types). Those that plan may have a price
-of GPU time, chosen on windows of the validation part. Trained agents order the queue under the
+Rules are the run's heuristic policies under BACKFILLS with a type rule (rltune.cluster.types). Those that plan choose how many nodes
+a job gets too, but for AlloX's, and may have a price of GPU time, chosen on windows of the validation part. Trained agents order the queue under the
 scheduler that they chose; next to each, that scheduler with the policy it started from.
 """
 
@@ -30,7 +30,9 @@ from rltune.simulator.state import State
 from rltune.traces.split import disjoint_windows, spread
 
 BACKFILLS = ("easy", "conservative")
-RULE = ["agent", "network", "policy", "backfill", "types", "gpu_price"]
+SPREAD = "soonest_end"
+"""Locality under which a job is spread over more nodes where it is expected to complete sooner then."""
+RULE = ["agent", "network", "policy", "backfill", "locality", "types", "gpu_price"]
 """Columns that name a rule: ``agent`` is the cell of the agent that chose it, "" for none; with ``network`` it orders the queue."""
 MEANS = ["jct_s", "excess_s", "wait_s", "bsld", "largest_wait_s"]
 USED = "used_"
@@ -42,13 +44,15 @@ def rules(policies: Sequence[str], priced: bool) -> list[SchedulerConfig]:
     if priced:
         planned = (("least", PRICES), ("joint", (0.0, *PRICES)))
         return [
-            SchedulerConfig(policy, "conservative", types=types, gpu_price=price)
+            SchedulerConfig(policy, "conservative", locality=SPREAD, types=types, gpu_price=price)
             for types, prices in planned
             for policy, price in product(policies, prices)
         ]
     free = product(policies, BACKFILLS, ("any", "fastest_free", "fastest_only"))
-    return [SchedulerConfig(policy, backfill, types=types) for policy, backfill, types in free] + [
-        SchedulerConfig(policy, "conservative", types=types) for types, policy in product(("least", "allox"), policies)
+    return [
+        *(SchedulerConfig(policy, backfill, types=types) for policy, backfill, types in free),
+        *(SchedulerConfig(policy, "conservative", locality=SPREAD, types="least") for policy in policies),
+        *(SchedulerConfig(policy, "conservative", types="allox") for policy in policies),
     ]
 
 
@@ -147,7 +151,7 @@ def under_wrong_speeds(workload: Workload, config: RunConfig, found: pd.DataFram
     means = found[found["agent"] == ""].groupby(RULE, as_index=False)["excess_s"].mean()
     best = means.loc[means.groupby(["types", means["gpu_price"] > 0])["excess_s"].idxmin()]
     jobs = with_wrong_speeds(workload.jobs, share, np.random.default_rng(config.evaluation.seed))
-    rows = best[["policy", "backfill", "types", "gpu_price"]].to_dict("records")
+    rows = best[RULE[2:]].to_dict("records")
     given = replace(workload, jobs=jobs)
     return pd.concat([run_rule(given, contender(config, SchedulerConfig(**row)), first, length) for row in rows])
 
