@@ -100,7 +100,14 @@ def main() -> None:
         for name, models in MODELS.items():
             table = pd.read_csv(GAVEL)
             table[table["model"].str.startswith(models)].to_csv(Path(folder) / f"{name}.csv", index=False)
-        same = {"folder": folder, "keep": args.keep, "cluster": "-mixed", "metric": "jct", "label": "RLTune"}
+        same = {
+            "folder": folder,
+            "keep": args.keep,
+            "cluster": "-mixed",
+            "locality": SPREAD,
+            "metric": "jct",
+            "label": "RLTune",
+        }
         first = {trace: Task(trace, 0.9, 0, "tuned", **same) for trace in args.traces}
         tasks = {
             (t, name): setting_of(first[t], name)

@@ -100,7 +100,10 @@ class Task:
     """Behind the cluster's name: -mixed."""
     nodes: tuple[tuple[str, Any], ...] = ()
     """Fields of the cluster that are changed."""
+    locality: str = "strict"
+    """Of the agent, and …"""
     localities: tuple[str, ...] = ("strict",)
+    """… of the base policies."""
     keep: str = ""
     """Where results are kept, for a benchmark that is stopped or another with the same tasks; empty: nowhere."""
     changes: tuple[tuple[str, Any], ...] = ()
@@ -203,7 +206,7 @@ def trained(task: Task, load: Workload) -> tuple[TrainedPolicy, TrainingTask, fl
         task.metric,
         "easy",
         variant.placement,
-        "strict",
+        task.locality,
         variant.features,
         "lognormal-1",
         variant.preset,

@@ -29,7 +29,7 @@ def search_quality(task: Task) -> dict[str, float | None]:
     workload = loaded(task)
     scheduler = SchedulerConfig("saf", "conservative", locality=SPREAD, types="joint", gpu_price=0.1)
     first = spread(disjoint_windows(*workload.split.validation, LENGTH), 8)
-    measured = measure(workload.jobs, workload.layout, first, LENGTH, scheduler, most=200)
+    measured = measure(workload.jobs, workload.layout, first, LENGTH, scheduler, most=60)
     policy = TrainedPolicy(PPO(Preset(), np.random.default_rng(1), width_of("rich")).weights(), {"features": "rich"})
     ranker = ranker_of(policy, workload.jobs, workload.layout)
     n = np.full(len(first), LENGTH)

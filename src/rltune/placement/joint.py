@@ -69,21 +69,22 @@ def solved(q: Question, slot_s: float, slots: int, solver: str = "HIGHS") -> Pla
     nodes = free.shape[2]
     s = cp.Variable(len(k), boolean=True)
     u, y = (cp.Variable((len(k), nodes), boolean=True) for _ in range(2))
-    gpus = (
-        sparse.diags_array(size.astype(float)) @ u + sparse.diags_array(rem.astype(float)) @ y
-    )  # that each option has of each node
+    gpus = sparse.diags_array(size * 1.0) @ u + sparse.diags_array(rem * 1.0) @ y  # of each node, that an option has
     constraints = [
-        (np.arange(len(q.gpus))[:, None] == k).astype(float) @ s
-        == 1,  # (1) every job has one alternative and one start
-        cp.sum(u, axis=1) <= cp.multiply(full, s),  # (2) it has no more chunks than it may
+        (np.arange(len(q.gpus))[:, None] == k).astype(float) @ s == 1,  # (1) every job is in one option
+        cp.sum(u, axis=1) <= cp.multiply(full, s),  # (2) with no more chunks than it may have
         cp.sum(y, axis=1) <= cp.multiply(rem > 0, s),
         u + y <= 1,  # (3) each on a separate node
     ]
-    if (any_size := size == 0).any():
-        w = cp.Variable((int(any_size.sum()), nodes), integer=True)
-        constraints += [w >= 0, w <= int(free.max()) * u[any_size]]  # (4) only where it has a chunk
-        gpus += sparse.eye_array(len(k)).tocsc()[:, any_size] @ w
-    constraints.append(cp.sum(gpus, axis=1) == cp.multiply(q.gpus[k], s))  # (5) it has all its GPUs
+    if len(some := np.flatnonzero(size == 0)):
+        w = cp.Variable((len(some), nodes), integer=True)
+        most = np.minimum(q.gpus[k, None], free.max(axis=1)[a % len(q.points)])[some]
+        starts = cp.reshape(s[some], (len(some), 1), order="C") @ np.ones((1, nodes))
+        constraints += [w >= 0, w <= cp.multiply(most, starts)]
+        if (few := full[some] < np.minimum(q.gpus[k[some]], nodes)).any():
+            constraints.append(w[few] <= cp.multiply(most[few], u[some[few]]))  # (4) only where it has a chunk
+        gpus += sparse.eye_array(len(k)).tocsc()[:, some] @ w
+    constraints.append(cp.sum(gpus, axis=1) == cp.multiply(q.gpus[k], s))  # (5) that have all its GPUs
     for kind, now in np.ndindex(len(q.points), slots):
         runs = (a % len(q.points) == kind) & (slot <= now) & (now < slot + length)
         if runs.any():
@@ -137,7 +138,7 @@ class QuestionRecorder(Simulation):
 
 
 def measure(
-    jobs: Jobs, layout: Layout, first: np.ndarray, length: int, scheduler: SchedulerConfig, most: int = 40
+    jobs: Jobs, layout: Layout, first: np.ndarray, length: int, scheduler: SchedulerConfig, most: int
 ) -> pd.DataFrame:
     """A row for each of up to ``most`` Questions, evenly spread, of sequences of ``length`` jobs: ``gap``, ``search_ms``,
     ``program_ms``.

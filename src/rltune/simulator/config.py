@@ -55,8 +55,8 @@ class SchedulerConfig:
     gpu_price: float = 0.0
     """With types of PLANNED_TYPES: seconds of completion that a GPU-second counts as."""
     split_worth: float = 1.0
-    """With locality ``worth_it`` or ``soonest_end``: seconds of waiting that a split has to save for every second that
-    it prolongs the job."""
+    """With locality ``worth_it`` or ``soonest_end``, or types that plan: seconds of waiting that a split has to save for every
+    second that it prolongs the job."""
     max_wait_h: Mapping[int, float] = field(default_factory=dict, hash=False)
     """Most GPUs of a job → hours after which it goes before all others but those under an agreement (rltune.config.run)."""
 
@@ -161,7 +161,7 @@ class Options(NamedTuple):
     rule: int
     locality: int
     extra: int
-    """Nodes more than strict that any job may have."""
+    """Nodes more than strict that any job may have, with types that plan where it completes sooner then."""
     overrun: int
     sticky_head: bool
     silent: bool
