@@ -165,7 +165,9 @@ def test_questions_of_a_run_and_the_gap_of_the_search() -> None:
     found = measure(jobs, layout, np.array([0]), 60, SchedulerConfig("saf", "conservative", types="joint"), most=10)
     assert len(found) == 10 and (found[["search_ms", "program_ms"]] > 0).all().all()
     assert found["gap"].min() > -1e-6 and found["gap"].median() < 0.02
-    few = measure(jobs, layout, np.array([0]), PLANNED - 1, SchedulerConfig("saf", "conservative", types="joint"))
+    few = measure(
+        jobs, layout, np.array([0]), PLANNED - 1, SchedulerConfig("saf", "conservative", types="joint"), most=10
+    )
     assert len(few) == 0 and few.quantile([0.5]).isna().all(axis=None)
 
 

@@ -24,7 +24,8 @@ once (``now``). Where a job goes: rltune.reference.placement. How many nodes mor
 ``strict`` none, ``plus_one`` one, ``any`` as many as there are, ``worth_it`` as many as there are, but only the first
 of a ranking and only where the time it loses to its ``multi_node_slowdown`` is less than that to its strict reservation;
 ``soonest_end`` the same, and where it cannot be split now, its reservation is the earliest time at which it can, if
-it loses less than what is left from then to the strict reservation.
+it loses less than what is left from then to the strict reservation. Where the whole queue is planned (types ``least``, ``joint``),
+a job has more nodes where it is expected to complete sooner then, whichever of these it is.
 """
 
 from __future__ import annotations
