@@ -2,8 +2,8 @@
 
 Disjoint windows of 256 jobs from the tenth of the rows behind an origin, each from an idle cluster; estimates
 lognormal(1), given or calibrated. Rules (rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free,
-fastest only}, AlloX, earliest completion, that with a price of GPU time, and order and type planned together. The last plans on how
-many nodes a job runs too; earliest completions, and other rules under EASY, with that and without. *Ours* is the last,
+fastest only}, AlloX, earliest completion, that with a price of GPU time, and order and type planned together. The last also
+chooses how many nodes a job runs on; earliest completions, and other rules under EASY, run with that and without. *Ours* is the last,
 with the order, price and estimates that are best on the validation windows, before the origin. It is compared with the best
 rule without a price and the best of fastest free and of any free, in hindsight, and with the earliest completion with a price, its
 order, price, estimates and locality chosen as ours are. Then ours without each of its parts, with wrong speeds and with

@@ -12,8 +12,8 @@ allox         as ``least``, with order and types of the first jobs of the rankin
 joint         as ``least``, with order and types of the first jobs of the ranking planned together (rltune.simulator.joint)
 ============  ==================================================================================================
 
-``least`` and ``joint`` choose the spread too: each type counts twice, on as few nodes as possible and on as many more as the
-locality allows. The last three may have a price of GPU time: they minimise the expected completion plus ``gpu_price`` · GPUs · run time on
+``least`` and ``joint`` choose the spread too: each type counts twice, on as few nodes as possible and on up to as many more as the
+locality allows. ``least``, ``allox`` and ``joint`` may have a price of GPU time: they minimise the expected completion plus ``gpu_price`` · GPUs · run time on
 the type · mean speed of the type (relative to the mean of the types). A job then leaves a fast type that gains it little to others.
 """
 

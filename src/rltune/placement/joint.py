@@ -69,7 +69,9 @@ def solved(q: Question, slot_s: float, slots: int, solver: str = "HIGHS") -> Pla
     nodes = free.shape[2]
     s = cp.Variable(len(k), boolean=True)
     u, y = (cp.Variable((len(k), nodes), boolean=True) for _ in range(2))
-    gpus = sparse.diags_array(size * 1.0) @ u + sparse.diags_array(rem * 1.0) @ y  # of each node, that an option has
+    gpus = (
+        sparse.diags_array(size * 1.0) @ u + sparse.diags_array(rem * 1.0) @ y
+    )  # GPUs of each node that an option has
     constraints = [
         (np.arange(len(q.gpus))[:, None] == k).astype(float) @ s == 1,  # (1) every job is in one option
         cp.sum(u, axis=1) <= cp.multiply(full, s),  # (2) with no more chunks than it may have
@@ -84,7 +86,7 @@ def solved(q: Question, slot_s: float, slots: int, solver: str = "HIGHS") -> Pla
         if (few := full[some] < np.minimum(q.gpus[k[some]], nodes)).any():
             constraints.append(w[few] <= cp.multiply(most[few], u[some[few]]))  # (4) only where it has a chunk
         gpus += sparse.eye_array(len(k)).tocsc()[:, some] @ w
-    constraints.append(cp.sum(gpus, axis=1) == cp.multiply(q.gpus[k], s))  # (5) that have all its GPUs
+    constraints.append(cp.sum(gpus, axis=1) == cp.multiply(q.gpus[k], s))  # (5) with all its GPUs
     for kind, now in np.ndindex(len(q.points), slots):
         runs = (a % len(q.points) == kind) & (slot <= now) & (now < slot + length)
         if runs.any():

@@ -43,7 +43,7 @@ def search(profiles: list[Profile], gpus: list[int], options: list[dict[int, Opt
         return total, starts
 
     def more(k: int, a: int, position: int | None = None) -> float:
-        """What it costs more with a job in an alternative, at a position, None: the last, in the order of its type."""
+        """Put a job in an alternative; what it costs more with it at a position, None: the last, in the order of its type."""
         chosen[k], kind = a, options[k][a].kind
         others, i = plan[kind], len(plan[kind]) if position is None else position
         return cost(kind, [*others[:i], k, *others[i:]])[0] - cost(kind, others)[0]
@@ -54,14 +54,14 @@ def search(profiles: list[Profile], gpus: list[int], options: list[dict[int, Opt
     for _ in range(SWEEPS):
         before = [list(order) for order in plan], list(chosen)
         for k, allowed in enumerate(options):
-            own = allowed[chosen[k]].kind
+            alternative, own = chosen[k], allowed[chosen[k]].kind
             was, whole = plan[own].index(k), cost(own, plan[own])[0]
             plan[own].remove(k)
-            at, least = (chosen[k], was), whole - cost(own, plan[own])[0]
+            at, least = (alternative, was), whole - cost(own, plan[own])[0]
             for a in sorted(allowed):
                 for position in range(len(plan[allowed[a].kind]), -1, -1):
                     change = more(k, a, position)
-                    if (a, position) != (before[1][k], was) and change < least - GAIN * (abs(least) + 1.0):
+                    if (a, position) != (alternative, was) and change < least - GAIN * (abs(least) + 1.0):
                         at, least = (a, position), change
             chosen[k] = at[0]
             plan[allowed[at[0]].kind].insert(at[1], k)

@@ -189,6 +189,6 @@ class Options(NamedTuple):
     least: bool
     """Plan every queue; a job whose type is not planned together with others has that of its least expected completion."""
     together: int
-    """How many of a ranking's first jobs have their order and GPU types planned together; MATCHED: as AlloX does; 0: none."""
+    """How many of a ranking's first jobs have order, GPU types and spread planned together; MATCHED: as AlloX does; 0: none."""
     whole: bool
     """Reserve for every job of a queue, also where no further one could start now."""

@@ -29,7 +29,7 @@ def reserve_all(nodes, jobs, st):
     those of now.
 
     A job is reserved the first time of the profile from which an allocation, chosen by the rule on what is free throughout,
-    lasts for its estimate. Where a job may be split, the estimate is that of a split one.
+    lasts for its estimate: where a job may be split, that of a split one; where completions are planned, that of its alternative.
     """
     profile = work_space(nodes, jobs, st)
     for s in range(st.status.shape[0]):
@@ -157,8 +157,8 @@ def question(jobs, seq, options, some, p, profile):
             cut[k, a] = jobs.cut[rows[k], a % types]
             lasts_s[k, a], price_s[k, a] = _expected(jobs, options, rows[k], a)
             if a >= types:  # any chunks on so many nodes
-                most = strict_nodes(jobs, rows[k], a - types) + options.extra
-                cut[k, a].size, cut[k, a].full, cut[k, a].rem = 0, min(most, jobs.row[rows[k]].gpus), 0
+                chunks = strict_nodes(jobs, rows[k], a - types) + options.extra
+                cut[k, a].size, cut[k, a].full, cut[k, a].rem = 0, min(chunks, jobs.row[rows[k]].gpus), 0
     return Question(at_s, points, free, jobs.row[rows].gpus, cut, lasts_s, price_s)
 
 
@@ -208,7 +208,7 @@ def _least(nodes, jobs, seq, options, j, planned, profile):
                 best, first, seconds = a, ends, lasts
                 found, behind = i, x
     kind, extra = best % types, options.extra if best >= types else ZERO
-    if options.extra > 0 and planned < 0:  # what is free meanwhile may be that of the type's other alternative
+    if best < types and options.extra > 0 and planned < 0:  # what is free meanwhile is now that with more nodes
         earliest(nodes, jobs, seq, options, j, kind, extra, seconds, np.inf, profile)
     return found, behind, kind, extra, seconds
 
@@ -220,9 +220,10 @@ def _alternatives(jobs, options):
 
 @inner_kernel
 def _expected(jobs, options, j, a):
-    """Run time of a job in an alternative, by its estimate, and what its GPU time counts as, s; ∞: it cannot be there.
+    """Run time of a job in an alternative, by its estimate, and what that counts besides, s; ∞: it cannot be there.
 
-    A second that it runs longer on more nodes counts ``split_worth`` times.
+    Its GPU time has a price, and a second that it runs longer on more nodes counts ``split_worth`` times. More nodes never
+    count as faster: a strict allocation is taken where one fits.
     """
     types, estimate_s = jobs.cut.shape[1], jobs.row[j].estimate_s
     cut = jobs.cut[j, a % types]

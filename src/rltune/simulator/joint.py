@@ -1,4 +1,4 @@
-"""Order and GPU type decided together: a plan for the first jobs of a ranking (types ``joint`` of rltune.cluster.types).
+"""Order, GPU type and spread decided together: a plan for the first jobs of a ranking (types ``joint`` of rltune.cluster.types).
 
 A plan gives each job an alternative, a GPU type on as few nodes as possible or on more, and a position in the order of the jobs on
 that type. In this order each is reserved the earliest time from which its chunks fit, on what is expected to be free: nodes chosen by
@@ -37,7 +37,7 @@ class Question(NamedTuple):
     gpus: np.ndarray  # [K] int64, GPUs of each job
     cut: np.ndarray  # [K, A] CUT
     lasts_s: np.ndarray  # [K, A] float64, expected run time; ∞: the job may not be there
-    price_s: np.ndarray  # [K, A] float64, what its GPU time counts as
+    price_s: np.ndarray  # [K, A] float64, what its GPU time counts as and, by split_worth, its spread
 
 
 @allocating

@@ -13,7 +13,7 @@ from rltune.report.tables.gpu_types import TITLES, best_of_each
 
 PARTS = {
     "run_s": ("run time on the fastest type", style.SKY),
-    "slower_s": ("lost on slower types", style.VERMILION),
+    "slower_s": ("lost on slower types or more nodes", style.VERMILION),
     "wait_s": ("wait", style.ORANGE),
 }
 """Parts of a mean completion time: name and colour."""
