@@ -52,7 +52,7 @@ notebook: $(READY)  ## one stage again and what depends on it: STAGE=train CELL=
 lab: $(READY)  ## JupyterLab on the notebooks, notebooks/index.ipynb first
 	@jupyter lab --notebook-dir=. notebooks/index.ipynb $(ARGS)
 
-PYTEST = python -m pytest --numprocesses auto
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m pytest --numprocesses auto
 
 check: $(READY)  ## while you write: lint, types, layers, tests of simulator and policies
 	@ruff check . && ruff format --check . && mypy && lint-imports

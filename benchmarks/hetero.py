@@ -3,7 +3,7 @@
 Disjoint windows of 256 jobs from the tenth of the rows behind an origin, each from an idle cluster; estimates
 lognormal(1), given or calibrated. Rules (rltune.evaluation.studies.gpu_types): orders × backfill rules × {any, fastest free,
 fastest only}, AlloX, earliest completion, that with a price of GPU time, and order and type planned together. The last also
-chooses how many nodes a job runs on; earliest completions, and other rules under EASY, run with that and without. *Ours* is the last,
+chooses how many nodes a job runs on; earliest completions, and rules that reserve for one job at most, run with that and without. *Ours* is the last,
 with the order, price and estimates that are best on the validation windows, before the origin. It is compared with the best
 rule without a price and the best of fastest free and of any free, in hindsight, and with the earliest completion with a price, its
 order, price, estimates and locality chosen as ours are. Then ours without each of its parts, with wrong speeds and with
@@ -45,6 +45,7 @@ from parts.search import search_quality
 from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.scheduler_choice import POLICIES
 from rltune.cluster.fit import with_unknown_speeds, with_wrong_speeds
+from rltune.cluster.load import offered_load
 from rltune.cluster.speeds import GAVEL
 from rltune.config import LookaheadConfig
 from rltune.evaluation.contenders import Contender
@@ -68,6 +69,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 ORIGINS = (FIRST, "origin-0.8", "origin-0.7")
 """Settings that are compared together as well."""
 ESTIMATES = ("given", "calibrated")
+LESS = ("none", "greedy", "easy")
+"""Backfill rules that reserve for one job at most."""
 WRONG = (0.2, 0.5)
 """Shares by which speeds are off at most."""
 KEYS = [*RULE, "information"]
@@ -141,6 +144,9 @@ def main() -> None:
                 for metric, by in BY.items():
                     if (trace, name := f"agents, {metric}") in found:
                         figures[trace][name] = compare_agents(found[trace, name], sides_of(found[trace, FIRST], by), by)
+    searches = pd.DataFrame([figures[trace]["search"] for trace in args.traces], dtype=float)
+    worst = searches.max().where(~searches.columns.str.endswith("_per_s"), searches.min())
+    figures |= worst.where(worst.notna(), None).to_dict()
     for trace in args.traces:
         for name, (middle, low, high) in figures[trace][FIRST]["against"].items():
             figures |= {f"{trace}_vs_{name}": middle, f"{trace}_vs_{name}_lo": low, f"{trace}_vs_{name}_hi": high}
@@ -161,7 +167,8 @@ def contender(scheduler: SchedulerConfig, policy: TrainedPolicy | None = None) -
 
 
 def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row per rule × its information × window, those of the validation windows too; how many windows, and a lower bound."""
+    """A row per rule × its information × window, those of the validation windows too; how many windows, a lower bound,
+    and the load of what is shown."""
     given = loaded(task)
     calibrated, exact = replace(given, jobs=given.calibrated), given.with_exact_estimates()
     knowing = {"given": given, "calibrated": calibrated, "exact": exact}
@@ -175,8 +182,9 @@ def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     joint = [rule for rule in priced if rule.types == "joint"]
     known = pd.concat(table(*one, True) for one in product([*priced, *without_spread(priced)], ESTIMATES))
     unpriced = rules(POLICIES, priced=False)
-    easy = [replace(rule, locality=SPREAD) for rule in unpriced if rule.backfill == "easy"]
-    tested = [*product([*unpriced, *without_spread(unpriced), *easy], ESTIMATES), *product(joint, ["exact"])]
+    easy = [rule for rule in unpriced if rule.backfill == "easy"]
+    more = [replace(r, backfill=b, locality=way) for r, b, way in product(easy, LESS, ("strict", SPREAD))]
+    tested = [*product([*unpriced, *without_spread(unpriced), *more], ESTIMATES), *product(joint, ["exact"])]
     for by in BY.values():
         means = known.groupby(KEYS)[by].mean()
         tested += [rule_of(means[part].idxmin()) for part in (is_joint(means), ~is_joint(means))]
@@ -190,7 +198,10 @@ def ruled_by_all(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     knowing["no speeds"] = replace(given, jobs=with_unknown_speeds(jobs))
     frames = [known, *(table(*one, False) for one in dict.fromkeys(tested))]
     bounds = [lower_bound(given.jobs, given.layout, int(f), LENGTH).jct_s for f in windows_of(given, LENGTH)]
-    facts = {"windows": len(bounds), "bound_jct_s": round(float(np.mean(bounds)))}
+    begin, end = windows_of(given, LENGTH)[[0, -1]] + [0, LENGTH]
+    shown = pd.DataFrame({name: given.jobs.row[name][begin:end] for name in ("submit_s", "run_s", "gpus")})
+    offered = offered_load(shown, given.layout.gpus)
+    facts = {"windows": len(bounds), "bound_jct_s": round(float(np.mean(bounds))), "load": round(offered, 2)}
     return pd.concat(frames).assign(trace=task.trace, origin=task.origin), facts
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import inspect
 import json
 import multiprocessing
 import os
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import parts.one_core  # noqa: F401
 from parts.rows import HAS_PAI
 from rltune import COMPILED, sources_digest
 from rltune.agent.policy_file import TrainedPolicy
@@ -32,6 +34,7 @@ from rltune.agent.rollout import ranker_of
 from rltune.agent.scheduler_choice import POLICIES
 from rltune.agent.task import TrainingTask
 from rltune.agent.trainer import fit, make_trainer
+from rltune.cluster.speeds import GAVEL
 from rltune.cluster.workload import Workload, build_workload
 from rltune.config import Cell, LookaheadConfig
 from rltune.config.context import Run
@@ -261,6 +264,7 @@ def kept_at(make: Work, task: Task) -> Path | None:
     of = asdict(task) | {"keep": ""}
     text = json.dumps([make.__name__, of, sources_digest("traces", "config", "evaluation", *COMPILED)])
     text = text.replace(task.folder, "")  # which is another in every run
+    text += "".join(Path(p).read_text(encoding="utf-8") for p in (inspect.getfile(make), __file__, GAVEL))
     name = f"{make.__name__}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet"
     return Path(task.keep) / name if task.keep else None
 

@@ -38,7 +38,7 @@ SETTINGS = {
     "recorded": "as above",
     "origin-0.8": "after 80 % of the rows",
     "origin-0.7": "after 70 %",
-    "three origins": "these three together",
+    "three origins": "these three together, two of them used in development",
     "load-0.9": "load 0.9",
     "vision": "vision models",
     "language": "language models",
@@ -60,6 +60,7 @@ def type_rules() -> str:
     ideal_s = [found["mean"]["ours"]["jct_s"] - found["mean"]["ours"]["excess_s"] for found in traces.values()]
     bounds = [(found["bound_jct_s"], found["bound_jct_s"] - run_s) for found, run_s in zip(traces.values(), ideal_s)]
     rows.append(("no schedule has less", *(f"{jct_s:,.0f} / {excess_s:,.0f}" for jct_s, excess_s in bounds)))
+    rows.append(("offered load, each job on its fastest type", *(f"{found['load']:.1f}" for found in traces.values())))
     rows.append(("**planned together**, %:", *("" for _ in traces)))
     rows += type_gains([found["against"] for found in traces.values()])
     heads = (f"{name}, {found['windows']} windows" for name, found in traces.items())
@@ -77,9 +78,12 @@ def type_settings() -> str:
     rows = []
     for name, title in SETTINGS.items():
         windows = " / ".join(str(trace[name]["windows"]) for trace in traces)
-        for i, key in enumerate(("best_rule", "priced", "any_free")):
-            cells = (percent(trace[name]["against"][key]) for trace in traces)
+        for i, key in enumerate(("best_rule", "priced", "fastest_free", "any_free")):
+            cells = (percent(found) if None not in (found := trace[name]["against"][key]) else "–" for trace in traces)
             rows.append((f"{title}; {windows} windows" if i == 0 else "", GAINS[key], *cells))
+        if "mean" in traces[0][name]:
+            sides = [[f"{trace[name]['mean'][side]['bsld']:.2f}" for side in ("ours", "best_rule")] for trace in traces]
+            rows.append(("", "bounded slowdown, and the best rule's (no %)", *map(" / ".join, sides)))
     return table(" | ".join(["%", "", *type_columns()]), rows)
 
 
@@ -96,7 +100,17 @@ def type_parts() -> str:
 def type_agents() -> str:
     """Trained agents against rules and against what they are without their parts."""
     found = {name: trace["agents, jct"]["RLTune"]["against"] for name, trace in type_columns().items()}
-    return table(" | ".join(["RLTune, %", *found]), type_gains(list(found.values())))
+    rows = [*chosen_by_agents([(name, "jct") for name in found]), *type_gains(list(found.values()))]
+    return table(" | ".join(["RLTune, %", *found]), rows)
+
+
+def chosen_by_agents(columns: list[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """Of the agents on each (trace, metric): how many kept a network, and the rules for the type that they chose."""
+    logs = measured("types")["agents"]
+    agents = [[log for log in logs if (log["trace"], log["metric"]) == (t.lower(), metric)] for t, metric in columns]
+    kept = (f"{sum(log['learned'] for log in of)} of {len(of)}" for of in agents)
+    types = (sorted({log["scheduler"]["types"].replace("auto", "fastest_free") for log in of}) for of in agents)
+    return [("agents that kept a network", *kept), ("rule for the type that they chose", *map(", ".join, types))]
 
 
 def type_agents_otherwise() -> str:
@@ -112,6 +126,8 @@ def type_agents_otherwise() -> str:
         for key, rival in RIVALS.items()
         if all(key in against for against in found.values())
     ]
+    pairs = [(name.split(",")[0], metric) for name in type_columns() for metric in OTHERS]
+    rows = [*chosen_by_agents(pairs), *rows]
     return table(" | ".join(["RLTune, %, against", *found]), rows)
 
 

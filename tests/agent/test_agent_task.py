@@ -189,6 +189,7 @@ def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
     has_speeds: bool, backfill: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(COST, 0.1, -6.0)
+    monkeypatch.setitem(COST, "joint", 1.0)
 
     def has_price(scheduler: SchedulerConfig) -> bool:
         return has_speeds and scheduler.backfill == "conservative"
@@ -200,6 +201,17 @@ def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
     assert best.config.gpu_price == (0.1 if priced else 0.0)
     if priced:  # whoever takes the plan over takes the one that was chosen
         assert type_plan({"scheduler": best.facts()}) == {"types": "least", "gpu_price": 0.1}
+
+
+@pytest.mark.parametrize("tunes", ["reservations", "scheduler"])
+def test_planning_together_is_tried_where_planning_one_by_one_does_not_pay(
+    tunes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COST, "conservative", 5.0)
+    monkeypatch.setitem(COST, "joint", -9.0)
+    monkeypatch.setitem(COST, 0.1, -6.0)
+    best, _ = choose(START, tunes, True, lambda scheduler: scheduler.backfill == "conservative", cheapest())
+    assert (best.config.backfill, best.config.types, best.config.gpu_price) == ("conservative", "joint", 0.1)
 
 
 def test_from_qssf_the_same_order_is_not_tried_under_another_name() -> None:

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from numba import njit
 from scipy.optimize import linear_sum_assignment
-from workload_cases import at_speeds, cluster, compiled, group
+from workload_cases import at_speeds, cluster, compiled, group, simple
 
 from rltune.cluster.fit import CUT
 from rltune.cluster.types import PLANNED
 from rltune.placement.joint import Plan, in_slots, measure, searched, solved
 from rltune.reference import allox, joint
+from rltune.reference.placement import Placement
 from rltune.simulator.allox import assigned, matched
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.joint import Question, search
@@ -112,6 +113,24 @@ def test_search_equals_plain_python() -> None:
         q = random_question(rng, int(rng.integers(2, PLANNED + 1)), int(rng.integers(1, 5)))
         start_s, alternative = search(q)
         assert (start_s.tolist(), alternative.tolist()) == by_twin(q), seed
+
+
+def test_any_chunks_go_where_the_reservation_puts_them() -> None:
+    """The fullest nodes, and the rest by best fit: 3 of 3, 2, 1 and the last GPU on the third."""
+    config = cluster([group(5, 8)])
+    fits = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        free, gpus, nodes = rng.integers(0, 9, 5), int(rng.integers(2, 17)), int(rng.integers(2, 5))
+        jobs, layout = simple(config, (0, 1, gpus))
+        place = Placement(jobs, layout, "best_fit")
+        left = {m: (int(g), 10**6, 10**6) for m, g in enumerate(free)}
+        expected = place.split(0, left, nodes - place.strict_nodes(0, 0))
+        found = joint.choose(free.tolist(), gpus, joint.Option(0, 0, nodes, 0, 1.0, 0.0))
+        assert (found and {m: g for m, g in enumerate(found) if g}) == expected, seed
+        fits += found is not None
+    assert joint.choose([3, 2, 1], 4, joint.Option(0, 0, 2, 0, 1.0, 0.0)) == [3, 0, 1]
+    assert 50 < fits < 200
 
 
 def test_search_is_close_to_the_best_of_all_plans() -> None:

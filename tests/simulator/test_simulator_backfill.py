@@ -73,9 +73,26 @@ def test_conservative_plans_again_when_a_job_ends_early() -> None:
     ("rules", "start"), [({}, 2), ({"locality": "any", "multi_node_slowdown": 2.0}, 200), ({"locality": "any"}, 2)]
 )
 def test_conservative_allows_for_a_split_where_one_is_possible(rules: dict, start: float) -> None:
-    """The last would end at 98, split at 196: only without splits does it surely end before the head's turn."""
-    case = simple(ONE_NODE, (0, 100, 3), (1, 100, 4), (2, 96, 1))
+    """The last would end at 98, split at 196: only without splits does it surely end before the head's turn. One of one GPU
+    cannot be split."""
+    case = simple(ONE_NODE, (0, 100, 2), (1, 100, 4), (2, 96, 2))
     assert starts(case, "fifo", "conservative", **rules) == [0, 100, start]
+    assert starts(simple(ONE_NODE, (0, 100, 3), (1, 100, 4), (2, 96, 1)), "fifo", "conservative", **rules) == [
+        0,
+        100,
+        2,
+    ]
+
+
+def test_conservative_reserves_no_longer_than_the_job_runs_where_it_goes() -> None:
+    """The third is reserved two GPUs of the fast type from 100 to 150, not to 200, as on the slow one; so the fourth is reserved
+    all three at 150, and the fifth would delay it."""
+    jobs, layout = simple(
+        cluster([group(1, 3), group(1, 2, "K80")]), (0, 1000, 2), (0, 100, 2), (1, 50, 2), (1, 30, 3), (1, 170, 1)
+    )
+    slow = np.ones((5, 2))
+    slow[2, 1] = 2.0
+    assert starts((at_speeds(jobs, slow), layout), "fifo", "conservative", types="any") == [0, 0, 100, 150, 180]
 
 
 @pytest.mark.parametrize("backfill", ["easy", "conservative"])

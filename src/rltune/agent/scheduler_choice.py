@@ -21,7 +21,7 @@ from rltune import policies
 from rltune.cluster.types import PRICES
 from rltune.config.cells import PLANNED_TYPES
 from rltune.files import write_json
-from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.config import ASKED, SchedulerConfig
 
 CHOSEN = ("policy", "backfill", "placement", "locality", "split_worth", "types", "gpu_price")
 """Fields of a SchedulerConfig that are chosen."""
@@ -98,7 +98,8 @@ def choose(
 
     A greedy search: one axis after the other is varied, and a candidate is taken whose mean score is better than that of
     the best so far by more than ERRORS standard errors of the paired difference, until nothing changes. Then backfill
-    is varied, and the other axes once more but for the policy: conservative backfilling takes long. ``tunes`` is the
+    is varied, where types differ in speed with order and type planned together, and the other axes once more but for the policy: that
+    takes long. ``tunes`` is the
     preset's. ``gain`` is the difference from the best so far when the candidate was tried, ``error`` its standard
     error; ``kept``: whether it was the best for a while. The first row is ``start``.
     """
@@ -117,6 +118,11 @@ def choose(
             best = winner
             rows[list(known).index(best)]["kept"] = True
 
+    def reserving(best: AgentScheduler) -> list[AgentScheduler]:
+        rules = [best.but(backfill=backfill) for backfill in RESERVATIONS[start.config.backfill]]
+        plans = [rule for rule in rules if has_price(rule.config)]
+        return [*rules, *(plan.but(types="joint", gpu_price=price) for plan in plans for price in (0.0, *PRICES))]
+
     policy, *rest = _axes(tunes, has_calibrated, start.config.policy)
     for _ in range(SWEEPS):
         before = best
@@ -124,12 +130,12 @@ def choose(
             vary(axis)
         if best == before:
             break
-    vary(lambda best: [best.but(backfill=backfill) for backfill in RESERVATIONS[start.config.backfill]])
+    vary(reserving)
     if best.config.backfill != start.config.backfill:
         for axis in rest:
             vary(axis)
     if has_price(best.config):
-        rules = (best.config.types, "joint")
+        rules = (start.config.types, "joint")
         vary(lambda best: [best.but(types=rule, gpu_price=price) for rule in rules for price in (0.0, *PRICES)])
         if best.config.types == "auto":
             best = best.but(types="least")  # what it means here, and would not where another scheduler takes it over
@@ -153,7 +159,11 @@ def _axes(tunes: str, has_calibrated: bool, start: str) -> Iterator[Axis]:
     yield lambda best: [best.but(policy=policy) for policy in orders]
     if tunes == "scheduler":
         yield lambda best: [best.but(locality=locality, split_worth=worth) for locality, worth in SPLITS]
-        yield lambda best: [best.but(placement=placement) for placement in PLACEMENTS]
+        yield lambda best: [
+            best.but(placement=placement)
+            for placement in PLACEMENTS
+            if best.config.types == "auto" or placement not in ASKED  # which ignores speeds
+        ]
     if has_calibrated:
         yield lambda best: [replace(best, uses_calibrated=uses) for uses in (False, True)]
 

@@ -15,7 +15,8 @@ THINNING = "thinning"
 def offered_load(jobs: pd.DataFrame, gpus: int) -> float:
     """Requested GPU-seconds per second of the submission span, over the cluster's GPUs; NaN for a span of nothing.
 
-    At 1 the cluster could just keep up for ever; above, queues grow as long as jobs arrive.
+    Above 1 queues grow as long as jobs arrive. Where GPU types differ in speed a job counts as on its fastest: queues may grow
+    below 1, too.
     """
     span = jobs["submit_s"].max() - jobs["submit_s"].min()
     return float(_gpu_seconds(jobs).sum()) / span / gpus if span > 0 else float("nan")

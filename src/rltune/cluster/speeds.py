@@ -139,7 +139,8 @@ def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], reco
         recorded_on: the type on which the other jobs were recorded.
 
     Raises:
-        DataError: a type without a speed, or a model that the profile does not have at any number of GPUs.
+        DataError: a type without a speed; a model that the profile does not have, or not at the job's number of GPUs (or the next
+            fewer) where it was recorded.
     """
     if missing := [t for t in (*types, recorded_on) if t.lower() not in profile.types]:
         found = ", ".join(profile.types)

@@ -91,9 +91,14 @@ def reserve(profile: Profile, gpus: int, option: Option) -> tuple[float, Profile
 def choose(free: list[int], gpus: int, option: Option) -> list[int] | None:
     """GPUs that a job takes of each node by best fit, each chunk on a separate node; None: it does not fit."""
     taken = [0] * len(free)
-    if option.size == 0 and option.full > 0:  # no equal chunks: all of the nodes with the most free
-        for m in sorted(range(len(free)), key=lambda m: -free[m])[: option.full]:
-            taken[m] = min(free[m], gpus - sum(taken))
+    if option.size == 0:  # any chunks: the nodes with the most free to the full, the rest where it fits best
+        while sum(taken) < gpus and sum(map(bool, taken)) < option.full:
+            rest = [m for m in range(len(free)) if free[m] > 0 and not taken[m]]
+            able = [m for m in rest if free[m] >= gpus - sum(taken)]
+            if not rest:
+                return None
+            best = min(able, key=lambda m: (free[m], m)) if able else max(rest, key=lambda m: (free[m], -m))
+            taken[best] = min(free[best], gpus - sum(taken))
         return taken if sum(taken) == gpus else None
     for chunk in [option.size] * option.full + [option.rem] * (option.rem > 0):
         able = [m for m in range(len(free)) if taken[m] == 0 and free[m] >= chunk]

@@ -16,7 +16,8 @@ easy          the head has a reservation: the earliest time it fits, by the expe
               estimate no later than that, or on what is free both now and then next to the shadow allocation;
               or in another pool than the head's
 conservative  every job has a reservation, first the head, then the others in their order: the earliest time
-              from which on an allocation lasts for its estimate. A job starts whose reservation is the present
+              from which on an allocation could last for its estimate on the slowest type; it lasts for that on
+              its own. A job starts whose reservation is the present
 ============  ==================================================================================================
 
 A running job past its estimate is expected to run as long again as it has so far (``overrun: double``) or to end at
@@ -328,7 +329,9 @@ class Twin:
                 since, until, allocation = found[priced.index(min(priced))]
             else:
                 lasts = max(self.estimate[j] * self._slowest(j, kind) for kind in self.place.kinds(j))
-                since, until, allocation = self._earliest(j, lasts, free_at, self.extra)
+                since, _, allocation = self._earliest(j, lasts, free_at, self.extra)
+                slow = self.slow[j][self._kind(allocation)] * self._split_slowdown(j, allocation)
+                until = (since[0] + self.estimate[j] * slow, 1)
             hold(since, until, j, allocation)
             if since == present:
                 self._start(j, allocation, now)
@@ -404,8 +407,9 @@ class Twin:
 
     def _slowest(self, j: int, kind: int) -> float:
         """The most that the job's run time on a type may be over the fastest one, for being on more nodes than strict."""
-        split = 0.0 if self.scheduler.locality == "strict" else self.scheduler.multi_node_slowdown
-        return self.slow[j][kind] * max(1.0, self.spread[j][kind] * split)
+        may_split = self.scheduler.locality != "strict" and self.place.strict_nodes(j, kind) < self.gpus[j]
+        split = self.spread[j][kind] * self.scheduler.multi_node_slowdown if may_split else 1.0
+        return self.slow[j][kind] * max(1.0, split)
 
     def _set_slowdowns(self, now: float) -> None:
         """Note every change of a running job's slowdown, and its new end."""

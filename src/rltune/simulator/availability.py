@@ -184,14 +184,12 @@ def take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile):
 @inlined
 def earliest(nodes, jobs, seq, options, j, kind, extra, lasts, most, profile):
     """(Slot, the first slot after it, whether there is one) of the earliest allocation that lasts so long; on one GPU type, or
-    with a ``kind`` of −1 as the rule has it, on up to ``extra`` nodes more than strict. None where it would end well after ``most``. What is free on the type's nodes
-    meanwhile is in ``low``, for :func:`allocate`.
+    with a ``kind`` of −1 as the rule has it, on up to ``extra`` nodes more than strict. None where it would end well after
+    ``most``.
 
     What does not fit in a slot fits in a later one only from where more is free on the type.
     """
     begin_s, row, slots = profile.begin_s, jobs.row[j], profile.slots[0]
-    here, stop = _nodes_of(jobs, j, kind, profile)
-    free, low = profile.free[:, :, here:stop], profile.low[:, here:stop]
     length = np.int64(np.log2(min(max(lasts, 1.0), LONGEST_S)))
     asked = kind + jobs.cut.shape[1] if kind >= 0 and extra > 0 else kind
     sought, tried = profile.sought[asked, row.gpus % SIZES], profile.tried[asked, row.gpus % SIZES]
@@ -204,18 +202,27 @@ def earliest(nodes, jobs, seq, options, j, kind, extra, lasts, most, profile):
         tried[0, length], tried[1, length] = lasts, begin_s[i]
         if begin_s[i] + lasts > most + ROUNDING * abs(most):
             return i, i, False
-        for resource in range(options.resources):
-            _set(low[resource], free[profile.row_of[i], resource])
-        for y in range(i + 1, x):
-            if profile.falls[y] & mine:  # elsewhere at least as much is free as before
-                for resource in range(options.resources):
-                    _lower(low[resource], free[profile.row_of[y], resource])
+        free_during(jobs, options, j, kind, i, x, profile)
         fits = UNKNOWN if extra > 0 else _fits(nodes, jobs, j, kind, options.rule, profile)
         if fits == YES or (fits == UNKNOWN and allocate(nodes, jobs, seq, options, j, kind, extra, profile) > 0):
             return i, x, True
         i += 1
         while i < slots and profile.rises[i] & mine == 0:
             i += 1
+
+
+@inner_kernel
+def free_during(jobs, options, j, kind, i, x, profile):
+    """Write to ``low`` what is free on a type's nodes from slot ``i`` to before slot ``x``."""
+    here, stop = _nodes_of(jobs, j, kind, profile)
+    free, low = profile.free[:, :, here:stop], profile.low[:, here:stop]
+    mine = ONE << kind if kind >= 0 else MINUS_ONE
+    for resource in range(options.resources):
+        _set(low[resource], free[profile.row_of[i], resource])
+    for y in range(i + 1, x):
+        if profile.falls[y] & mine:  # elsewhere at least as much is free as before
+            for resource in range(options.resources):
+                _lower(low[resource], free[profile.row_of[y], resource])
 
 
 @inlined
@@ -232,8 +239,8 @@ def allocate(nodes, jobs, seq, options, j, kind, extra, profile):
     here, stop = _nodes_of(jobs, j, kind, profile)
     for k in range(here, stop):
         m = profile.node[first + k]
-        have, least = spare.row[m], profile.low[:, k]
-        change(nodes, spare, m, least[0] - have.gpus, least[1] - have.cpu, least[2] - have.mem)
+        have, low = spare.row[m], profile.low[:, k]
+        change(nodes, spare, m, low[0] - have.gpus, low[1] - have.cpu, low[2] - have.mem)
     return find_on(nodes, jobs, spare, j, kind, options.rule, extra, seq.place)
 
 

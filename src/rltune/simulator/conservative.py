@@ -16,7 +16,8 @@ from rltune.cluster.search import strict_nodes
 from rltune.cluster.types import MATCHED, PLANNED
 from rltune.kernels import MINUS_ONE, ZERO, allocating, inlined, inner_allocating, inner_kernel
 from rltune.simulator.allox import matched
-from rltune.simulator.availability import allocate, earliest, fill, take_slots, work_space
+from rltune.simulator.availability import allocate, earliest, fill, free_during, take_slots, work_space
+from rltune.simulator.contention import split_slowdown
 from rltune.simulator.joint import Question, search
 from rltune.simulator.queue import drop_started, urgency
 from rltune.simulator.start import start_job
@@ -29,7 +30,8 @@ def reserve_all(nodes, jobs, st):
     those of now.
 
     A job is reserved the first time of the profile from which an allocation, chosen by the rule on what is free throughout,
-    lasts for its estimate: where a job may be split, that of a split one; where completions are planned, that of its alternative.
+    could last as long as on the slowest type, split where it may be; it lasts as long as there. Where completions are planned: that of
+    its alternative.
     """
     profile = work_space(nodes, jobs, st)
     for s in range(st.status.shape[0]):
@@ -82,10 +84,18 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
         if jobs.row[j].pool != p:
             continue
         if options.least:
-            i, x, kind, extra, lasts = _least(nodes, jobs, seq, options, j, chosen[r], profile)
+            i, x, a, lasts = _least(nodes, jobs, seq, options, j, chosen[r], profile)
+            kind, extra = a % jobs.cut.shape[1], options.extra if a >= jobs.cut.shape[1] else ZERO
+            free_during(jobs, options, j, kind, i, x, profile)
+            n = allocate(nodes, jobs, seq, options, j, kind, extra, profile)
         else:
-            i, x, kind, extra, lasts = _soonest(nodes, jobs, seq, options, j, profile)
-        n = allocate(nodes, jobs, seq, options, j, kind, extra, profile)
+            i, x, kind = _soonest(nodes, jobs, seq, options, j, profile)
+            n = allocate(nodes, jobs, seq, options, j, kind, options.extra, profile)
+            m = seq.place[0].node
+            slow = jobs.cut[j, nodes.row[m].type].slow * split_slowdown(nodes, jobs, options, j, m, n)
+            lasts = jobs.row[j].estimate_s * slow
+            while x > i + 1 and profile.begin_s[x - 1] >= profile.begin_s[i] + lasts:
+                x -= 1
         take_slots(nodes, jobs, seq, options, j, i, x, lasts, n, profile)
         seq.run[job].planned = nodes.row[seq.place[0].node].type
         if i == 0:
@@ -172,8 +182,8 @@ def _differ(ours, others):
 
 @inner_kernel
 def _soonest(nodes, jobs, seq, options, j, profile):
-    """(Slot, the first slot after it, type, nodes more than strict, seconds) of the earliest allocation, which lasts as long as
-    on the slowest type. The type is −1 where there are several."""
+    """(Slot, the first slot after it, type) of the earliest allocation that could last as long as on the slowest type. The type is
+    −1 where there are several."""
     lasts, kinds, only = 0.0, ZERO, MINUS_ONE
     for kind in range(jobs.cut.shape[1]):
         if jobs.cut[j, kind].full >= 0:
@@ -181,13 +191,13 @@ def _soonest(nodes, jobs, seq, options, j, profile):
             kinds, only = kinds + 1, kind
     only = only if kinds == 1 else MINUS_ONE
     i, x, _ = earliest(nodes, jobs, seq, options, j, only, options.extra, lasts, np.inf, profile)
-    return i, x, only, options.extra, lasts
+    return i, x, only
 
 
 @inner_kernel
 def _least(nodes, jobs, seq, options, j, planned, profile):
-    """(Slot, the first slot after it, type, nodes more than strict, seconds) of the allocation of the least expected completion,
-    with its price; of the alternative ``planned``, or with −1 of any.
+    """(Slot, the first slot after it, alternative, seconds) of the allocation of the least expected completion, with its price; of
+    the alternative ``planned``, or with −1 of any.
 
     The fastest type is looked at first; another only as far as it could still be better.
     """
@@ -207,10 +217,7 @@ def _least(nodes, jobs, seq, options, j, planned, profile):
             if fits and (ends < first or (ends == first and a < best)):
                 best, first, seconds = a, ends, lasts
                 found, behind = i, x
-    kind, extra = best % types, options.extra if best >= types else ZERO
-    if best < types and options.extra > 0 and planned < 0:  # what is free meanwhile is now that with more nodes
-        earliest(nodes, jobs, seq, options, j, kind, extra, seconds, np.inf, profile)
-    return found, behind, kind, extra, seconds
+    return found, behind, best, seconds
 
 
 @inlined
@@ -239,5 +246,5 @@ def _expected(jobs, options, j, a):
 @inner_kernel
 def _slowest(jobs, options, j, kind):
     """The most that a job's run time on a type may be over ``run_s``, for being on more nodes than strict."""
-    cut = jobs.cut[j, kind]
-    return cut.slow * max(1.0, cut.spread * options.multi_node_slowdown if options.splits else 1.0)
+    cut, may_split = jobs.cut[j, kind], options.splits and strict_nodes(jobs, j, kind) < jobs.row[j].gpus
+    return cut.slow * max(1.0, cut.spread * options.multi_node_slowdown if may_split else 1.0)

@@ -2,7 +2,7 @@
 
 A plan gives each job an alternative, a GPU type on as few nodes as possible or on more, and a position in the order of the jobs on
 that type. In this order each is reserved the earliest time from which its chunks fit, on what is expected to be free: nodes chosen by
-best fit, or where a job may have any chunks those with the most free. A plan costs the sum, over
+best fit; where a job may have any chunks, those with the most free to the full and the last by best fit. A plan costs the sum, over
 its jobs, of start, run time and price of GPU time, in s from now. rltune.placement.joint is an
 integer program for the same, which may choose nodes otherwise.
 
@@ -259,17 +259,37 @@ def _choose(cut, gpus, low, taken):
     taken[:] = 0
     chunks = cut.full + (cut.rem > 0)
     for c in range(chunks):
-        best, least = -1, cut.size if c < cut.full else cut.rem
-        for m in range(low.shape[0]):
-            if taken[m] > 0 or low[m] < max(least, 1):
-                continue
-            # a cut without equal chunks takes all of the nodes with the most free
-            if best < 0 or (low[m] < low[best] if cut.size > 0 or cut.full == 0 else low[m] > low[best]):
-                best = m
-        if best < 0:
+        if cut.size > 0:
+            chunk = cut.size if c < cut.full else cut.rem
+            best = _tightest(low, taken, chunk)
+        else:  # any chunks: the nodes with the most free to the full, the rest where it fits best
+            chunk, best = gpus, _tightest(low, taken, gpus)
+            if best < 0:
+                best = _emptiest(low, taken)
+        if best < 0 or low[best] == 0:
             return False
-        taken[best] = least if least > 0 else min(low[best], gpus)
+        taken[best] = min(chunk, low[best])
         gpus -= taken[best]
         if gpus == 0:
             return True
     return gpus == 0
+
+
+@inlined
+def _tightest(low, taken, chunk):
+    """Of the nodes not taken that with the least free which holds the chunk; −1: none."""
+    best = -1
+    for m in range(low.shape[0]):
+        if taken[m] == 0 and low[m] >= chunk and (best < 0 or low[m] < low[best]):
+            best = m
+    return best
+
+
+@inlined
+def _emptiest(low, taken):
+    """Of the nodes not taken that with the most free; −1: none."""
+    best = -1
+    for m in range(low.shape[0]):
+        if taken[m] == 0 and (best < 0 or low[m] > low[best]):
+            best = m
+    return best
