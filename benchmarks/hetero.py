@@ -145,8 +145,9 @@ def main() -> None:
                     if (trace, name := f"agents, {metric}") in found:
                         figures[trace][name] = compare_agents(found[trace, name], sides_of(found[trace, FIRST], by), by)
     searches = pd.DataFrame([figures[trace]["search"] for trace in args.traces], dtype=float)
-    worst = searches.max().where(~searches.columns.str.endswith("_per_s"), searches.min())
-    figures |= worst.where(worst.notna(), None).to_dict()
+    least = searches.columns.isin(["search_questions", "rollout_decisions_per_s"])
+    worst = searches.min().where(least, searches.max())
+    figures |= {name: None if value != value else value for name, value in worst.items()}
     for trace in args.traces:
         for name, (middle, low, high) in figures[trace][FIRST]["against"].items():
             figures |= {f"{trace}_vs_{name}": middle, f"{trace}_vs_{name}_lo": low, f"{trace}_vs_{name}_hi": high}

@@ -23,10 +23,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import parts.one_core  # noqa: F401  # isort: skip
 import numpy as np
 import pandas as pd
 
-import parts.one_core  # noqa: F401
 from parts.rows import HAS_PAI
 from rltune import COMPILED, sources_digest
 from rltune.agent.policy_file import TrainedPolicy
@@ -291,7 +291,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--keep",
         default="",
         metavar="FOLDER",
-        help="where results are kept and found again; another state of src makes others",
+        help="where results are kept and found again; another state of src or of the benchmark makes others",
     )
 
 

@@ -73,7 +73,8 @@ def type_gains(against: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def type_settings() -> str:
-    """Ours against the best rule without a price, the priced rule and any type, under other origins, loads and models."""
+    """Ours against the best rule without a price, the priced rule, the fastest free type and any, and bounded slowdowns, under other
+    origins, loads and models."""
     traces = list(type_columns().values())
     rows = []
     for name, title in SETTINGS.items():
@@ -126,7 +127,7 @@ def type_agents_otherwise() -> str:
         for key, rival in RIVALS.items()
         if all(key in against for against in found.values())
     ]
-    pairs = [(name.split(",")[0], metric) for name in type_columns() for metric in OTHERS]
+    pairs = [(name, m) for name, trace in type_columns().items() for m in OTHERS if f"agents, {m}" in trace]
     rows = [*chosen_by_agents(pairs), *rows]
     return table(" | ".join(["RLTune, %, against", *found]), rows)
 

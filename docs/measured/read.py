@@ -33,7 +33,7 @@ def percent(found: list[float | None] | None) -> str:
     if found is None or found[0] is None:
         return "–"
     if not any(found):
-        return "the same"
+        return "the same"  # to four digits
     middle, *ends = (None if f is None else round(100 * f, 1) + 0.0 for f in found)  # no negative zero
     if None in ends:
         return f"{middle:+.1f}".replace("-", "−")

@@ -85,14 +85,13 @@ def test_conservative_allows_for_a_split_where_one_is_possible(rules: dict, star
 
 
 def test_conservative_reserves_no_longer_than_the_job_runs_where_it_goes() -> None:
-    """The third is reserved two GPUs of the fast type from 100 to 150, not to 200, as on the slow one; so the fourth is reserved
-    all three at 150, and the fifth would delay it."""
-    jobs, layout = simple(
-        cluster([group(1, 3), group(1, 2, "K80")]), (0, 1000, 2), (0, 100, 2), (1, 50, 2), (1, 30, 3), (1, 170, 1)
-    )
-    slow = np.ones((5, 2))
-    slow[2, 1] = 2.0
-    assert starts((at_speeds(jobs, slow), layout), "fifo", "conservative", types="any") == [0, 0, 100, 150, 180]
+    """The fourth is reserved two GPUs of the fast type from 100 to 150, not to 200, as on the slow one; so the fifth is reserved
+    all four at 170, when the third ends, and the last would delay it."""
+    sizes = [(0, 1000, 2), (0, 100, 2), (0, 170, 1), (1, 50, 2), (1, 30, 4), (1, 180, 1)]
+    jobs, layout = simple(cluster([group(1, 4), group(1, 2, "K80")]), *sizes)
+    slow = np.ones((6, 2))
+    slow[3, 1] = 2.0
+    assert starts((at_speeds(jobs, slow), layout), "fifo", "conservative", types="any") == [0, 0, 0, 100, 170, 200]
 
 
 @pytest.mark.parametrize("backfill", ["easy", "conservative"])

@@ -98,8 +98,8 @@ def choose(
 
     A greedy search: one axis after the other is varied, and a candidate is taken whose mean score is better than that of
     the best so far by more than ERRORS standard errors of the paired difference, until nothing changes. Then backfill
-    is varied, where types differ in speed with order and type planned together, and the other axes once more but for the policy: that
-    takes long. ``tunes`` is the
+    is varied, and types ``joint`` with every price tried where jobs may then wait for a type (``has_price``); if backfill has changed,
+    the other axes once more but for the policy, as conservative backfilling takes long; last, the price. ``tunes`` is the
     preset's. ``gain`` is the difference from the best so far when the candidate was tried, ``error`` its standard
     error; ``kept``: whether it was the best for a while. The first row is ``start``.
     """
@@ -108,7 +108,7 @@ def choose(
 
     def vary(axis: Axis) -> None:
         nonlocal best
-        tried = [candidate for candidate in axis(best) if candidate != best]
+        tried = [candidate for candidate in dict.fromkeys(axis(best)) if candidate != best]
         fresh = [candidate for candidate in tried if candidate not in known]
         known.update({candidate: scores(candidate) for candidate in fresh})
         winner = min(tried, key=lambda candidate: known[candidate].mean(), default=best)
@@ -119,9 +119,11 @@ def choose(
             rows[list(known).index(best)]["kept"] = True
 
     def reserving(best: AgentScheduler) -> list[AgentScheduler]:
-        rules = [best.but(backfill=backfill) for backfill in RESERVATIONS[start.config.backfill]]
-        plans = [rule for rule in rules if has_price(rule.config)]
-        return [*rules, *(plan.but(types="joint", gpu_price=price) for plan in plans for price in (0.0, *PRICES))]
+        return [best.but(backfill=backfill) for backfill in RESERVATIONS[start.config.backfill]]
+
+    def planning(best: AgentScheduler) -> list[AgentScheduler]:
+        plans = [rule for rule in reserving(best) if has_price(rule.config)]
+        return [plan.but(types="joint", gpu_price=price) for plan in plans for price in (0.0, *PRICES)]
 
     policy, *rest = _axes(tunes, has_calibrated, start.config.policy)
     for _ in range(SWEEPS):
@@ -131,6 +133,7 @@ def choose(
         if best == before:
             break
     vary(reserving)
+    vary(planning)
     if best.config.backfill != start.config.backfill:
         for axis in rest:
             vary(axis)

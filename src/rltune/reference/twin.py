@@ -16,8 +16,9 @@ easy          the head has a reservation: the earliest time it fits, by the expe
               estimate no later than that, or on what is free both now and then next to the shadow allocation;
               or in another pool than the head's
 conservative  every job has a reservation, first the head, then the others in their order: the earliest time
-              from which on an allocation could last for its estimate on the slowest type; it lasts for that on
-              its own. A job starts whose reservation is the present
+              from which an allocation stays free for as long as the job would run, by its estimate, on its slowest
+              type, split where it may be; it holds it for as long as it runs there. A job starts whose
+              reservation is the present
 ============  ==================================================================================================
 
 A running job past its estimate is expected to run as long again as it has so far (``overrun: double``) or to end at

@@ -29,9 +29,9 @@ def reserve_all(nodes, jobs, st):
     """In every sequence with RESERVE give the chosen job, the head, then the others of its queue the earliest reservation; start
     those of now.
 
-    A job is reserved the first time of the profile from which an allocation, chosen by the rule on what is free throughout,
-    could last as long as on the slowest type, split where it may be; it lasts as long as there. Where completions are planned: that of
-    its alternative.
+    A job is reserved the first time of the profile from which an allocation, chosen by the rule on what is free throughout, stays free
+    for as long as the job would run on its slowest type, split where it may be; it holds it for as long as it runs there. Where
+    completions are planned: the allocation of its alternative.
     """
     profile = work_space(nodes, jobs, st)
     for s in range(st.status.shape[0]):
