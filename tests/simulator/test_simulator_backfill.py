@@ -77,11 +77,8 @@ def test_conservative_allows_for_a_split_where_one_is_possible(rules: dict, star
     cannot be split."""
     case = simple(ONE_NODE, (0, 100, 2), (1, 100, 4), (2, 96, 2))
     assert starts(case, "fifo", "conservative", **rules) == [0, 100, start]
-    assert starts(simple(ONE_NODE, (0, 100, 3), (1, 100, 4), (2, 96, 1)), "fifo", "conservative", **rules) == [
-        0,
-        100,
-        2,
-    ]
+    case = simple(ONE_NODE, (0, 100, 3), (1, 100, 4), (2, 96, 1))
+    assert starts(case, "fifo", "conservative", **rules) == [0, 100, 2]
 
 
 def test_conservative_reserves_no_longer_than_the_job_runs_where_it_goes() -> None:
