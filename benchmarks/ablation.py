@@ -7,8 +7,6 @@ the learned order alone; `scheduler chosen` and `margin 1` take one of the two b
 in %, ± one standard error over the paired windows; negative is better. The last line is one JSON object.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -13,8 +13,6 @@ load of 0.9, other models. PAI's rows are read from the folder that RLTUNE_REAL_
 default if they are there. Negative differences are better. The last line is one JSON object.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

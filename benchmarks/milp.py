@@ -7,8 +7,6 @@ every answer is proven optimal: by the bound of rltune.placement.presolve, or by
 are the same kinds of nodes and synthetic jobs at load 1.2. One core. The last line is one JSON object.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import parts.one_core  # noqa: F401

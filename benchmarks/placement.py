@@ -7,8 +7,6 @@ miss the truth. `--part choose` runs windows that lie before the held-out part, 
 one JSON object; `--write` keeps it.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -9,8 +9,6 @@ chosen by. With --contention base policies run under four localities, and RLTune
 Negative differences are better. The last line is one JSON object.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

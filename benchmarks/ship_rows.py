@@ -7,8 +7,6 @@ The folder holds philly/philly_jobs.csv.gz and helios/venus_gpu_jobs.csv.gz. Row
 of submission, with times as seconds since 1970 UTC; nothing is left out or repaired.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import pyarrow as pa

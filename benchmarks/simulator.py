@@ -4,8 +4,6 @@ All rows of Philly that ship with the package, and synthetic jobs on 10,000 node
 beforehand, best of several runs. The last line is one JSON object.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import resource

@@ -9,8 +9,6 @@ watchdog's, of which it makes one in ten minutes; neither `cycle_s` nor `cpu_s` 
 object.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import sys

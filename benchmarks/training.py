@@ -9,8 +9,6 @@ preset has them, best_fit and look-ahead: choice of the scheduler, training on t
 last line is one JSON object.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import resource
 import statistics

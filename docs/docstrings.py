@@ -1,7 +1,5 @@
 """How MkDocs shows docstrings: reStructuredText's tables as text, and its roles as code."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

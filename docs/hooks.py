@@ -1,7 +1,5 @@
 """What MkDocs adds to the pages in docs/: the API reference, tables that come from the code, CHANGELOG and CONTRIBUTING."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -3,8 +3,6 @@
 Runs on a bare Python (3.11 or later) with nothing installed; called by ``make``.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

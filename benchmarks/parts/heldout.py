@@ -7,8 +7,6 @@ which one could have known. Everybody is given the same estimates, lognormal(1),
 trains with true run times. Intervals: 95 %, moving blocks, paired by window, over seeds too where there are several.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import inspect

@@ -1,7 +1,5 @@
 """Limit numerical libraries to one thread each; to be imported before numpy is."""
 
-from __future__ import annotations
-
 import os
 
 for library in ("OMP", "OPENBLAS", "NUMBA"):

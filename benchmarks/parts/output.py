@@ -1,7 +1,5 @@
 """What benchmarks print last and, where the documents show it, write."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Where the real rows are that do not ship, and whether PAI's are there."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How good and how fast the search is that plans order and GPU types together (rltune.simulator.joint)."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """JSON lines: one object a line, ``{"id": …, "at": seconds since 1970, "ran": s, "gpus": n, "by": …}``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

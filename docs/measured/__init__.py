@@ -1,7 +1,5 @@
 """Tables of the pages in docs/ that are made of measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from measured import claims, costs, deployment, gpu_types, placement, quality

@@ -1,7 +1,5 @@
 """The paper's claims on real rows: the artefact `claims` of the runs of config/real-rows.yaml and, for Alibaba, csv.yaml."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from measured.read import percent, rows_of, table

@@ -1,7 +1,5 @@
 """What a decision, a question and a training cost: what benchmarks/slurm.py, milp.py and training.py have written."""
 
-from __future__ import annotations
-
 from measured.read import measured, table
 
 

@@ -1,7 +1,5 @@
 """The deployment on Slurm: artefacts of the run of config/deployment-types.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from statistics import fmean
 

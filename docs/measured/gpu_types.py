@@ -1,7 +1,5 @@
 """Which GPU type a job gets: what benchmarks/hetero.py has written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from measured.read import measured, percent, table

@@ -1,7 +1,5 @@
 """Placements and localities: what benchmarks/placement.py has written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from measured.read import measured, percent, table

@@ -1,7 +1,5 @@
 """Agents and rules on held-out rows: what benchmarks/quality.py and ablation.py have written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from statistics import fmean
 

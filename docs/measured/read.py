@@ -1,7 +1,5 @@
 """What benchmarks and runs have left in docs/assets/results/, and how a page shows a table of it."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Errors a user meets: one paragraph that names file, field, what was found and what is expected."""
 
-from __future__ import annotations
-
 
 class RLTuneError(Exception):
     """A mistake in what the user gave (file, value, data); its text is the whole message shown."""

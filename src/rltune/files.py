@@ -1,7 +1,5 @@
 """Atomic writes: a file gets its name only when it is complete."""
 
-from __future__ import annotations
-
 import json
 import os
 import zipfile

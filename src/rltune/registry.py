@@ -1,7 +1,5 @@
 """Find things that have a file each in a package."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Any

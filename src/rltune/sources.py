@@ -1,7 +1,5 @@
 """What a result depends on, apart from its data: the source files that a notebook or script imports, and the libraries."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

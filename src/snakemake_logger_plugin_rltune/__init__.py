@@ -4,8 +4,6 @@ Snakemake finds it by the name of this package: ``--logger rltune``. On a termin
 printed now and then. The time left is from the mean of what jobs of each rule took, in this run or in earlier ones here.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A training's state on disk, as plain numbers; an interrupted training resumes from it, with the same result."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

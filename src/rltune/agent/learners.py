@@ -4,8 +4,6 @@ RLTune's own and those it is compared with, in its simulator, on its sequences. 
 when they are first used: acting needs no TensorFlow, and loading it takes seconds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

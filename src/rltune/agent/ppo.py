@@ -12,8 +12,6 @@ The queue has no fixed length here. A decision is a run of rows, one a queued jo
 softmax over those rows, and only the critic pads. Rewards come once, at the end of a sequence, and are not discounted.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What an agent has learned, seen in real queues: where it ranks a job as one thing about that job changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a training reports while it runs: lines of progress, a CSV file of the history so far, TensorBoard events."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The command line: traces, single simulations, the live controller; the workflow is Snakemake's."""
 
-from __future__ import annotations
-
 import errno
 import os
 import platform

@@ -1,7 +1,5 @@
 """Options of `rltune simulate` checked before anything slow is imported."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from functools import partial

@@ -1,7 +1,5 @@
 """The commands `rltune config …`: look at the configuration."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

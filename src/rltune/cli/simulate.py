@@ -1,7 +1,5 @@
 """`rltune simulate`: one policy on a trace and a cluster."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Progress of a command: on a terminal a line that vanishes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The commands `rltune trace …`: look at traces and their files, and fetch them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Sets of small numbers as 64-bit words: the lowest member in one machine instruction."""
 
-from __future__ import annotations
-
 import numpy as np
 from llvmlite import ir
 from numba import types

@@ -4,8 +4,6 @@ A *candidate* is a strict allocation (rltune.cluster.search) in equal chunks up 
 group with the same free GPUs, CPUs and memory. A job that no equal chunks could hold has none.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.cluster.bits import WORD, lowest, without_lowest

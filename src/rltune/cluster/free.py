@@ -5,8 +5,6 @@ nodes. A start or an end moves a node from one set to another, and a search look
 its cost does not grow with the nodes that are full.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

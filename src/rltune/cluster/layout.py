@@ -1,7 +1,5 @@
 """A cluster as flat arrays: what the compiled simulator reads."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Offered load: the GPU-seconds that jobs request over those the cluster has; and thinning to a given load."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -8,8 +8,6 @@ Two formats are read, recognised by their first lines:
 Partitions that share nodes are one pool: in Slurm they compete for the same nodes, and pools do not share nodes.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

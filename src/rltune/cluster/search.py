@@ -25,8 +25,6 @@ the last chunk by the rule; among nodes with the same room isolating_best_fit pr
 several types the one with the fewest nodes, then the first.
 """
 
-from __future__ import annotations
-
 from typing import get_args
 
 import numpy as np

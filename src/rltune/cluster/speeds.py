@@ -9,8 +9,6 @@ A job whose trace does not name its model is given one by its id, each model mea
 chance, as Gavel's generator of jobs does. That is an assumption, not data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -17,8 +17,6 @@ locality allows. ``least``, ``allox`` and ``joint`` may have a price of GPU time
 the type · mean speed of the type (relative to the mean of the types). A job then leaves a fast type that gains it little to others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.cluster.fit import Jobs

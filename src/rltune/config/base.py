@@ -1,7 +1,5 @@
 """Base of every block of the configuration: unknown keys are refused, values are frozen and finite."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Which cells of a run are compared with one another: with QSSF, among learners, by feature set."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar

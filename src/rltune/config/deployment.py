@@ -1,7 +1,5 @@
 """The block ``deployment`` of a run: an agent's controller on an emulated Slurm cluster, compared with Slurm itself."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator

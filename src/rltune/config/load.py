@@ -1,7 +1,5 @@
 """Read configuration files; a mistake stops with file, line, key, what was found and what is allowed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from functools import partial

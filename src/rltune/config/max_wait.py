@@ -1,7 +1,5 @@
 """Maximum waits of jobs by their size, in hours: what keeps an order of the queue from starving anybody."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

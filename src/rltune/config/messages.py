@@ -1,7 +1,5 @@
 """Mistakes of a configuration file in words: what was found, what is expected, what the key means."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """What an agent is rewarded for, by name: one metric, or a weighted mix of several."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The configuration of a whole run: ``config/default.yaml`` and its like."""
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self

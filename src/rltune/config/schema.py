@@ -1,7 +1,5 @@
 """The JSON schema of the configuration files, for editors; generated from the code."""
 
-from __future__ import annotations
-
 import json
 
 from rltune.config.cluster import ClusterConfig

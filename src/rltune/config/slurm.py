@@ -1,7 +1,5 @@
 """The configuration of the controller of a live Slurm cluster: ``config/slurm/example.yaml`` and others like it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator

@@ -1,7 +1,5 @@
 """The block ``whatif`` of a run: other rules on the end of a cluster's own log, next to its current one."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator

@@ -1,7 +1,5 @@
 """A feature set as compiled code reads it: the source of each column, and the features that a job keeps while it waits."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small made-up workload, so that the environment works without any trace."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

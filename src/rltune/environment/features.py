@@ -19,8 +19,6 @@ column     CFF ≤ 0.5, free GPUs lie together           CFF > 0.5, free GPUs ar
 =========  ==========================================  ==========================================
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One sequence at a time as a Gymnasium environment."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

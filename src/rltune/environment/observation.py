@@ -4,8 +4,6 @@ Rows have the columns of a feature set, and the critic its five (rltune.environm
 training, in evaluation and on a live cluster: it reads the arrays of State alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

@@ -8,8 +8,6 @@ Either of these; Gymnasium itself looks for no environments of packages that are
     gymnasium.make("rltune/Scheduling-v0")
 """
 
-from __future__ import annotations
-
 from gymnasium.envs.registration import register, registry
 
 ID = "rltune/Scheduling-v0"

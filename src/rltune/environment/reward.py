@@ -1,7 +1,5 @@
 """The reward of a sequence: the gap between agent and base policy on the same jobs (paper §3.2)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Features of a job at a decision: its wait, and its ranks in the queue."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.environment.encoding import TIME_SCALE_S

@@ -1,7 +1,5 @@
 """Features of a pool at a decision, and of jobs of one shape on its free GPUs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.cluster.candidates import MAX_CANDIDATES, classes, count_candidates

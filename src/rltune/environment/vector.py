@@ -7,8 +7,6 @@ while not env.done:
 table = env.results()
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Two schedulers on the same windows: how much better one is, and how sure that is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product

@@ -1,8 +1,6 @@
 """Schedulers on sequences of jobs: heuristics, trained agents with the scheduler configuration they chose, and orders
 drawn at random."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace

@@ -1,7 +1,5 @@
 """Evaluate schedulers on held-out windows: a trained agent next to its base policy, and the heuristics that all share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Fairness: groups of jobs under several schedulers on the same windows, with intervals over windows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Every interval and every p-value of the project comes from here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

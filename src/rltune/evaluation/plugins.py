@@ -1,7 +1,5 @@
 """Custom policies and placements: load the files that define them, and name the line where one of them fails."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import sys

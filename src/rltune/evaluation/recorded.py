@@ -6,8 +6,6 @@ hours: sums of hours are then those of few jobs, and favour whatever rule waits 
 in all and ranks are apart says whether even the nearest is near enough.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

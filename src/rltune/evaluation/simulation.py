@@ -1,7 +1,5 @@
 """A single simulation, for ``rltune simulate`` and notebooks: one scheduler on a trace and a cluster; its jobs, their metrics."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The same placement questions to both solvers: GLPK's kernel and the program in CVXPY."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -13,8 +13,6 @@ Once x is given, nodes have nothing to do with each other, so both sums are know
 them; :func:`solve` is the program for a solver, to read and to check against.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ model as the jobs have chunks; nothing is lost, and the size does not grow with 
 slow one another down, the nodes of a class differ in what they cost the chosen job alone: the cheapest come first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple

@@ -15,8 +15,6 @@ w[o, n]     GPUs of a chunk on node n, where chunks may have any size (whole)
 The objective is the search's: the sum over jobs of start, run time and price of GPU time.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import cvxpy as cp

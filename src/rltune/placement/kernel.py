@@ -4,8 +4,6 @@ Here a variable is a *column*: that an option has a chunk of so many GPUs on a n
 every number of GPUs that a node could give it, so z and x are one. Numbers in parentheses are the model's.
 """
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The look-ahead placer: answers the engine's PLACE questions, by proof, from memory, or with the solver."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field

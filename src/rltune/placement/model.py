@@ -36,8 +36,6 @@ job's nodes are applied, and only if it starts now; the others are decided again
 that share a node, where that slows them down.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The placers by the name of their placement, and a decorator for custom ones."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Answers without a solver: the chosen job's best allocation, where a certificate proves that none is better."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.cluster.candidates import candidates_of_type, classes, holds, same_class

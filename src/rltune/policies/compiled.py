@@ -1,7 +1,5 @@
 """The scores of all policies as one compiled function."""
 
-from __future__ import annotations
-
 from numba import njit
 
 from rltune.policies.registry import POLICIES

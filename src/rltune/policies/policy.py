@@ -1,7 +1,5 @@
 """What a base policy is: how it scores a queued job, and how tables describe it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The matching of types ``allox`` in plain Python (rltune.simulator.allox has the same for compiled code)."""
 
-from __future__ import annotations
-
 from rltune.reference.joint import Option, Profile
 
 

@@ -1,7 +1,5 @@
 """The search of types ``joint`` in plain Python (rltune.simulator.joint has the same for compiled code)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 SWEEPS, GAIN = 3, 1e-9

@@ -1,7 +1,5 @@
 """Fair shares of the plain-Python twin: what accounts have used of late."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from math import exp, log

@@ -1,7 +1,5 @@
 """A comparison in words: how much, how sure that is, and what it shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

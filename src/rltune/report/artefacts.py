@@ -4,8 +4,6 @@ It is in ``chapters/*.yaml``, a file per chapter in the order of the page; an ar
 text and columns are there too, as Jinja templates that get their numbers from the module that makes the artefact.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What tables and figures over cells share: which cells, which windows, which settings differ, how gains are shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any

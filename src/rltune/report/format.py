@@ -1,7 +1,5 @@
 """Numbers as text: digits, signs and missing values, the same everywhere."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """The page as a PDF, printed by a Chromium that is on the machine."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

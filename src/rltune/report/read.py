@@ -4,8 +4,6 @@ Paths of a cell's files come in the order of ``run.config.cells()``, or of the `
 cell's name as its first column, `cell`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path

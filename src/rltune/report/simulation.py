@@ -1,7 +1,5 @@
 """A single simulation: its metrics as text, its jobs as a Gantt chart."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 An agent belongs to the study of the metric it was trained for; one trained for a mix, to that of each of its parts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One look for every figure: fixed colours that colour-blind readers tell apart, sizes that survive print."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import fill

@@ -1,7 +1,5 @@
 """Agents on other traces, against other base policies and with other estimates: which ones, and paired comparisons."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """The verdict on a comparison, by a rule printed on the page."""
 
-from __future__ import annotations
-
 import math
 
 from rltune.evaluation.intervals import FEWEST

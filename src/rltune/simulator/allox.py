@@ -6,8 +6,6 @@ one machine that is free when its running jobs, spread over all of its GPUs, are
 its GPU time over the type's GPUs, and itself ends after its run time.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.kernels import allocating, inner_allocating

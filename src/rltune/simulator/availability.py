@@ -4,8 +4,6 @@ A profile holds what is free on every node of a pool from certain times on: now,
 reservations. Each of its times is a *slot*, which lasts until the next.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

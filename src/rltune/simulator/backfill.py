@@ -1,7 +1,5 @@
 """Backfilling: which jobs may start while the head of a queue does not fit (none, all that fit, or those that do not delay it)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.cluster.free import change, take

@@ -1,7 +1,5 @@
 """Drive many sequences through the engine, answering its questions in batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol

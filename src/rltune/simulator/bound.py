@@ -15,8 +15,6 @@ for resource-constrained scheduling: Möhring, Schulz, Stork and Uetz 2003. Step
 Polyak 1969, towards a level above the best bound so far (Goffin and Kiwiel 1999).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Invariants of a run, for tests and debugging: checked at every event time of a run that asks for it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.cluster.bits import flip

@@ -7,8 +7,6 @@ Jobs whose completion is planned choose among *alternatives*: the cluster's T GP
 locality allows more, as many again on up to ``extra`` more. Alternative a is of type a mod T.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.cluster.fit import CUT

@@ -5,8 +5,6 @@ split and by sharing a node. It changes while the job runs, when neighbours star
 of one GPU neither slow others down nor are slowed down: what is shared are the links between the GPUs of a job.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.cluster.search import strict_nodes

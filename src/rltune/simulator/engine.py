@@ -15,8 +15,6 @@ starts. Jobs under a service-level agreement come before all others, by the base
 the others. After them come jobs past their maximum wait, in the order of submission.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.cluster.candidates import class_table, classes, count_candidates

@@ -4,8 +4,6 @@ Sources: Jain, Chiu and Hawe, *A Quantitative Measure of Fairness and Discrimina
 Computer Systems*, DEC TR-301, 1984 (the index); Gini, *Variabilità e mutabilità*, 1912 (the coefficient).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 UNKNOWN = "unknown"

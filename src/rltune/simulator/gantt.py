@@ -3,8 +3,6 @@
 The simulator counts GPUs and does not number them; here they get numbers, always the same for the same tables.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from numba import njit

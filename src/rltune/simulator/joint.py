@@ -11,8 +11,6 @@ it costs least, in any alternative and at any position in the order of its type,
 memory and other placement rules count in the reservations that are made for the plan (rltune.simulator.conservative).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a run achieved (paper §4.4): functions of its final state, blind to policies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -7,8 +7,6 @@ are scored again at every event time that decides, and the last order is repaire
 changed. Where jobs have maximum waits every queue is scored again so.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.kernels import inlined, inner_allocating, inner_kernel

@@ -5,8 +5,6 @@ job is expected to run as long again as it has so far, so of two late jobs the o
 end earlier, whatever the time: neither list has to be sorted again.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.kernels import inlined, inner_kernel

@@ -3,8 +3,6 @@
 Every other simulation starts from an idle cluster. A live cluster is not idle, nor is the middle of a replay.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

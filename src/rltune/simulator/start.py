@@ -1,7 +1,5 @@
 """A job starts, a job ends: what changes in the state."""
 
-from __future__ import annotations
-
 from rltune.cluster.free import take
 from rltune.cluster.search import EXCLUSIVE
 from rltune.kernels import MINUS_ONE, ONE, ZERO, inner_kernel

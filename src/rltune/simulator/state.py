@@ -1,7 +1,5 @@
 """The state of many sequences that advance side by side: flat arrays of records, one row a sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

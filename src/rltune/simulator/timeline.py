@@ -1,7 +1,5 @@
 """A run over time: what the cluster and its queue look like at every event time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -4,8 +4,6 @@ JSON has plain numbers and texts (openapi v0.0.38 and before, Slurm 22.05), or n
 states as lists (v0.0.39 and later, Slurm 23.02 and later): each value is read by its own form, not by the claimed version.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -5,8 +5,6 @@ Changes are written before Slurm gets them, and afterwards only what failed; of 
 changes too, only what differs from the job's last line.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ complaint about it ("invalid keyword: ...") separates the answers to two changes
 nodes, never a name that a user chose.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 A cycle either ends well or changes nothing that the next one, or `rltune slurm release`, does not find again.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 It runs the code of training and evaluation: the engine requests the ranking and the placements of one event time.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

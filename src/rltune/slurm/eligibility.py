@@ -1,7 +1,5 @@
 """Which waiting jobs are ranked, and why the others are left to Slurm."""
 
-from __future__ import annotations
-
 from rltune.config.slurm import MOST_PRIORITY, EligibleConfig
 from rltune.slurm.records import PENDING, SlurmJob
 

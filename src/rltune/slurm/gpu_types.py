@@ -4,8 +4,6 @@ Slurm lets an operator change the nodes that a waiting job excludes (ExcNodeList
 job gets a type by excluding the nodes of all others. What its user requested stays as it is, and Slurm still respects it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

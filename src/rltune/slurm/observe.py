@@ -5,8 +5,6 @@ share nodes make one pool. A running job keeps its part of the remaining nodes; 
 GPUs, by users of a whole node) counts as permanently in use.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

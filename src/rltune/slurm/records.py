@@ -3,8 +3,6 @@
 Slurm's own words are explained in its manuals squeue(1), sinfo(1) and scontrol(1).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar

@@ -5,8 +5,6 @@ A release that Slurm accepts may be lost: slurmctld saves its state some seconds
 queue is read again, and once more when the state has been saved.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

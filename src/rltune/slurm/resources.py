@@ -1,7 +1,5 @@
 """GPUs and memory that a job has or requests, and states of jobs and nodes, from Slurm's several fields."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

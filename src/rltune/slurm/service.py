@@ -1,7 +1,5 @@
 """Run the controller: cycle after cycle until it is stopped, or has a reason to stop by itself."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

@@ -4,8 +4,6 @@
 controller's. The process that writes it also knows its content, and notices when somebody removes or changes list or lock.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping

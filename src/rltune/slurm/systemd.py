@@ -1,7 +1,5 @@
 """Messages of the controller: lines with a level, and notifications for systemd (Type=notify, sd_notify(3))."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

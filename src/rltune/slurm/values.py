@@ -1,7 +1,5 @@
 """Single values of Slurm's answers: numbers in both JSON dialects, times, texts, lists of nodes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -8,8 +8,6 @@ Where the controller decides GPU types, a job may wait for a faster one. There t
 take the place of waits, and the simulated jobs get any type, as without the controller.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 

@@ -3,8 +3,6 @@
 Nothing is dropped silently: ``rows_read == rows_kept + sum(left_out)`` is checked wherever an audit is closed.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any
 

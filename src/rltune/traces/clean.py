@@ -1,7 +1,5 @@
 """Cleaning: from the raw columns of a reader to the canonical job table, every row left out counted by reason."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path

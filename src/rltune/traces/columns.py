@@ -3,8 +3,6 @@
 The table is a property of the trace alone; what a cluster cannot hold is decided elsewhere.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

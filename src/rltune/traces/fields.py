@@ -1,7 +1,5 @@
 """Which field of a raw record each column of the job table comes from: fields.csv."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

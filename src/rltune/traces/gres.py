@@ -5,8 +5,6 @@ The same two GPUs are ``gpu:p100:2``, ``gres:gpu:p100:2``, ``gres/gpu:p100=2``, 
 digit: ``gpu:2080ti:4``, ``gpu:3090:8``, ``gpu:1g.5gb:7``; a number in the last place is how many.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """A first column map for a CSV file, guessed from the names of its columns."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

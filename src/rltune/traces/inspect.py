@@ -1,7 +1,5 @@
 """Look at a file before configuring it: its format, its columns, what cleaning makes of it, and the lines to use it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import ijson

@@ -1,7 +1,5 @@
 """A table of the traces in config/traces, and whether their files are there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rltune.config.load import load_trace

@@ -1,7 +1,5 @@
 """Progress of a download or of reading: a line every few seconds, fit for a terminal, a log and a notebook alike."""
 
-from __future__ import annotations
-
 import time
 
 EVERY_S = 5.0

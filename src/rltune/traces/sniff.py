@@ -1,7 +1,5 @@
 """Recognise a raw file by its first bytes and lines: the format that reads it, or a published table without jobs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

@@ -1,7 +1,5 @@
 """The chronological split and the disjoint windows of evaluation. All positions are row numbers of the job table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

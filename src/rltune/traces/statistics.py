@@ -1,8 +1,6 @@
 """What traces look like in numbers: the paper's Tables 2 and 4, and when jobs arrive, how long they run, how much they
 ask for, how waits come in bursts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Check, sort, write (parquet) and read the canonical job table (columns: rltune.traces.columns)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

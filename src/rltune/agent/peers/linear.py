@@ -5,8 +5,6 @@ A generation's candidates all run the same sequences, other ones for each genera
 score. The search starts from the order by the smallest area, which is kept if nothing better comes.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import asdict

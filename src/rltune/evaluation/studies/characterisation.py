@@ -1,7 +1,5 @@
 """The characterisation of a run's traces, as tables that the report draws."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

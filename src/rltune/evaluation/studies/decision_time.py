@@ -6,8 +6,6 @@ are submitted at one time to an idle cluster, so the queue is as long as it says
 still fit.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ of submission; the same job under every scheduler), ``asked_gpus``, ``at_s`` (pl
 Slurm also ``qos`` and ``partition``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

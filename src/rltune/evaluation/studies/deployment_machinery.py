@@ -3,8 +3,6 @@
 Frames of jobs as in rltune.evaluation.studies.deployment.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

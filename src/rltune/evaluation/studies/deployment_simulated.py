@@ -4,8 +4,6 @@ Frames of jobs as in rltune.evaluation.studies.deployment; those of the simulato
 backfilling, and one row for each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -7,8 +7,6 @@ simulator, such that raising one job shortens the total wait and the makespan wi
 the minute: a simulator would fill such a gap, a scheduler with delays would not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

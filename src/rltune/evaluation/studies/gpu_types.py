@@ -5,8 +5,6 @@ a job gets too, but for AlloX's, and may have a price of GPU time, chosen on win
 scheduler that they chose; next to each, that scheduler with the policy it started from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product

@@ -5,8 +5,6 @@ configuration | rltune | bounded), ``job_id``, ``block`` (of arrivals, numbered 
 scheduler has the same jobs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """RLTune next to QSSF, other learners and the strongest heuristic: what is run besides the evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

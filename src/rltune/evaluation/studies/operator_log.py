@@ -1,7 +1,5 @@
 """An operator's job log on a list of nodes: what was understood of both, and what the log lacks for a what-if analysis."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Where the gains of a run come from: its workloads under other scheduling rules, with exact run times, by groups of
 jobs, and on clusters that keep up with their load."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

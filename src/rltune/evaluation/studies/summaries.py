@@ -1,7 +1,5 @@
 """From results by window to what the report shows of them: means, steps and shares with intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

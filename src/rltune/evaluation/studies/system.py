@@ -1,7 +1,5 @@
 """The system's features, policies and networks, from its registries, as tables that the report shows."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict
 from typing import Any

@@ -5,8 +5,6 @@ about their usual values stays that of where it learned. Every function returns 
 mean wait. ``cells``: the agents to evaluate; none is trained.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter

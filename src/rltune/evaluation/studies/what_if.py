@@ -1,7 +1,5 @@
 """The what-if analysis: the end of a cluster's log replayed under its current rule, other rules, QSSF and the agent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Like Figure 10: how the variants of RLTune learn, and what they gain over their base policy."""
 
-from __future__ import annotations
-
 from itertools import cycle
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Figures 12, 14, 15 and 16: distributions of a metric over jobs, under each base policy and under RLTune."""
 
-from __future__ import annotations
-
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes

@@ -1,7 +1,5 @@
 """Figures 18 and 19: makespan and wait of each run on the Slurm cluster, and utilisation over time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 from typing import Any

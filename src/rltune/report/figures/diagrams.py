@@ -1,7 +1,5 @@
 """Figures 7 to 9: the system with the life of a job, one epoch of training, and the networks of the run's agent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files

@@ -1,8 +1,6 @@
 """Figures 1 to 4: the same jobs on two nodes, one job per node or packed, before and after one is raised in the queue;
 on Slurm or simulated."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Like Figures 1 to 4: which job ran where and when, who waited, and when all was done."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where completion time goes under each rule for the GPU type."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from rltune.report import style

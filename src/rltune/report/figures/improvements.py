@@ -1,7 +1,5 @@
 """All comparisons at a glance: improvement over the base policy and over the strongest heuristic, with intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """RLTune next to QSSF on one long sequence (Figure 17), and next to itself with other features."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What worse run-time estimates cost agents and heuristics."""
 
-from __future__ import annotations
-
 import math
 from itertools import cycle, product
 from textwrap import fill

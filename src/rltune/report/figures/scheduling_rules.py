@@ -1,7 +1,5 @@
 """What is behind the gains: scheduling rules, the headroom, groups of jobs, and clusters that keep up with their load."""
 
-from __future__ import annotations
-
 from itertools import cycle
 from typing import Any
 

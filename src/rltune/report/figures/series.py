@@ -1,7 +1,5 @@
 """Lines, points and intervals of several series: each value of a column has its colour, and a marker or dashes of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any

@@ -1,7 +1,5 @@
 """Figures 11, 13 and 16: how far agents are from their base policies, epoch by epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 

@@ -1,7 +1,5 @@
 """Your cluster, what if: hours waited by scheduler, by day, and by group of users and size."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import cycle
 from typing import Any

@@ -1,7 +1,5 @@
 """The traces in pictures: how they differ, how waits come, when jobs arrive, how long they run and how large they are."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Put the page together from the artefacts, the paper's numbers and the provenance."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The chapters of the page, the artefacts that it lacks, and how much of the paper it covers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Files as parts of the page: figures in its colours, data that can be downloaded from it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Numbers and words of the summary as HTML: every number names the cell of the CSV that it is from, or what it counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from markupsafe import Markup

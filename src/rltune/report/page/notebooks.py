@@ -1,7 +1,5 @@
 """Executed notebooks as HTML pages of the report that need no network."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

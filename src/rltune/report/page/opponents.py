@@ -1,7 +1,5 @@
 """Every comparison of a run in a line: against base policy, random order and strongest heuristic."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Where the numbers come from: configuration, seeds, what each notebook recorded, seconds a stage."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence

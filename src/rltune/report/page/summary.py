@@ -3,8 +3,6 @@
 The sentences are in templates/summary.html.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A frame as an HTML table: headings in two rows where columns are grouped, values as numbers for sorting."""
 
-from __future__ import annotations
-
 from itertools import groupby
 
 import pandas as pd

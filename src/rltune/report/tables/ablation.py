@@ -1,7 +1,5 @@
 """Naive and pro RLTune, and the two variants between, where a run has them: the effect of features and placement."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Every improvement that the paper states, with this run's result and the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """RLTune against its base policy, a random order and the strongest heuristic, next to the paper’s figures; every heuristic."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What learning and deciding cost: training, decisions, solver calls, latency by queue length, and when training breaks even."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The deployment in tables (paper §5.6): RLTune against Slurm, every run, its overheads, and the simulator's accuracy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

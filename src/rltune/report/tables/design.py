@@ -1,7 +1,5 @@
 """Tables in words: schedulers compared (Table 1), features (Table 3), policies (Table 5)."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from rltune.report.artefact import Table

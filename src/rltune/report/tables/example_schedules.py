@@ -1,7 +1,5 @@
 """Figures 1 to 4 in numbers: how much another order of the same jobs matters, on Slurm and in the simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

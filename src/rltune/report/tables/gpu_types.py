@@ -1,7 +1,5 @@
 """Rules and agents that choose a job's GPU type, where types differ in speed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """RLTune against other schedulers: QSSF (Table 8, Figure 17) and other learners (Table 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

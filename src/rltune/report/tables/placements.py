@@ -1,7 +1,5 @@
 """The same agents and base policies under other placements and localities, on the same windows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

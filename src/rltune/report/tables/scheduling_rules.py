@@ -1,7 +1,5 @@
 """What is behind the gains: scheduling rules, groups of jobs, and clusters that keep up with their load."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

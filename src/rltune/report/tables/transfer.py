@@ -1,7 +1,5 @@
 """Agents against base policies (Table 7) and on traces and clusters that they were not trained with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Your cluster, what if, in tables: the recommendation, every scheduler in numbers, the comparisons, groups of jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

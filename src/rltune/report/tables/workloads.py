@@ -1,7 +1,5 @@
 """The traces: Tables 2 and 4 next to the paper's, and the load they put on the clusters."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from rltune.report.artefact import Table

@@ -1,7 +1,5 @@
 """Texts of the report as Jinja templates, and the one environment that fills them."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -14,8 +14,6 @@ Slurm's daemons have threads and fork, and libfaketime (0.9.10) has locks. Three
   holder has written before anybody reads it: so there are permits for all (:func:`shared_by_all`).
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import time

@@ -1,7 +1,5 @@
 """Run one command, or a shell, inside an emulated cluster, which ends with it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

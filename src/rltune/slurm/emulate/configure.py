@@ -1,7 +1,5 @@
 """Slurm's configuration files of an emulated cluster, from one of the project's cluster files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

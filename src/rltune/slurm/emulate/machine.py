@@ -1,7 +1,5 @@
 """What an emulated cluster uses of the machine: a user, free ports, device files, a private database."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import socket

@@ -1,7 +1,5 @@
 """What the emulated cluster needs of the system, and the command that installs it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The supervisor's client: start daemons, query their states, end them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

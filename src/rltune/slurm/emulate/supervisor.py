@@ -5,8 +5,6 @@ input. The end of that input, by whatever cause, ends every process below it. As
 parents ended (job steps of a killed slurmd), so that none escapes.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -1,7 +1,5 @@
 """The experiment's jobs in Slurm's accounting (sacct, slurmdbd)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The runs of a deployment (paper §5.6): which jobs are submitted to the emulated cluster, and who orders them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.pool import ThreadPool

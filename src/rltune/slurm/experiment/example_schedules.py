@@ -1,7 +1,5 @@
 """The example schedules of Figures 1–4 on an emulated Slurm cluster of real daemons, as its accounting reports them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.pool import ThreadPool

@@ -1,7 +1,5 @@
 """Jobs to submit to the emulated cluster, and their submission at the right time."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -19,8 +19,6 @@ jobs are there: each job has its own random number, made of (trace name, job id,
 same.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 

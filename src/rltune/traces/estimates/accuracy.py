@@ -1,7 +1,5 @@
 """How near estimates of the run time come to it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

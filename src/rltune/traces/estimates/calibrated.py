@@ -22,8 +22,6 @@ Rotnitzky 1992; for trees, Hothorn et al. 2006), and no input reveals the date: 
 nor hour and weekday, of which few have been seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ recorded) + run time; an end at the time of a submission is known to it, as comp
 A model sees nothing else: neither later jobs nor those still running.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

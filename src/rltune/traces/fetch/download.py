@@ -4,8 +4,6 @@ The file has its name only once its checksum is right. Until then it is ``<file>
 attempt, or the next process, continues: where the pieces do not fit, the wrong whole is dropped and begun again.
 """
 
-from __future__ import annotations
-
 import errno
 import glob
 import hashlib

@@ -7,8 +7,6 @@ Nothing is written to disk, so an archive cannot place files outside its folder,
 inside archives are not followed. What expands absurdly (a few MB of zeros packed a thousandfold) is refused.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

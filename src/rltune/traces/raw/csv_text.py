@@ -1,7 +1,5 @@
 """CSV as text, by pyarrow: every line below the header becomes a row or is counted with a reason."""
 
-from __future__ import annotations
-
 import csv
 import difflib
 import io

@@ -1,7 +1,5 @@
 """Text in any marked encoding, as UTF-8 with newlines as line ends; lines are counted and may not grow without end."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import re

@@ -1,7 +1,5 @@
 """Helpers of all readers: the raw frame, numbers, reasons why a row is no job, and whole GPUs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ A log has many jobs and few different lists, limits and amounts, so each differe
 Facts from Slurm's manual pages (sacct, sbatch, slurm.conf). Sizes have 1,024 as their base: 1G is 1,024 MiB.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

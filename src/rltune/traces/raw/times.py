@@ -1,7 +1,5 @@
 """Wall-clock text to seconds since 1970 UTC, right across changes to and from daylight-saving time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -7,8 +7,6 @@ stands for ``submit_s``, values may be missing or impossible (cleaning counts an
 says why a row cannot be a job (null for rows that can).
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 

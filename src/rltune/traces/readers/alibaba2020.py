@@ -18,8 +18,6 @@ Two more tables are used where they are present; differences are noted:
   was given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

@@ -12,8 +12,6 @@ A folder with several variants needs the trace's ``part`` (``default``, ``gpuspe
 - ``qos`` (LS, BE, Burstable, Guaranteed) ranks pods on one node and is not used; ``sla`` is false.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -9,8 +9,6 @@ trace's ``part`` (readme or reader) overrules it: of a ``readme`` file a 20th co
 - GPU types: 0 T4, 1 MISC, 2 P100, 3 V100 (16 GB), 4 V100M32 (32 GB); other values are kept and noted.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

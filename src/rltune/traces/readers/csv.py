@@ -12,8 +12,6 @@ Each may have a unit, factor, time zone, value map, fallback or a constant. With
 - A column named by the map or a filter may occur only once in the header. A negative wait is unknown, noted.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

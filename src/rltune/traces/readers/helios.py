@@ -10,8 +10,6 @@ as one may work on several.
   other states are as in ``sacct``, or unknown and noted.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -11,8 +11,6 @@ limits, CPUs, memory or GPU types.
 - Jobs without GPUs, or without an attempt that has both times, are left out.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

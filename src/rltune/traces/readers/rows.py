@@ -3,8 +3,6 @@
 ``job_id`` (may be a number), ``submit_unix_s``, ``run_s`` (s) and ``gpus`` are needed; the others may be absent.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -32,8 +32,6 @@ field, and the row is left out. What to run, as a user who may see all jobs (wri
   those that ended before they started, are left out, each with its reason.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -14,8 +14,6 @@ Comment lines begin with ``;``; those at the top are the header (``; Key: value`
 - Jobs with more processors than ``MaxProcs``, and a ``MaxProcs`` that is not a number, are noted.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from datetime import UTC, datetime

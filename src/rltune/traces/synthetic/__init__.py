@@ -1,7 +1,5 @@
 """Synthetic traces: raw archives in the native layouts, byte-reproducible from a seed, no network needed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

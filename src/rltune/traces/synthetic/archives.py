@@ -1,7 +1,5 @@
 """Helpers of the writers: archives whose bytes depend on their contents alone, names, wall-clock times, faults."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

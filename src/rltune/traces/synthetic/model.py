@@ -4,8 +4,6 @@ A user submits jobs in bursts; most jobs of a burst ask for the same GPUs and ru
 GPU counts and run-time distributions are the same for every seed (values are assigned by rank), so the load is too.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -5,8 +5,6 @@ paper's Tables 2 and 4; the headers of the logs in the Parallel Workloads Archiv
 arrival rates are those of published rows, rounded; sigmas are chosen so that mean run times come out near the rows'.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from rltune.traces.synthetic.model import DAY_S, Model

@@ -4,8 +4,6 @@ Next to the GPU tasks asked for there are CPU tasks (parameter servers) and a fe
 original.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -4,8 +4,6 @@ A small share of the jobs is odd, as in the original: jobs without attempts (can
 times, retries, runs of zero seconds.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

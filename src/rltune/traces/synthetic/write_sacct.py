@@ -5,8 +5,6 @@ Waits are those of a queue in which the first job that fits goes first, on all G
 simulation of the same jobs on nodes comes near them, and not too near.
 """
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass, field
 from pathlib import Path

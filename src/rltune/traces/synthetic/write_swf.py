@@ -1,7 +1,5 @@
 """Synthetic SWF logs of two CPU clusters, HPC2N and SDSC-SP2: one gzip file of 18 fields a job under a ``;`` header."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The true run time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.traces.estimates.history import Request

@@ -9,8 +9,6 @@ time is known by then, which leaves out those still running, and predicts until 
 thread, a fixed seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The median of the last run times known of the most similar jobs of which any is known."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.traces.estimates.history import Request, all_known, rolling_median

@@ -3,8 +3,6 @@
 The paper (§4.1) calls estimates "potentially noisy"; sigma 1 is our choice.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

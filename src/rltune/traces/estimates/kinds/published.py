@@ -4,8 +4,6 @@ QSSF's predictions for a month of Helios' Venus are the example (Hu et al., SC '
 asks for they are the larger part of what their scheduler orders by, and all that the policy ``qssf`` does.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The run time that the user asked for; of a job without one, the rolling median."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rltune.errors import DataError
