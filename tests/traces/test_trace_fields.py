@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from raw_cases import write_zip
+from raw_cases import BASES, FILES, trace_config, write_zip
 
 from rltune.config import load_trace, project_root
 from rltune.config.trace import FORMATS, TraceConfig
 from rltune.traces.columns import COLUMNS
-from rltune.traces.fields import TABLE, fields
+from rltune.traces.fields import TABLE, fields, without_people
 from rltune.traces.sniff import first_records
 from rltune.traces.synthetic.archives import write_tar_gz
 
@@ -54,3 +54,29 @@ def test_every_column_of_the_job_table_has_a_meaning() -> None:
     table = pd.read_csv(TABLE, index_col="column")
     assert tuple(table.index) == COLUMNS
     assert table["meaning"].notna().all()
+
+
+OWN = "job_name,owner,boss,account,submit,run,gpus,end,folder\nann-1,ann,,ann,1,2,3,CANCELLED by ann,/home/ann\n"
+COLUMNS_OF_OWN = {"job_id": "job_name", "user": {"column": "owner", "fallback": "boss"}, "submit_s": "submit"}
+COLUMNS_OF_OWN |= {"run_s": {"column": "run", "fallback": "boss"}, "gpus": "gpus", "status": "end"}
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "shown"),
+    [
+        ("csv", OWN, "submit run gpus end"),
+        ("sacct", BASES["sacct"].replace("COMPLETED", "CANCELLED by ann"), "Partition Submit Start End ElapsedRaw"),
+        ("swf", BASES["swf"], "submit_time wait_time run_time allocated_processors"),
+        ("philly", BASES["philly"], "attempts vc submitted_time"),
+        ("helios", BASES["helios"], "vc gpu_num cpu_num state submit_time start_time"),
+    ],
+)
+def test_records_of_a_log_of_ones_own_are_shown_without_people(
+    format: str, text: str, shown: str, tmp_path: Path
+) -> None:
+    (path := tmp_path / Path(FILES[format]).name).write_text(text)
+    trace = trace_config(format, columns=COLUMNS_OF_OWN if format == "csv" else None)
+    found = without_people(trace, first_records(path))
+    assert " ".join(found).startswith(shown) and len(found) > 0
+    assert not {"user", "User", "user_id", "group_id", "executable"} & set(found)
+    assert "ann" not in found.to_string() and "ü" not in found.to_string()
