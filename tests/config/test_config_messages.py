@@ -11,6 +11,7 @@ from rltune.config.load import load_run
 from rltune.errors import ConfigError
 
 NO_MAP = TRACE.replace(MAP, "")
+FILTER = "filter: [{column: a, op: '>', value: 0}]\n"
 
 
 def mapped(column: str) -> str:
@@ -116,6 +117,11 @@ TRACES = [
     (TRACE.replace("path: jobs.csv\n", ""), "give exactly one of"),
     (NO_MAP, "`columns` goes with format `csv`"),
     (TRACE.replace("format: csv", "format: philly"), "`columns` goes with format `csv`"),
+    (NO_MAP.replace("format: csv", "format: sacct") + FILTER, "`filter` goes with format `csv`; found `sacct`"),
+    (
+        NO_MAP.replace("format: csv", "format: swf") + "gpu_share: leave_out\n",
+        "`gpu_share` goes with format `csv`, `alibaba2020`, `alibaba2023`, `authors`; found `swf`",
+    ),
     (TRACE + "part: Venus\n", "`part` goes with format `helios`"),
     (TRACE.replace("path: jobs.csv", "synthetic: {}"), "format `csv` reads a file of yours"),
 ]

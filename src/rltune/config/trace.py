@@ -21,6 +21,8 @@ Format = Literal[FORMATS]  # type: ignore[valid-type]
 GpuShare = Literal["round_up", "leave_out"]
 GENERATED = ("philly", "alibaba2020", "swf", "sacct")
 """Formats whose raw files `synthetic` can make."""
+SHARED = ("csv", "alibaba2020", "alibaba2023", "authors")
+"""Formats whose jobs may ask for fractions of a GPU."""
 PARTS: dict[str, tuple[str, ...] | None] = {
     "helios": ("Earth", "Saturn", "Uranus", "Venus", "all"),
     "alibaba2023": None,
@@ -264,7 +266,8 @@ class TraceConfig(Block):
     be detected, readme or reader. With `synthetic`, the log to generate (`swf`: HPC2N or SDSC-SP2, required; `sacct`:
     example, the default, or finetuning)."""
     gpu_share: GpuShare = "round_up"
-    """How fractions of a GPU become whole GPUs: the job's total is rounded up, or the job is left out."""
+    """How fractions of a GPU become whole GPUs: the job's total is rounded up, or the job is left out (formats `csv`,
+    `alibaba2020`, `alibaba2023`, `authors`)."""
     columns: Columns | None = None
     """Format `csv`: column of the job table → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []
@@ -287,6 +290,10 @@ class TraceConfig(Block):
             raise ValueError(f"give exactly one of `synthetic`, `downloads`, `path`; found {given or 'none'}")
         if (self.format == "csv") != (self.columns is not None):
             raise ValueError("`columns` goes with format `csv`, and only with it")
+        if self.filter and self.format != "csv":
+            raise ValueError(f"`filter` goes with format `csv`; found `{self.format}`")
+        if self.gpu_share != "round_up" and self.format not in SHARED:
+            raise ValueError(f"`gpu_share` goes with format {', '.join(f'`{f}`' for f in SHARED)}; found `{self.format}`")
         if self.synthetic is not None and self.format not in GENERATED:
             raise ValueError(f"format `{self.format}` reads a file of yours; `synthetic` makes {', '.join(GENERATED)}")
         if self.format == "helios" and self.part is None:
