@@ -80,6 +80,18 @@ def test_wall_clock_start_and_end(clean: Callable) -> None:
     assert result.audit.noted["submit_s within the hour skipped in spring: moved to its end"] == 1
 
 
+@pytest.mark.parametrize(
+    "written", ["20240301T100000Z", "2024-03-01T1100+0100", "2024-03-01T11+01:00", "2024-03-01 05:00-5", "2024-03-01"]
+)
+@pytest.mark.parametrize("others", ["2024-03-01 10:00:00", "2024-03-01T10:00Z"])
+def test_offsets_and_times_of_day_in_every_form_of_iso_8601(written: str, others: str, clean: Callable) -> None:
+    at_s = 1_709_287_200 - 36_000 * (written == "2024-03-01")
+    text = f"id,t,run,g\na,{written},5,1\nb,{others},5,1\nc,{others},5,1\n"
+    result = clean(text, BASIC)
+    assert datetime.fromisoformat(result.meta.t0).timestamp() == at_s
+    assert result.jobs["submit_s"].tolist() == [0, 1_709_287_200 - at_s, 1_709_287_200 - at_s]
+
+
 def test_column_time_zone_and_window(clean: Callable) -> None:
     text = "id,t,run,g\na,2021-01-01 23:30:00,5,1\nb,2021-01-02 00:30:00,5,1\nc,2021-01-03 00:00:00,5,1\n"
     columns = {**BASIC, "submit_s": {"column": "t", "time_zone": "Asia/Shanghai"}}

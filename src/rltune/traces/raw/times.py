@@ -8,8 +8,8 @@ from rltune.traces.raw.frame import refuse_mostly_bad
 
 NONE = ("", "None", "null", "NULL", "NaT", "nan", "Unknown")
 """Ways to say that there is no time."""
-_OFFSET = ":.*[Z+-]"
-"""An offset written behind a time of day: ``…T10:00:00Z``, ``… 10:00:00+08:00``."""
+_OFFSET = r"\d[T ].*[Z+-]"
+"""An offset written behind a time of day: ``…T10:00:00Z``, ``… 10:00:00+08:00``, ``…T10+08``."""
 _FIRST, _LAST = np.datetime64("1900-01-01", "s"), np.datetime64("2200-01-01", "s")
 
 
