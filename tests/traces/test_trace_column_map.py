@@ -114,6 +114,19 @@ def test_filters(rule: str, kept: str, clean: Callable) -> None:
     assert sum(result.audit.left_out.values()) == 4 - len(kept)
 
 
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [("k in [1, 4]", "ad"), ("k in [1, '4.0', 'x']", "ade"), ("k == 1", "a"), ("k in ['1', 2]", "b")]
+    + [("f == True", "ad"), ("f == False", "bc"), ("f != True", "bcef"), ("f in [True, 'maybe']", "ade")],
+)
+def test_filters_take_numbers_for_numbers_and_words_for_true(rule: str, kept: str, clean: Callable) -> None:
+    lines = ["a,0,5,1,1.0,true", "b,1,5,1,2,No", "c,2,5,1,3,0", "d,3,5,1,4.0,1", "e,4,5,1,x,maybe", "f,5,5,1,,"]
+    column, op, value = rule.split(" ", 2)
+    rules = [{"column": column, "op": op, "value": literal_eval(value)}]
+    result = clean("\n".join(["id,t,run,g,k,f", *lines]) + "\n", BASIC, filter=rules)
+    assert "".join(result.jobs["job_id"]) == kept
+
+
 def test_mistakes_are_named(clean: Callable) -> None:
     text = "id,t,run,g\na,0,5,1\n"
     with pytest.raises(DataError, match=r"own.csv: column 'gpu_nm' \(mapped to gpus\).*nearest: gpu_num"):

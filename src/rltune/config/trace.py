@@ -190,7 +190,7 @@ class Filter(Block):
     """Column of the file."""
     op: Literal["==", "!=", "<", "<=", ">", ">=", "in"]
     """Comparison."""
-    value: str | int | float | bool | list[str | int | float]
+    value: str | int | float | bool | list[str | int | float | bool]
     """What it is compared with: a list for `in`, one value for the others."""
 
     @field_validator("value")

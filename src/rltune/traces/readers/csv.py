@@ -174,11 +174,12 @@ class _Source:
 
 
 def _matches(table: pd.DataFrame, rule: Filter) -> np.ndarray:
-    """Which rows meet a filter; numbers compare as numbers, else as text; an empty field meets only ``!=``."""
-    text = table[rule.column]
-    if isinstance(rule.value, list):
-        return text.isin([str(v) for v in rule.value]).to_numpy()
-    numeric = isinstance(rule.value, (int, float)) and not isinstance(rule.value, bool)
-    left = pd.to_numeric(text, errors="coerce") if numeric else text
-    right = rule.value if numeric else str(rule.value)
-    return getattr(left, COMPARISONS[rule.op])(right).fillna(False).to_numpy(dtype=bool)
+    """Which rows meet a filter; numbers compare as numbers, true and false by their words, else as text; an empty field
+    meets only ``!=``."""
+    text, value = table[rule.column], rule.value
+    numbers, words = pd.to_numeric(text, errors="coerce"), text.str.strip().str.lower()
+    flags = words.isin(TRUE).where(words.isin((*TRUE, *FALSE)))
+    read = {str: text, bool: flags, int: numbers, float: numbers}
+    if isinstance(value, list):
+        return np.any([of.isin([v for v in value if type(v) is kind]) for kind, of in read.items()], axis=0)
+    return getattr(read[type(value)], COMPARISONS[rule.op])(value).fillna(False).to_numpy(dtype=bool)
