@@ -153,12 +153,13 @@ def write_csv(root: Path, columns: str, row: Callable[[int], str], jobs: int = 3
     (root / "own.csv").write_text("\n".join([columns, *map(row, range(jobs))]) + "\n")
 
 
-def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(files: Any, cli: Cli) -> None:
+@pytest.mark.parametrize("unit", ["", "000"])
+def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(unit: str, files: Any, cli: Cli) -> None:
     write_csv(
         files.root,
         "job_id,start_time,end_time,gpus,status,colour",
         lambda i: (
-            f"{i},{1_700_000_000 + 1800 * i},{1_700_003_000 + 1800 * i},{1 << i % 4},{'success' if i % 3 else 'odd'},red"
+            f"{i},{1_700_000_000 + 1800 * i}{unit},{1_700_003_000 + 1800 * i}{unit},{1 << i % 4},{'success' if i % 3 else 'odd'},red"
         ),
     )
     parts = """no submission times: the starts replace them; no time limits; no users; NOT KNOWN: odd (1,000);

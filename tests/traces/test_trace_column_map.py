@@ -196,6 +196,22 @@ def test_submissions_in_a_finer_unit_are_refused_with_the_unit(
     assert result.jobs["submit_s"].round(3).tolist() == [0, 60]
 
 
+@pytest.mark.parametrize("name", ["start_s", "end_s"])
+def test_the_unit_of_every_time_is_checked(name: str, clean: Callable) -> None:
+    text = "id,t,s,e,g\n" + "".join(f"{i},1600000{i}00000,1600000{i}60000,1600000{i}90000,1\n" for i in range(3))
+    columns = {n: {"column": c, "unit": "ms"} for n, c in (("submit_s", "t"), ("start_s", "s"), ("end_s", "e"))}
+    assert clean(text, {"gpus": "g", **columns}).jobs["run_s"].round(3).tolist() == [30, 30, 30]
+    said = f"own.csv: {name}: 3 of 3 values .*Write `{name}: .column: {name[0]}, unit: ms.`"
+    with pytest.raises(DataError, match=said):
+        clean(text, {"gpus": "g", **columns, name: name[0]})
+
+
+def test_a_wait_longer_than_any_run_is_unknown(clean: Callable) -> None:
+    result = clean("id,t,run,g,w\na,2e9,5,1,315576000\nb,2e9,5,1,315576001\n", {**BASIC, "wait_s": "w"})
+    assert rows(result, "wait_s") == [["a", 315_576_000], ["b", None]]
+    assert result.audit.noted == {"wait_s impossible (over 10 years), taken as unknown": 1}
+
+
 def test_durations_written_as_a_clock(clean: Callable) -> None:
     text = "id,t,run,lim,g\na,0,01:02:03,90,1\nb,1,1-02:03:04,60,1\nc,2,00:00:00.5,30,1\nd,3,soon,1,1\ne,4,7,1,1\n"
     columns = {**BASIC, "requested_s": {"column": "lim", "unit": "min"}}

@@ -53,6 +53,17 @@ def test_guessed_map_works_as_it_is(tmp_path: Path) -> None:
     assert "format: canonical job table" in inspect_file(tmp_path / "jobs.parquet")
 
 
+@pytest.mark.parametrize(("zeros", "how"), [("000", "unit: ms"), ("000000", "factor: 0.000001")])
+def test_times_in_a_finer_unit_are_mapped_with_it(zeros: str, how: str, tmp_path: Path) -> None:
+    rows = [f"{i},160000000{i}{zeros},160000006{i}{zeros},160000066{i}{zeros},1\n" for i in range(3)]
+    rows.append(f"3,1600000003{zeros},,,1\n")
+    (tmp_path / "own.csv").write_text("id,submit_time,start_time,end_time,gpus\n" + "".join(rows))
+    text = inspect_file(tmp_path / "own.csv")
+    assert text.count(how) == 3
+    jobs = use(text, tmp_path / "own.csv").jobs
+    assert jobs["run_s"].round(3).tolist() == [600] * 3 and jobs["wait_s"].round(3).tolist() == [60] * 3
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     text = inspect_file(tmp_path / "a.csv")

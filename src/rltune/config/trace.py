@@ -293,7 +293,9 @@ class TraceConfig(Block):
         if self.filter and self.format != "csv":
             raise ValueError(f"`filter` goes with format `csv`; found `{self.format}`")
         if self.gpu_share != "round_up" and self.format not in SHARED:
-            raise ValueError(f"`gpu_share` goes with format {', '.join(f'`{f}`' for f in SHARED)}; found `{self.format}`")
+            raise ValueError(
+                f"`gpu_share` goes with format {', '.join(f'`{f}`' for f in SHARED)}; found `{self.format}`"
+            )
         if self.synthetic is not None and self.format not in GENERATED:
             raise ValueError(f"format `{self.format}` reads a file of yours; `synthetic` makes {', '.join(GENERATED)}")
         if self.format == "helios" and self.part is None:

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from rltune.config.trace import TIMES
 from rltune.traces.raw import slurm_fields as slurm
+from rltune.traces.raw.frame import parse_numbers
 from rltune.traces.readers import sacct
+from rltune.traces.readers.csv import finer_unit
 
 _NAMES: dict[str, str] = {
     "job_id": r"^(job[_ ]?id(raw)?|job[_ ]?name|job|id|name)$",
@@ -57,7 +60,7 @@ def guess_map(table: pd.DataFrame, path: Path) -> str:
         "columns:",
     ]
     for name, column in found.items():
-        lines += _entry(name, column, table[column])
+        lines += entry(name, column, table[column])
     for needed in ("submit_s", "gpus", "run_s"):
         derived = needed == "run_s" and {"start_s", "end_s"} <= found.keys()
         if needed not in found and not derived:
@@ -80,11 +83,14 @@ def guess_columns(columns: list[str]) -> dict[str, str]:
     return found
 
 
-def _entry(name: str, column: str, values: pd.Series) -> list[str]:
+def entry(name: str, column: str, values: pd.Series) -> list[str]:
+    """The lines of the map for a column of the job table, from the file's column and its values."""
     if name == "status":
         states = list(slurm.state(values.dropna().astype(str)).unique()[:20])
         lines = ["  status:", f"    column: {quoted(column)}", "    map:"]
         return lines + [f"      {quoted(s)}: {_STATUS.get(s.lower(), NOT_KNOWN)}" for s in states]
+    if name in TIMES and (finer := finer_unit(parse_numbers(values))):
+        return [f"  {name}: {{column: {quoted(column)}, {finer[1]}}}  # {finer[0]} since 1970"]
     for end, unit in _UNITS.get(name, {}).items():
         if column.strip().lower().endswith(end):
             why = "  # Slurm's TimelimitRaw is in minutes" if unit == "min" else ""

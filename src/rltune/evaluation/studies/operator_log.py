@@ -19,7 +19,7 @@ from rltune.errors import ConfigError, DataError
 from rltune.evaluation.intervals import FEWEST
 from rltune.evaluation.studies.hours_waited import TOO_FEW, days_needed
 from rltune.traces.clean import CleanTrace, clean_trace
-from rltune.traces.guess import guess_columns, quoted
+from rltune.traces.guess import entry, guess_columns
 from rltune.traces.inspect import suggested
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.readers import sacct
@@ -97,8 +97,8 @@ def _complete(found: Found, text: str, path: Path) -> tuple[str, list[str]]:
             "user, …), or write config/traces/NAME.yaml manually (docs/reference/traces.md, csv)"
         )
     if "submit_s" not in columns:
-        line = f"  submit_s: {quoted(columns['start_s'])}  # no submissions in the log"
-        text = text.replace("columns:\n", f"columns:\n{line}\n", 1)
+        (line,) = entry("submit_s", columns["start_s"], found.table[columns["start_s"]])
+        text = text.replace("columns:\n", f"columns:\n{line}  # no submissions in the log\n", 1)
         assumed.append(
             "no submission times: the starts replace them, which removes the waits in the log, and makes all waits too short"
         )

@@ -6,8 +6,8 @@ Each may have a unit, factor, time zone, value map, fallback or a constant. With
 - Times are local times (``2017-10-01 12:00:00``, with an offset or in the time zone given), or numbers: seconds since 1970
   after unit and factor. A column without unit and factor that holds mostly dates from 1990 to 2100 written ``YYYYMMDD`` or
   ``YYYYMMDDhhmmss`` is read as local time; noted.
-- If most submissions lie after the year 2200 but are dates in milliseconds, microseconds or nanoseconds, an error names
-  the fix. Numeric submissions before 1990 are noted: the file may have its own clock.
+- If most times of a column lie after the year 2200 but are dates in milliseconds, microseconds or nanoseconds, an error
+  names the fix. Numeric submissions before 1990 are noted: the file may have its own clock.
 - Durations are numbers, or ``hh:mm:ss`` and ``d-hh:mm:ss`` if most of the column is written so.
 - A column named by the map or a filter may occur only once in the header. A negative wait is unknown, noted.
 """
@@ -45,8 +45,8 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
 
     Raises:
         ConfigError: a factor for a column of wall-clock times.
-        DataError: the file is missing, truncated or not CSV, lacks a mapped column or has it twice, or its submissions
-            are in another unit than the map says.
+        DataError: the file is missing, truncated or not CSV, lacks a mapped column or has it twice, or has times in
+            another unit than the map says.
     """
     if not folder.is_file():
         raise DataError(f"{folder}: format csv reads one file; found a folder. Give the file itself as `path`.")
@@ -144,8 +144,7 @@ class _Source:
             if dates is None:
                 factor = SECONDS.get(column.unit or "", 1.0) * column.factor
                 since = numbers(text, name, self.audit, self.where) * factor
-                if name == "submit_s":
-                    self._check_unit(text, since, column)
+                self._check_unit(name, text, since, column)
                 return since
             self.audit.note(f"{name} read as dates written YYYYMMDD or YYYYMMDDhhmmss", (dates != text).sum())
             text = dates
@@ -154,23 +153,31 @@ class _Source:
         zone = column.time_zone or self.trace.time_zone
         return wall_clock_to_unix(text, zone, name, self.audit, not_before, self.where)
 
-    def _check_unit(self, text: pd.Series, since: np.ndarray, column: Column) -> None:
-        """Refuse submissions (s since 1970) that are dates in a finer unit than the map says; note those before 1990.
+    def _check_unit(self, name: str, text: pd.Series, since: np.ndarray, column: Column) -> None:
+        """Refuse times (s since 1970) that are dates in a finer unit than the map says; note submissions before 1990.
 
         Submissions on a clock of the trace's own, which are no dates at all, are right in their distances.
         """
-        late = since >= _2200_S
-        self.audit.note("submission before 1990 if read as seconds since 1970", (since < _1990_S).sum())
-        if column.column is None or late.sum() * 2 <= np.isfinite(since).sum():
+        if name == "submit_s":
+            self.audit.note("submission before 1990 if read as seconds since 1970", (since < _1990_S).sum())
+        if column.column is None or (finer := finer_unit(since)) is None:
             return
-        middle = float(np.median(since[late]))
-        for what, scale, write in _SCALES:
-            if _1990_S <= middle * scale < _2100_S:
-                raise DataError(
-                    f"{self.where}: submit_s: {late.sum()} of {len(since)} values are after the year 2200 if read as "
-                    f"seconds since 1970 (first: {text[late].iloc[0]!r}); they look like {what}. Write "
-                    f"`submit_s: {{column: {column.column}, {write}}}` in the trace's configuration."
-                )
+        late, (what, write) = since >= _2200_S, finer
+        raise DataError(
+            f"{self.where}: {name}: {late.sum()} of {len(since)} values are after the year 2200 if read as "
+            f"seconds since 1970 (first: {text[late].iloc[0]!r}); they look like {what}. Write "
+            f"`{name}: {{column: {column.column}, {write}}}` in the trace's configuration."
+        )
+
+
+def finer_unit(since: np.ndarray) -> tuple[str, str] | None:
+    """The unit, in words and as a map has it, in which numbers are dates that are mostly after the year 2200 as seconds
+    since 1970; None for any others."""
+    late = since[since >= _2200_S]
+    if len(late) * 2 <= np.isfinite(since).sum():
+        return None
+    middle = float(np.median(late))
+    return next(((what, write) for what, scale, write in _SCALES if _1990_S <= middle * scale < _2100_S), None)
 
 
 def _matches(table: pd.DataFrame, rule: Filter) -> np.ndarray:
