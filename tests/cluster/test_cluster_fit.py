@@ -43,6 +43,16 @@ def test_every_reason_to_leave_a_job_out_and_the_sum() -> None:
     assert audit.noted == {"CPUs follow the GPU share": 2, "memory follows the GPU share": 2}
 
 
+@pytest.mark.parametrize("slots", ["gpu", "cpu"])
+@pytest.mark.parametrize("huge", [{"cpus": 1e16}, {"cpus": 1e308}, {"cpus": 1.0, "mem_gb": 1.9e16}])
+def test_requests_too_large_for_an_integer_fit_no_pool(slots: str, huge: dict[str, float]) -> None:
+    jobs = table([{"resource": slots, "gpus": int(slots == "gpu"), **asked} for asked in ({"cpus": 1.0}, huge)])
+    with np.errstate(all="raise"):
+        fitted, audit = fit(jobs, cluster([group(2, 4)], slots=slots))
+    too_large = slots == "gpu" or huge["cpus"] > 1  # memory is no constraint on a cluster of processors
+    assert audit.left_out.get("larger than every pool", 0) == too_large and len(fitted) == 2 - too_large
+
+
 def test_on_a_cluster_of_processors_cpus_are_what_a_job_asks_for() -> None:
     rows = [
         {"resource": "cpu", "gpus": 0, "cpus": 3.0, "mem_gb": 900.0},

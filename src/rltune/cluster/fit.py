@@ -40,6 +40,9 @@ CUT = record(int64="size full rem rank", float64="slow spread off price")
 - ``price``: seconds that its GPU time on the type counts as, for each second of ``run_s`` (rltune.cluster.types).
 """
 
+_MOST = 2.0**62 / MILLI
+"""CPUs, or GB, of a job: more than any pool has, and an int64 holds a thousand times as many."""
+
 
 class Jobs(NamedTuple):
     """Jobs in the order of submission (ties by id); J jobs, T GPU types of the cluster."""
@@ -67,7 +70,7 @@ def _in_slots(jobs: pd.DataFrame, cluster: ClusterConfig) -> pd.DataFrame:
     """
     if cluster.slots == "gpu":
         return jobs
-    slots = np.ceil(jobs["cpus"].fillna(0.0)).astype(np.int64)
+    slots = np.ceil(jobs["cpus"].fillna(0.0).clip(upper=_MOST)).astype(np.int64)
     return jobs.assign(gpus=slots, cpus=np.nan, mem_gb=np.nan)
 
 
@@ -239,8 +242,8 @@ def _with_shapes(row: np.ndarray, cut: np.ndarray) -> Jobs:
 def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """(CPU thousandths, MB) per GPU of each job, −1 where the trace does not say; rounded down."""
     gpus = np.maximum(jobs["gpus"].to_numpy(np.float64), 1)
-    cpu = jobs["cpus"].to_numpy(dtype=np.float64, na_value=np.nan) * MILLI / gpus
-    mem = jobs["mem_gb"].to_numpy(dtype=np.float64, na_value=np.nan) * 1000 / gpus
+    cpu = jobs["cpus"].clip(upper=_MOST).to_numpy(dtype=np.float64, na_value=np.nan) * MILLI / gpus
+    mem = jobs["mem_gb"].clip(upper=_MOST).to_numpy(dtype=np.float64, na_value=np.nan) * 1000 / gpus
     whole_cpu, whole_mem = (np.where(np.isnan(x), -1, np.floor(np.nan_to_num(x))).astype(np.int64) for x in (cpu, mem))
     return whole_cpu, whole_mem
 
