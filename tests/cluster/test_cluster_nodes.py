@@ -58,6 +58,19 @@ def test_sinfo(cut: str, tmp_path: Path) -> None:
     assert table.loc["a1", "mem_gb"] == pytest.approx(512000 * 1.048576e-3)
 
 
+def test_memory_of_one_mib_is_slurms_word_for_not_configured(tmp_path: Path) -> None:
+    cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO.replace("128000", "1"))), "Mine")
+    assert [g.mem_gb for p in cluster.pools for g in p.groups] == [536.9, 256]
+    assert any("64 GB a GPU are assumed" in line for line in notes)
+
+
+def test_a_csv_may_mark_the_default_partition_as_slurm_does(tmp_path: Path) -> None:
+    text = "name,gpus,cpus,mem_gb,partition\na,8,64,0.04,gpu*\nb,8,64,512,long;gpu*\nc,8,64,512,big\n"
+    cluster, _ = as_cluster(read_nodes(written(tmp_path, text)), "Mine")
+    assert [p.vcs for p in cluster.pools] == [["gpu", "long"], ["big"]]
+    assert cluster.pools[0].groups[0].mem_gb == 0.04
+
+
 def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
     cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine")
     first, second = cluster.pools
@@ -109,6 +122,9 @@ def test_a_cluster_of_processors(tmp_path: Path) -> None:
         ("NODELIST|STATE\na|idle\n", ["PARTITION, CPUS, MEMORY, GRES", "sinfo --Node"]),
         (SINFO + "x|gpu\n", ["nodes.txt:7", "found 2 fields, expected 6"]),
         (SINFO + "x|gpu|many|1|gpu:1|idle\n", ["nodes.txt:7", "'many'"]),
+        (SINFO + "x|gpu|8|inf|gpu:1|idle\n", ["nodes.txt:7", "MEMORY 'inf', expected numbers"]),
+        ("name,gpus\nn1,8,9\n", ["nodes.txt:2: found 3 fields, expected 2 as in the header"]),
+        ("name,gpus,cpus\nn1,8,9,\nn2,8,9,\n", ["nodes.txt:2: found 4 fields, expected 3"]),
         ("NODELIST|PARTITION|CPUS|MEMORY|GRES\n", ["names no node"]),
         (SINFO + "x|gpu|64|1|gpu:a:b:c|idle\n", ["nodes.txt:7: GRES: found 'gpu:a:b:c', expected", "gpu:p100:4"]),
     ],

@@ -116,6 +116,8 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
             )
         try:
             cpus, mib = float(fields["cpus"].rstrip("+")), float(fields["mib"].rstrip("+"))
+            if not np.isfinite([cpus, mib]).all():
+                raise ValueError
         except ValueError:
             raise DataError(
                 f"{path}:{number}: found CPUS {fields['cpus']!r} and MEMORY {fields['mib']!r}, expected numbers"
@@ -130,7 +132,7 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
             "gpus": gpus,
             "type": kind,
             "cpus": cpus,
-            "mem_gb": mib * GB_PER_MIB,
+            "mem_gb": mib * GB_PER_MIB if mib > 1 else np.nan,  # 1 is Slurm's, where RealMemory is not configured
             "down": down,
         }
         row = rows.setdefault(fields["name"], {**row, "partitions": ()})
@@ -145,6 +147,9 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
         raise DataError(
             f"{path}: cannot be read as a table ({' '.join(str(error).split())[:120]}); expected {EXPECTED}"
         ) from None
+    if not isinstance(raw.index, pd.RangeIndex):
+        found_fields = raw.index.nlevels + len(raw.columns)
+        raise DataError(f"{path}:2: found {found_fields} fields, expected {len(raw.columns)} as in the header")
     squeezed = {re.sub(r"[^a-z]", "", str(column).lower()): column for column in raw.columns}
     found = {
         name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases) if alias in squeezed
@@ -168,7 +173,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     table["name"] = raw[found["name"]] if "name" in found else [f"node{i}" for i in range(len(raw))]
     table["type"] = raw[found["type"]].fillna(NO_TYPE) if "type" in found else NO_TYPE
     parts = raw[found["partition"]].fillna("") if "partition" in found else pd.Series("", raw.index)
-    table["partitions"] = [tuple(p for p in re.split(r"[,;+ ]+", text) if p) for text in parts]
+    table["partitions"] = [tuple(p.rstrip("*") for p in re.split(r"[,;+ ]+", text) if p) for text in parts]
     table["down"] = False
     table = table.loc[table.index.repeat(table.pop("nodes").fillna(1).clip(lower=0).astype(int))]
     if table.duplicated("name").any() and "nodes" not in found:
@@ -254,7 +259,8 @@ def _groups(mine: pd.DataFrame, slots: str) -> list[NodeGroup]:
             counted["processor", size, float(size), float(size)] += parts
             continue
         cpus = float(node["cpus"]) if node["cpus"] > 0 else 8.0 * node["gpus"]
-        mem = round(float(node["mem_gb"]), 1) if node["mem_gb"] > 0 else 64.0 * node["gpus"]
+        mem = float(node["mem_gb"]) if node["mem_gb"] > 0 else 64.0 * node["gpus"]
+        mem = round(mem, 1) or mem
         counted[str(node["type"]), int(node["gpus"]), cpus, mem] += 1
     if too_many := [k for k in counted if k[1] > MOST_SLOTS]:
         raise DataError(f"a node has {too_many[0][1]} GPUs, at most {MOST_SLOTS} are possible; check the list")

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from rltune.cluster.fit import fit
 from rltune.cluster.load import gpus_in_use, offered_load
 from rltune.cluster.nodes import NodeList, as_cluster, read_nodes
-from rltune.config.cluster import ClusterConfig
-from rltune.config.messages import first_error
+from rltune.config.cluster import ClusterConfig, NodeGroup
+from rltune.config.messages import explain, first_error
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.evaluation.intervals import FEWEST
@@ -119,7 +119,10 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
             "slurm.conf has AccountingStorageTRES=gres/gpu (docs/how-to/own-cluster.md, 1); a log without them says nothing about "
             "these nodes. To analyse the processors only, give a list of nodes without GPUs"
         )
-    cluster, notes = as_cluster(nodes, name, slots)
+    try:
+        cluster, notes = as_cluster(nodes, name, slots)
+    except ValidationError as error:
+        raise DataError(f"{nodes_path}: {explain(error.errors(), NodeGroup, plugins=False)[0][1]}") from None
     asked, types = set(jobs["gpu_type"].dropna()), {g.gpu_type for p in cluster.pools for g in p.groups}
     if cluster.gpu_types == "match" and not {part for kind in asked for part in kind.split("|")} <= types:
         cluster = cluster.model_copy(update={"gpu_types": "ignore"})
