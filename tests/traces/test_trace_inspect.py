@@ -64,6 +64,21 @@ def test_times_in_a_finer_unit_are_mapped_with_it(zeros: str, how: str, tmp_path
     assert jobs["run_s"].round(3).tolist() == [600] * 3 and jobs["wait_s"].round(3).tolist() == [60] * 3
 
 
+def test_the_first_look_reads_blanks_states_and_long_rows_as_cleaning_does(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    rows = ["a, 0, 100, 10, 1", "b, 1, 101, 10, 1", "c,, 102, 10, 1"]
+    path.write_text("\n".join(["job_id, status, submit_time, duration, gpus", *rows]) + "\n")
+    found, text = suggested(path)
+    assert list(found.table) == ["job_id", "status", "submit_time", "duration", "gpus"]
+    assert yaml.safe_load(text)["columns"]["status"]["map"].keys() == {"0", "1"}
+    assert not [remark for remark in use(text, path).audit.noted if "not in the map" in remark]
+    path.write_text(
+        "\n".join(["job_id,status,submit_time,duration,gpus", *(row + ",7" for row in rows), rows[0]]) + "\n"
+    )
+    assert suggested(path)[0].table["job_id"].tolist() == ["a", "b", "c", "a"]
+    assert len(use(suggested(path)[1], path).jobs) == 1
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     text = inspect_file(tmp_path / "a.csv")

@@ -5,6 +5,7 @@ import io
 import itertools
 import re
 import tarfile
+import warnings
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import IO, Any
 import pandas as pd
 import pyarrow.parquet
 
+from rltune.traces.guess import guess_columns
 from rltune.traces.raw.archive import decompressed, guarded, is_archive, open_member
 from rltune.traces.raw.csv_text import delimiter_of
 from rltune.traces.raw.encoding import Utf8
@@ -25,6 +27,7 @@ HEAD = 1 << 16
 MAX_ENTRIES = 5_000
 """Entries of a JSON list looked at: as Python objects they take six times their bytes."""
 _LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "replace", "low_memory": False}
+_LENIENT |= {"skipinitialspace": True, "index_col": False}
 """A first look only: cleaning counts the lines that are left out."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?|")
 _PAI_STATUS = {"Terminated", "Failed", "Running", "Waiting"}
@@ -151,15 +154,21 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
     lines = text.splitlines()
     line = next((x for x in lines if x.strip() and x.lstrip()[0] != ";"), "")
     if len(line.split()) == len(swf.COLUMNS) and "," not in line:
-        table = pd.read_csv(file, **_LENIENT, sep=r"\s+", comment=";", names=swf.COLUMNS)
+        table = _read(file, sep=r"\s+", comment=";", names=swf.COLUMNS)
         zone = swf.header(lines).get("TimeZoneString")
         return _found("SWF (Standard Workload Format)", table, "swf", {"time_zone": zone} if zone else {})
     if between := sacct.delimiter(line):
         name, quotes = "Slurm sacct --parsable2", csv.QUOTE_NONE
         if between != "|":
             name, quotes = f"Slurm sacct with {between!r} between fields", csv.QUOTE_MINIMAL
-        return _found(name, pd.read_csv(file, **_LENIENT, sep=between, quoting=quotes), "sacct")
+        return _found(name, _read(file, sep=between, quoting=quotes), "sacct")
     return _headerless(line, file) or _with_header(line, file, path)
+
+
+def _read(file: IO[Any], **how: Any) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # rows with more fields than the header
+        return pd.read_csv(file, **_LENIENT, **how)
 
 
 def _found(name: str, table: pd.DataFrame, format: str | None = None, fields: dict[str, Any] | None = None) -> Found:
@@ -197,12 +206,15 @@ def _headerless(line: str, file: IO[bytes]) -> Found | None:
         tables.append((names, title, "authors", all(numbers[1:5])))
     for names, title, format_name, fits in tables:
         if len(fields) == len(names) and fields[0] != names[0] and fits:
-            return _found(title, pd.read_csv(file, **_LENIENT, names=names), format_name)
+            return _found(title, _read(file, names=names), format_name)
     return None
 
 
 def _with_header(line: str, file: IO[bytes], path: Path) -> Found:
-    table = pd.read_csv(file, **_LENIENT, sep=delimiter_of(line))
+    sep = delimiter_of(line)
+    guessed = guess_columns(list(_read(io.StringIO(line), sep=sep).columns))
+    texts = {column: "str" for name, column in guessed.items() if name == "status"}  # states may be numbers, with gaps
+    table = _read(file, sep=sep, dtype=texts)
     names = [str(c).strip() for c in table.columns]
     for mark, title, format_name in _HEADERS:
         if mark <= set(names):
