@@ -1,5 +1,7 @@
 """Profiles of speeds: what is refused, which model a job is given, and how long it then runs where."""
 
+import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +79,9 @@ def test_one_ratio_a_type() -> None:
         ("a,1e19,k80,1,2\n", "found gpus 1e"),
         ("a,2,k80,1,0\n", "model 'a' on k80: .*both 0 or neither"),
         ("a,1,K80,1,1\na,1,k80,2,2\n", "model 'a' with 1 GPUs on k80: found twice"),
+        (",1,k80,1,1\n", "model nan on k80: found gpus 1, .*expected both names, numbers"),
+        ("a,1,k80,1,1\nb,1,,1,1\n", "model 'b' on nan"),
+        ("", "own.csv: found a header only, expected a row for each model"),
         ("a,1,k80,0,0\nb,1,k80,1,1\n", "model 'a': found 0 everywhere"),
     ],
 )
@@ -85,6 +90,13 @@ def test_a_profile_that_says_nonsense_is_refused(rows: str, words: str, tmp_path
     path.write_text(HEAD + rows)
     with pytest.raises(DataError, match=words):
         read_profile(path)
+
+
+@pytest.mark.parametrize("damage", [lambda packed: packed[:-9], lambda packed: packed[:20] + b"x" * 20])
+def test_a_damaged_profile_is_named(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    (tmp_path / "own.csv.gz").write_bytes(damage(gzip.compress((HEAD + "a,1,k80,1,1\n").encode())))
+    with pytest.raises(DataError, match=r"own.csv.gz: not a profile of speeds: "):
+        read_profile(tmp_path / "own.csv.gz")
 
 
 def test_what_a_profile_lacks_is_named(gavel: Profile, tmp_path: Path) -> None:

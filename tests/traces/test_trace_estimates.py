@@ -111,6 +111,13 @@ def test_a_file_that_cannot_be_used_is_explained(rows: list[str], column: str, r
         published(generated(5), tmp_path, rows, column)
 
 
+def test_a_damaged_file_of_predictions_is_explained(tmp_path: Path) -> None:
+    packed = gzip.compress(b"job_id,priority\na,1\n")
+    (tmp_path / "qssf.csv.gz").write_bytes(packed[:12] + b"x" * 20)
+    with pytest.raises(DataError, match=r"config/traces/t.yaml, predictions: .*qssf.csv.gz: not readable as CSV"):
+        estimate_jobs(generated(5), META, "published", 0, Predictions(path="qssf.csv.gz", run_s="priority"), tmp_path)
+
+
 def test_a_trace_without_predictions_has_none() -> None:
     with pytest.raises(ConfigError, match="estimate published: config/traces/t.yaml has no `predictions`"):
         estimate_jobs(generated(5), META, "published", 0)

@@ -18,6 +18,7 @@ import pandas as pd
 
 from rltune.errors import DataError
 from rltune.traces.columns import job_uniform
+from rltune.traces.raw.archive import BROKEN
 
 GAVEL = Path(__file__).parents[1] / "data" / "gavel_throughputs.csv"
 STEPS = ["consolidated_steps_per_s", "unconsolidated_steps_per_s"]
@@ -88,10 +89,12 @@ def read_profile(path: Path) -> Profile:
     """
     try:
         table = pd.read_csv(path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, *BROKEN) as error:
         raise DataError(f"{path}: not a profile of speeds: {error}") from None
     if missing := [name for name in COLUMNS if name not in table]:
         raise DataError(f"{path}: no column {', '.join(missing)}; found {', '.join(map(str, table.columns))}")
+    if table.empty:
+        raise DataError(f"{path}: found a header only, expected a row for each model, number of GPUs and GPU type")
     table = table.assign(model=table["model"].astype(str), gpu_type=table["gpu_type"].astype(str).str.lower())
     numbers = table[["gpus", *STEPS]].apply(pd.to_numeric, errors="coerce")
     empty = table[STEPS[1]].isna()
@@ -99,11 +102,12 @@ def read_profile(path: Path) -> Profile:
     wrong = ~np.isfinite(numbers).all(axis=1) | (numbers < 0).any(axis=1)
     wrong |= ~numbers["gpus"].between(1, MOST_GPUS) | (numbers["gpus"] % 1 > 0)
     wrong |= (numbers[STEPS[0]] > 0) != (numbers[STEPS[1]] > 0)
+    wrong |= table[["model", "gpu_type"]].isna().any(axis=1)
     if wrong.any():
         row = table[wrong].iloc[0]
         found = ", ".join(f"{name} {row[name]}" for name in ["gpus", *STEPS])
         raise DataError(
-            f"{path}: model {row['model']!r} on {row['gpu_type']}: found {found}, expected numbers of 0 or more, whole gpus "
+            f"{path}: model {row['model']!r} on {row['gpu_type']}: found {found}, expected both names, numbers of 0 or more, whole gpus "
             f"from 1 to {MOST_GPUS:,}, and speeds that are both 0 or neither"
         )
     table[["gpus", *STEPS]] = numbers

@@ -13,6 +13,7 @@ from rltune.config.trace import Predictions
 from rltune.errors import ConfigError, DataError
 from rltune.traces.estimates.history import Request
 from rltune.traces.fetch import local_file
+from rltune.traces.raw.archive import BROKEN
 
 FALL_BACK = "not published: rolling median"
 
@@ -49,7 +50,7 @@ def published_run_s(jobs: pd.DataFrame, trace: str, predictions: Predictions | N
     value = predictions.run_s or predictions.gpu_time_s
     try:
         table = pd.read_csv(path, dtype="str", keep_default_na=False)
-    except (ValueError, OSError, EOFError) as error:  # pandas' own errors are ValueErrors
+    except (ValueError, OSError, *BROKEN) as error:  # pandas' own errors are ValueErrors
         raise DataError(f"{where}: {path}: not readable as CSV ({error})") from None
     for column in ("job_id", value):
         if column not in table:
