@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -61,6 +62,18 @@ def test_an_agent_trains_with_the_estimates_of_its_preset(preset: str, trained_w
     command = [Path(sys.executable).with_name("snakemake"), *planned]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert re.findall(r"run-time estimates (\S+) for", said.stdout + said.stderr) == [trained_with], said
+
+
+@pytest.mark.parametrize(("folder", "status"), [("my {} log", 0), ("my {x} log", 1)])
+def test_a_path_that_snakemake_takes_for_a_pattern_is_explained(folder: str, status: int, project: Any) -> None:
+    (project.root / folder).mkdir()
+    project.jobs.rename(project.root / folder / "jobs.csv")
+    project.change(project.trace, "path: jobs.csv", f"path: '{folder}/jobs.csv'")
+    planned = ["--dry-run", "--configfile", "config/tiny.yaml", "--", "results/traces/tiny/jobs.parquet"]
+    command = [Path(sys.executable).with_name("snakemake"), *planned]
+    said = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
+    refused = "trace tiny: found my {x} log/jobs.csv, expected a path without {name}" in said.stdout + said.stderr
+    assert said.returncode == status and refused == bool(status), said
 
 
 @pytest.mark.parametrize("notebook", sorted(BY_NOTEBOOK))

@@ -5,12 +5,13 @@ import zlib
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.io import get_wildcard_names
 
 from rltune.cluster.speeds import profile_of
 from rltune.config import project_root
 from rltune.config.comparisons import YARDSTICK, against_qssf
 from rltune.config.context import Run
-from rltune.errors import RLTuneError
+from rltune.errors import ConfigError, RLTuneError
 from rltune.evaluation.studies.scheduling_rules import balanced_cells
 from rltune.report import artefacts
 from rltune.sources import digest
@@ -21,7 +22,10 @@ def given(trace, path):
     """A user's files, inside the project by their paths from there: a project that is renamed or moved makes nothing again."""
     root = project_root()
     files = files_in(local_file(trace, path, root))
-    return [str(file.relative_to(root) if file.is_relative_to(root) else file) for file in files]
+    paths = [str(file.relative_to(root) if file.is_relative_to(root) else file) for file in files]
+    if named := [path for path in paths if get_wildcard_names(path)]:
+        raise ConfigError(f"trace {trace}: found {named[0]}, expected a path without {{name}}: to Snakemake a wildcard")
+    return paths
 
 
 CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
