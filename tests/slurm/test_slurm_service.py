@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -269,6 +270,18 @@ def test_a_full_disk_does_not_stop_the_release(
         monkeypatch.setattr(StateDirectory, name, fails)
     assert serve(made) == FAILED
     assert len(slurm.writes) == 6 and slurm.all_released()
+
+
+def test_messages_that_cannot_be_printed_do_not_stop_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk of the log is full, or the terminal closed."""
+    slurm, made = ranked(tmp_path, cycles=1, max_failures=2)
+    made.say, slurm.machines, status = log, [], None
+    with suppress(OSError), open("/dev/full", "w") as full:  # closing it fails too
+        monkeypatch.setattr("sys.stdout", full)
+        status = Service(made, between_tries_s=0.0).run()
+    assert status == FAILED and slurm.all_released()
 
 
 def test_after_the_clock_was_set_the_watchdog_restarts(tmp_path: Path) -> None:

@@ -19,14 +19,18 @@ class Say(Protocol):
 
 
 def log(line: str, level: int = logging.INFO) -> None:
-    """Print a message at once: with time and level, or as systemd's journal takes it."""
-    out = os.fstat(1)
-    if os.environ.get("JOURNAL_STREAM") == f"{out.st_dev}:{out.st_ino}":
-        head = f"<{SYSLOG[level]}>"
-        line = line.replace("\n", f"\n{head}")
-    else:
-        head = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {logging.getLevelName(level)} "
-    print(f"{head}{line}", flush=True)
+    """Print a message at once: with time and level, or as systemd's journal takes it.
+
+    One that cannot be printed (a full disk, a closed terminal) is lost: releasing jobs must not depend on it.
+    """
+    with suppress(OSError):
+        out = os.fstat(1)
+        if os.environ.get("JOURNAL_STREAM") == f"{out.st_dev}:{out.st_ino}":
+            head = f"<{SYSLOG[level]}>"
+            line = line.replace("\n", f"\n{head}")
+        else:
+            head = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {logging.getLevelName(level)} "
+        print(f"{head}{line}", flush=True)
 
 
 def notify(state: str) -> None:
