@@ -126,7 +126,10 @@ def test_lists_of_nodes() -> None:
     crossed = tuple(f"a{n}x{k}-y" for n in ("01", "02", "03", "7") for k in (0, 1))
     assert expand("k80-[1-2],a[01-03,7]x[0-1]-y,b") == ("k80-1", "k80-2", *crossed, "b")
     assert expand("n[098-101]") == ("n098", "n099", "n100", "n101") and expand("") == expand("(null)") == ()
-    for wrong in ("a[1-", "a]", "a[2-1]", "a[x]", "a[0-999999999]", "a[1-9999][1-9999]", "a b", ",", "a[[1]]", "a,,b"):
+    for typed in ("a[1-2], b", " a[1-2],b,", "a1\ta2 b", ",a1,, a2,b"):  # Slurm keeps what a user types
+        assert expand(typed) == ("a1", "a2", "b"), typed
+    assert expand(",") == ()
+    for wrong in ("a[1-", "a]", "a[2-1]", "a[x]", "a[0-999999999]", "a[1-9999][1-9999]", "a[1, 2]", "a\nb", "a[[1]]"):
         with pytest.raises(Fault):
             expand(wrong)
 
@@ -182,6 +185,14 @@ def test_a_broken_record_is_named_and_the_others_stand() -> None:
     wrong = answer["jobs"][3]["job_id"]
     assert read.faults[0] == f"record 3 (job {wrong}): submit_time: found 'soon', expected a number"
     assert "gpu:a:b:c" in read.faults[1] and "job_id: found -3" in read.faults[3]
+
+
+def test_lists_of_excluded_nodes_as_users_type_them() -> None:
+    answer = answer_of("22.05", "squeue.json")
+    for job in answer["jobs"]:
+        job["excluded_nodes"] = "k80-1,, k80-2"
+    read = jobs_from_json(json.dumps(answer))
+    assert not read.faults and {job.excluded for job in read.records} == {frozenset({"k80-1", "k80-2"})}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"jobs": 3, "nodes": 3}', "[" * 100_000])

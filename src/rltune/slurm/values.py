@@ -109,12 +109,15 @@ class Row:
 
 
 def expand(names: str, what: str = "nodes") -> tuple[str, ...]:
-    """Nodes of Slurm's short form: ``a[1-3,07],b`` is a1, a2, a3, a07, b. Raises Fault where it is none."""
+    """Nodes of Slurm's short form: ``a[1-3,07],b`` is a1, a2, a3, a07, b. Raises Fault where it is none.
+
+    Between them Slurm takes blanks and tabs like commas, and any number of these.
+    """
     names = names.strip()
     if names in EMPTY:
         return ()
-    parts = [found[0] for found in NODES.finditer(names)]
-    if ",".join(parts) != names:
+    parts = NODES.findall(names)
+    if NODES.sub("", names).strip(", \t"):
         raise Fault(f"{what}: found {shown(names)}, expected names of nodes")
     nodes: list[str] = []
     for part in parts:
