@@ -195,6 +195,16 @@ def test_lists_of_excluded_nodes_as_users_type_them() -> None:
     assert not read.faults and {job.excluded for job in read.records} == {frozenset({"k80-1", "k80-2"})}
 
 
+@pytest.mark.parametrize("memory", ["gres:gpu:61440", "gres/gpu:61440"])
+def test_memory_that_is_requested_for_each_gpu(memory: str) -> None:
+    """--mem-per-gpu=60G, as Slurm 22.05 and later versions write it."""
+    answer = answer_of("22.05", "squeue.json")
+    waiting = next(job for job in answer["jobs"] if job["job_state"] == "PENDING" and job["tres_per_node"])
+    asked = {"tres_per_node": "gres:gpu:2", "memory_per_tres": memory, "memory_per_node": None, "memory_per_cpu": None}
+    (job,) = jobs_from_json(json.dumps(answer | {"jobs": [waiting | asked]})).records
+    assert (job.gpus, job.mem_mb) == (2, 122_880)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"jobs": 3, "nodes": 3}', "[" * 100_000])
 def test_what_is_no_answer_at_all(text: str) -> None:
     for read in (jobs_from_json, nodes_from_json):

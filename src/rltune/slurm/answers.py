@@ -105,7 +105,7 @@ def _job(item: Any) -> SlurmJob:
         time_limit_s=limit_s,
         nodes=nodes,
         cpus=cpus,
-        mem_mb=_memory(job, nodes, cpus),
+        mem_mb=_memory(job, nodes, cpus, sum(by_type.values())),
         gpus=sum(by_type.values()),
         gpu_type=only_type(by_type),
         node_names=names,
@@ -135,10 +135,12 @@ def _detail(value: Any) -> list[dict[str, int]]:
     return [gpus(text, "gres_detail") for text in value]
 
 
-def _memory(job: Row, nodes: int, cpus: int) -> int | None:
+def _memory(job: Row, nodes: int, cpus: int, amount: int) -> int | None:
     """Memory over all nodes, MB, that it has or requests; 0 is Slurm's value for all memory of its nodes."""
     if (allocated := allocated_mb(job.text("tres_alloc_str"))) is not None:
         return allocated
+    if each := sum(gpus(job.text("memory_per_tres"), "memory_per_tres").values()):  # gres:gpu:61440, MB a GPU
+        return each * amount
     for key, factor in (("memory_per_node", nodes), ("memory_per_cpu", cpus)):
         found = job.number(key, 64)
         if found and not math.isinf(found):
