@@ -1,5 +1,6 @@
 """Cycles of the controller against a fake Slurm: which jobs it changes, its files, whole nodes, the band."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from rltune.config.slurm import SlurmConfig
 from rltune.errors import RLTuneError
 from rltune.slurm.ownership import Assignment
 from rltune.slurm.records import Parsed, SlurmNode
-from rltune.slurm.service import DONE, GAVE_UP, describe
+from rltune.slurm.service import DONE, GAVE_UP, Service, describe
 
 ISOLATING = {"exclusive": "model", "interference_slowdown": 2.0}
 
@@ -141,6 +142,26 @@ def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: d
         assert slurm.queue[10].shared == shared
     made.release_all("test")
     assert slurm.queue[10].shared == shared
+
+
+def test_nodes_that_are_all_in_maintenance_do_not_stop_it(tmp_path: Path) -> None:
+    """Nothing is ranked meanwhile; the watchdog does not count the time."""
+    slurm, made = ranked(tmp_path, max_failures=1, watchdog={"policy": "fifo", "min_jobs": 1, "patience": 1})
+    machines, now_s = slurm.machines, [NOW_S]
+    made.clock = lambda: now_s[0]
+    slurm.machines = [replace(one, state=frozenset({"IDLE", "MAINT"})) for one in machines]
+
+    def then(line: str, service: Service) -> None:
+        now_s[0] += 3600.0
+        if len(made.said) == 5:
+            assert slurm.all_released() and made.view.left == dict.fromkeys(range(10, 16), "no pool could hold it now")
+            assert all("no node with GPUs is usable now" in line for line in made.said[1:])
+            slurm.machines = machines
+        elif len(made.said) == 7:
+            service.stop.set()
+
+    assert serve(made, then) == DONE
+    assert "ranked=6" in made.said[5] and "the watchdog restarts: 0 ranked jobs" in made.said[6]
 
 
 def test_it_reports_that_every_job_is_above_the_band(tmp_path: Path) -> None:

@@ -40,14 +40,14 @@ OVERDUE_S = 3600.0
 
 @dataclass(frozen=True)
 class LiveCluster:
-    """The usable nodes as a cluster of the simulator."""
+    """The usable nodes as a cluster of the simulator; all, where none is usable now."""
 
     config: ClusterConfig
     layout: Layout
     nodes: tuple[SlurmNode, ...]
     """[M] In the order of the layout."""
     pool_of: dict[str, str]
-    """Partition → pool."""
+    """Partition → pool; empty where no node is usable now."""
     speeds: Profile | None = None
     """How fast jobs run on each type; None: equally fast."""
 
@@ -117,7 +117,8 @@ def observe(
     now_s: float,
     ownership: Ownership = Ownership(),
 ) -> View:
-    """The cluster of a configuration now. Raises RLTuneError where no node with GPUs is usable.
+    """The cluster of a configuration now; without jobs to rank where no node is usable. Raises RLTuneError where there is no
+    node with GPUs at all.
 
     ``ownership``: the list of assigned jobs after this answer.
     """
@@ -125,14 +126,16 @@ def observe(
     nodes, everyone = tuple(nodes), list(jobs)
     owned, overridden = ownership.owned(everyone, config.band), ownership.set_by_others(everyone, config.band)
     restricted = ownership.restricted(everyone)
-    usable = _usable(nodes, config.eligible.partitions, faults)
-    if not usable:
+    there = _with_gpus(nodes, config.eligible.partitions, faults)
+    if not there:
         named = ", ".join(config.eligible.partitions)
-        there = ", ".join(sorted({name for node in nodes for name in node.partitions})) or "none"
-        raise RLTuneError(
-            f"no usable node with GPUs in `eligible.partitions` ({named}); the cluster's partitions: {there}"
-        )
+        names = ", ".join(sorted({name for node in nodes for name in node.partitions})) or "none"
+        raise RLTuneError(f"no node with GPUs in `eligible.partitions` ({named}); the cluster's partitions: {names}")
+    usable = [node for node in there if node.usable] or there
     cluster = _cluster(usable)
+    if not usable[0].usable:
+        faults.append("no node with GPUs is usable now: no job is ranked")
+        cluster = replace(cluster, pool_of={})
     if config.speeds is not None:
         try:
             cluster = replace(cluster, speeds=read_speeds(config.speeds, cluster.layout.types))
@@ -190,11 +193,11 @@ def _that_could_start(arrays: Jobs, layout: Layout, snapshot: Snapshot) -> tuple
     return arrays._replace(cut=cut), fits
 
 
-def _usable(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[str]) -> list[SlurmNode]:
-    """Nodes that jobs with GPUs of the ranked partitions could start on."""
+def _with_gpus(nodes: Iterable[SlurmNode], partitions: Sequence[str], faults: list[str]) -> list[SlurmNode]:
+    """Nodes of the ranked partitions with GPUs of one type, whether or not Slurm starts jobs on them now."""
     found = []
     for node in nodes:
-        if node.usable and any(node.gpus.values()) and set(node.partitions) & set(partitions):
+        if any(node.gpus.values()) and set(node.partitions) & set(partitions):
             if (gpus := sum(node.gpus.values())) > MOST_SLOTS:
                 faults.append(f"node {node.name}: {gpus} GPUs, at most {MOST_SLOTS}; not used")
             elif type_of(node):
