@@ -65,6 +65,13 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
     assert view.snapshot.free["gpus"][at] == 0
 
 
+def test_a_job_without_a_limit_counts_as_the_longest() -> None:
+    """Else --time=UNLIMITED would pass jobs with honest limits; of a running one no more than a day is expected."""
+    jobs = [running(1, "p100-1", time_limit_s=None), job(10, time_limit_s=None), job(11, time_limit_s=172_800.0)]
+    view = observe(jobs, five_nodes(1), make_config(), NOW_S)
+    assert view.jobs.estimate_s.tolist() == [86_400.0, 172_800.0, 172_800.0]
+
+
 def test_partitions_that_share_nodes_are_one_pool(policy: TrainedPolicy) -> None:
     machines = [node("a", partitions=("gpu", "long")), node("b", partitions=("long",)), node("c", partitions=("x",))]
     jobs = [job(1, partition="gpu"), job(2, partition="long"), job(3, partition="x")]

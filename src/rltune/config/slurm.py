@@ -109,7 +109,7 @@ class SlurmConfig(Block):
     job names in its comment. The controller then also chooses the type of each job that may use several. Time limits are
     taken to be for the slowest type that a job may use. Not with `exclusive: model`. null: types are left to Slurm."""
     default_time_limit_s: ClassVar[float] = 86400.0
-    """Estimated run time of a job without a time limit."""
+    """Estimated run time of a job without a time limit, s; of a waiting one at least, if others have longer limits."""
     max_failures: int = Field(5, ge=1)
     """Consecutive failed cycles after which every job is released."""
     max_policy_age_days: float | None = Field(None, gt=0)

@@ -239,9 +239,12 @@ def _running(jobs: Sequence[SlurmJob], cluster: LiveCluster, now_s: float) -> li
 
 
 def _table(jobs: Sequence[SlurmJob], t0_s: float, now_s: float, cluster: LiveCluster) -> pd.DataFrame:
-    """Their canonical job table (rltune.traces.columns), with the time limits as run times."""
+    """Their canonical job table (rltune.traces.columns), with the time limits as run times; a waiting job without one counts as
+    long as the longest, so that it does not pass jobs with honest limits."""
     table, layout, pool_of = empty_columns(len(jobs)), cluster.layout, cluster.pool_of
-    limit = [job.time_limit_s or SlurmConfig.default_time_limit_s for job in jobs]
+    default = SlurmConfig.default_time_limit_s
+    longest = max([default, *(job.time_limit_s or 0.0 for job in jobs)])
+    limit = [job.time_limit_s or (longest if job.state in WAITING_STATES else default) for job in jobs]
     table["job_id"] = pd.Series([str(job.id) for job in jobs], dtype="str")
     table["user"] = pd.Series([job.user or None for job in jobs], dtype="str")
     pools = [next((pool_of[p] for p in job.partition.split(",") if p in pool_of), layout.pools[0]) for job in jobs]
