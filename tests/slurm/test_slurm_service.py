@@ -297,6 +297,27 @@ def test_after_the_clock_was_set_the_watchdog_restarts(tmp_path: Path) -> None:
     assert serve(made, then) == DONE and "jumped by +7200 s" in made.said[2] and "ranked=6" in made.said[5]
 
 
+@pytest.mark.parametrize("days", [-10.0, 10.0])
+def test_the_pause_lasts_a_day_when_the_clock_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: float
+) -> None:
+    verdicts, set_s, passed_s, began_s = iter(["waits are longer"]), 0.0, 0.0, 0.0
+    monkeypatch.setattr(Watchdog, "cycle", lambda self, view: next(verdicts, ""))
+    made = controller(busy(), tmp_path)
+    made.clock, made.steady = lambda: NOW_S + set_s + passed_s, lambda: passed_s
+
+    def then(line: str, service: Service) -> None:
+        nonlocal set_s, passed_s, began_s
+        if "paused for" in line:
+            set_s, began_s = 86400.0 * days, passed_s
+        passed_s += 3600.0
+        if "the pause is over" in line or passed_s > 20 * 86400.0:
+            service.stop.set()
+
+    assert serve(made, then) == DONE and any("jumped by" in line for line in made.said)
+    assert 24 <= (passed_s - began_s) / 3600 <= 27 and "the pause is over" in made.said[-2]
+
+
 def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=0)
     with made.directory.lock():

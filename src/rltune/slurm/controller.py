@@ -34,7 +34,11 @@ JUMP_S = 300.0
 
 
 class ClockSet(RLTuneError):
-    """The system's clock was set since the last cycle."""
+    """The system's clock was set since the last cycle: forward by ``jump_s``."""
+
+    def __init__(self, jump_s: float) -> None:
+        super().__init__(f"the clock jumped by {jump_s:+.0f} s; this cycle is skipped")
+        self.jump_s = jump_s
 
 
 class Stop(RLTuneError):
@@ -302,7 +306,7 @@ class Controller:
         last, self._last = self._last, (now_s, steady())
         jumped = 0.0 if last is None else (now_s - last[0]) - (self._last[1] - last[1])
         if abs(jumped) > JUMP_S:
-            raise ClockSet(f"the clock jumped by {jumped:+.0f} s; this cycle is skipped")
+            raise ClockSet(jumped)
 
     def _changes(self, view: View, decision: Decision, ownership: Ownership) -> list[Change]:
         """What differs between the jobs' present state and the decision; overdue jobs go first."""

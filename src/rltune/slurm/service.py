@@ -117,6 +117,8 @@ class Service:
                 failed += 1
                 if isinstance(error, ClockSet):
                     watchdog.restart()
+                    if self._paused_until_s is not None:
+                        self._paused_until_s += error.jump_s
                 of = "" if self.once else f" ({failed} of {controller.config.max_failures})"
                 trace = "" if isinstance(error, RLTuneError | OSError) else f"\n{traceback.format_exc().rstrip()}"
                 controller.say(f"cycle failed{of}: {error}{trace}", WARNING)
@@ -149,10 +151,6 @@ class Service:
     def _cycle(self, watchdog: Watchdog) -> None:
         """One cycle, and the watchdog's verdict: a reason to pause where priorities are written."""
         controller = self.controller
-        if self._paused_until_s is not None and controller.clock() >= self._paused_until_s:
-            controller.live, self._paused_until_s = True, None
-            watchdog.restart()
-            controller.say("the pause is over: priorities are written again")
         try:
             done = controller.cycle()
         finally:
@@ -165,6 +163,12 @@ class Service:
             self._pause(why)
         elif why and self._paused_until_s is None:
             controller.say(why, WARNING)
+        if (
+            self._paused_until_s is not None and controller.view.now_s >= self._paused_until_s
+        ):  # a time the cycle checked
+            controller.live, self._paused_until_s = True, None
+            watchdog.restart()
+            controller.say("the pause is over: priorities are written again")
 
     def _pause(self, why: str) -> None:
         """Release every job, and write nothing for a day; what Slurm does not take now, the cycles of the pause try again."""
