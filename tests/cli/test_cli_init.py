@@ -254,6 +254,24 @@ def test_nodes_that_cannot_have_run_the_log_are_asked_about(
     assert asked[1:] == [("Write the configuration?", True)]
 
 
+@pytest.mark.parametrize(
+    ("given", "zone"),
+    [
+        (":Europe/Berlin", "Europe/Berlin"),
+        ("Europe/Berlin", "Europe/Berlin"),
+        ("CET-1CEST", "Asia/Tokyo"),
+        (":/etc/localtime", "Asia/Tokyo"),
+        ("", "Asia/Tokyo"),
+    ],
+)
+def test_this_machines_time_zone(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch, given: str, zone: str) -> None:
+    """TZ may also hold a file or a zone's rules; the zone is then that of /etc/localtime, here Tokyo's."""
+    resolve, tokyo = Path.resolve, Path("/usr/share/zoneinfo/Asia/Tokyo")
+    monkeypatch.setattr(Path, "resolve", lambda self: tokyo if str(self) == "/etc/localtime" else resolve(self))
+    monkeypatch.setenv("TZ", given)
+    assert f"clock: {zone}, this machine's" in cli(*INIT[:6], "--yes").out
+
+
 def test_slurms_states_are_known_in_a_csv_too(files: Any, cli: Cli) -> None:
     states = ["COMPLETED", "OUT_OF_MEMORY", "NODE_FAIL", "CANCELLED by {i}", "PREEMPTED"]
     columns = "job_id,submit_time,duration,gpus,State"

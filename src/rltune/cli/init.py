@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -268,10 +269,9 @@ def _zone(text: str) -> str:
 
 
 def _here() -> str:
-    """This machine's time zone by name; UTC if it has none."""
-    link = Path("/etc/localtime")
-    found = os.environ.get("TZ") or (str(link.resolve()).partition("zoneinfo/")[2] if link.exists() else "")
-    try:
-        return _zone(found or "UTC")
-    except ConfigError:
-        return "UTC"
+    """This machine's time zone by name, of TZ or else of /etc/localtime; UTC if neither names one."""
+    local = str(Path("/etc/localtime").resolve()).partition("zoneinfo/")[2]
+    for name in (os.environ.get("TZ", "").removeprefix(":"), local):
+        with suppress(ConfigError):
+            return _zone(name)
+    return "UTC"
