@@ -109,7 +109,14 @@ class FakeSlurm:
     def update(self, changes: list[Change]) -> list[Outcome]:
         self._answer()
         self.before_update()
-        return [self._apply(change) for change in changes]
+        return [self._all(change.job, lambda one, at=change: self._apply(replace(at, job=one))) for change in changes]
+
+    def _all(self, number: int, write: Callable[[int], Outcome]) -> Outcome:
+        """Write to a job; by the id of an array alone, where its record names no tasks, to all tasks of it, as Slurm does."""
+        is_rest = number in self.queue and self.queue[number].tasks
+        tasks = [] if is_rest else [k for k, one in self.queue.items() if k != number == one.array_id]
+        outcomes = [write(one) for one in (number, *tasks)]
+        return replace(next((o for o in outcomes if o.ok), outcomes[0]), job=number)
 
     def _apply(self, change: Change) -> Outcome:
         one = self.queue.get(change.job)
@@ -126,7 +133,7 @@ class FakeSlurm:
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:
         self._answer()
-        outcomes = [self._release(number) for number in ids]
+        outcomes = [self._all(number, self._release) for number in ids]
         self.after_release()
         return outcomes
 

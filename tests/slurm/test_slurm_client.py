@@ -211,6 +211,23 @@ def test_jobs_that_ended_are_left_out(commands: Commands) -> None:
     assert len(read.records) == 25 and {job.state for job in read.records} == {"PENDING", "RUNNING"}
 
 
+MIXED = "print('16_5: Invalid job id specified', '16_6-99: No error', 'invalid keyword: rltune-mark-0', sep=chr(10), file=err)"
+
+
+def test_of_an_array_only_the_waiting_rest_is_changed(commands: Commands) -> None:
+    """Its id alone would mean every task. A task that has ended since does not make the change a refused one."""
+    recorded(commands, "squeue")
+    scontrol(commands)
+    client = commands.client()
+    client.jobs()
+    assert client.update([Change(16, 10), Change(9, 11)]) + client.release([8]) == [
+        Outcome(k, True) for k in (16, 9, 8)
+    ]
+    assert (commands.folder / "made").read_text().split() == ["16_[0-99]", "9", "8_[2]"]
+    commands.make("scontrol", MIXED)
+    assert client.update([Change(16, 12)]) == [Outcome(16, True)]
+
+
 STATES = """
 wanted = next(a for a in args if a.startswith('--jobs=')).split('=')[1].split(',')
 lines = {'5': '5|5|PENDING|1000007|.', '6': '6|6|CANCELLED|12|.', '50': '50|50|COMPLETED|9|.\\n51|50|RUNNING|8|.',

@@ -7,6 +7,7 @@ from slurm_live import controller, created, first_of_m40, none_in_band, prioriti
 from slurm_workload import state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
+from rltune.slurm.records import Change
 
 SETTINGS = {"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE", "Licenses": "solver:1"}
 """Licences, and partitions of a higher tier that take nodes from the others."""
@@ -37,6 +38,30 @@ def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int]
         )
         made.release_all("test")
         assert none_in_band(slurm) and priorities(slurm).keys() == computed.keys()
+
+
+def test_tasks_of_a_ranked_array_that_others_hold_or_set(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+    """The waiting rest alone is ranked and released, also where its tasks are at intervals, or the last one has the array's
+    id."""
+    array, steps, two = (submit(slurm, f"--array={n}", "--gres=gpu:1") for n in ("1-9%3", "0-8:2", "1-2"))
+    computed = priorities(slurm)
+    made = controller(slurm, tmp_path, eligible={"partitions": ["all"], "also": ["arrays"]})
+    assert made.cycle().ranked == 15
+    slurm.run("scontrol", "update", f"jobid={array}_4", "comment=apart from the rest")
+    for _ in range(2):
+        made.cycle()
+    (apart,) = priorities(slurm).keys() - computed.keys()
+    for task in (f"{array}_3", f"{steps}_4", f"{two}_1"):
+        slurm.run("scontrol", "hold", task)
+    slurm.run("scontrol", "update", f"jobid={apart}", "priority=777")
+    others = {number: at for number, at in priorities(slurm).items() if at in (0, 777)}
+    assert sorted(others.values()) == [0, 0, 0, 777]
+    made.cycle()
+    moved = made.slurm.update([Change(number, BAND.low + number) for number in (array, steps, two)])
+    assert all(outcome.ok for outcome in moved) and others.items() <= priorities(slurm).items()
+    assert made.cycle().refused == 0
+    assert made.release_all("test")[1] == [] and none_in_band(slurm)
+    assert priorities(slurm) == {**computed, **others}
 
 
 def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, assigned, controller, job, no_answer, priorities, ranked
+from fake_slurm import BAND, NOW_S, assigned, controller, job, no_answer, priorities, ranked
 
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.ownership import Assignment, Ownership
@@ -33,9 +33,9 @@ def test_requeued_jobs_are_known_again_and_counted_while_they_run(tmp_path: Path
 
 def test_a_task_of_a_ranked_array_takes_the_arrays_priority_over(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=0, n=0, eligible=ARRAYS)
-    slurm.add(job(50, array_id=50))
+    slurm.add(job(50, array_id=50, tasks="1-9"))
     made.cycle()
-    slurm.add(replace(slurm.queue[50], id=51))
+    slurm.add(replace(slurm.queue[50], id=51, tasks=""))
     slurm.computed[51] = 4000
     made.release_all("test")
     assert slurm.all_released()
@@ -43,18 +43,38 @@ def test_a_task_of_a_ranked_array_takes_the_arrays_priority_over(tmp_path: Path)
 
 def test_tasks_of_an_array_whose_priority_somebody_has_set(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=0, n=0, eligible=ARRAYS)
-    slurm.add(job(50, array_id=50))
+    slurm.add(job(50, array_id=50, tasks="1-9"))
     made.cycle()
-    slurm.add(replace(slurm.queue[50], id=51))
+    slurm.add(replace(slurm.queue[50], id=51, tasks=""))
     made.cycle()
     slurm.change(51, priority=777)
     assert made.cycle().left == {51: "somebody has set its priority"}
     slurm.change(50, priority=888)
     for number in (52, 53):
-        slurm.add(replace(slurm.queue[50], id=number))
+        slurm.add(replace(slurm.queue[50], id=number, tasks=""))
         assert {50, 51, 52} <= made.cycle().left.keys()
     made.release_all("test")
     assert priorities(slurm) == {50: 888, 51: 777, 52: 888, 53: 888}
+
+
+def test_tasks_of_an_array_that_others_hold_or_set_stay_so(tmp_path: Path) -> None:
+    """While the rest of the array gets other priorities, and is released."""
+    slurm, made = ranked(tmp_path, cycles=0, n=0, eligible=ARRAYS)
+    slurm.add(job(50, array_id=50, tasks="1-9"), job(60))
+    made.cycle()
+    slurm.add(*(replace(slurm.queue[50], id=number, tasks="") for number in (51, 52)))
+    for _ in range(2):
+        made.cycle()
+    slurm.hold(51)
+    slurm.change(52, priority=777)
+    given = set()
+    for number in range(100, 130):
+        slurm.add(job(number, submit_s=NOW_S - 30 * 3600 - number))  # waits too long, and goes first
+        made.cycle()
+        given.add(slurm.queue[50].priority)
+    assert len(given) > 1 and (slurm.queue[51].priority, slurm.queue[52].priority) == (0, 777)
+    made.release_all("test")
+    assert slurm.queue[51].held and slurm.queue[52].priority == 777 and slurm.queue[50].priority == slurm.computed[50]
 
 
 def test_an_unreadable_record_does_not_keep_ended_jobs_on_the_list(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def test_jobs_of_every_kind(folder: str) -> None:
     assert dependent.dependency.startswith(f"afterok:{typed.id}") and later.eligible_s > later.submit_s + 86000
     one, two = jobs["array running"]
     assert rest.array_id == rest.id and one.array_id == two.array_id and one.id != two.id and typed.array_id is None
+    assert (rest.tasks, one.tasks, two.tasks, typed.tasks) == ("0-99", "2", "", ""), "one has its array's id"
     leader, other = jobs["het"]
     assert leader.het_id == leader.id == other.het_id != other.id and typed.het_id is None
 
@@ -193,6 +194,19 @@ def test_lists_of_excluded_nodes_as_users_type_them() -> None:
         job["excluded_nodes"] = "k80-1,, k80-2"
     read = jobs_from_json(json.dumps(answer))
     assert not read.faults and {job.excluded for job in read.records} == {frozenset({"k80-1", "k80-2"})}
+
+
+@pytest.mark.parametrize(
+    ("said", "tasks"),
+    [("4", "4"), ("0", "0"), ("1-3,7%2", "1-3,7"), ("0-20:8%2", "0,8,16"), ("1;shutdown", None), ("1-2 3", None)],
+)
+def test_tasks_that_the_rest_of_an_array_stands_for(said: str, tasks: str | None) -> None:
+    """scontrol takes no intervals, and gets nothing but numbers."""
+    answer = answer_of("22.05", "squeue.json")
+    answer["jobs"] = [job | {"array_task_string": said} for job in answer["jobs"] if job["array_task_string"]]
+    read = jobs_from_json(json.dumps(answer))
+    assert [job.tasks for job in read.records] == ([] if tasks is None else [tasks])
+    assert len(read.faults) == (tasks is None) and all("expected tasks of an array" in fault for fault in read.faults)
 
 
 @pytest.mark.parametrize("memory", ["gres:gpu:61440", "gres/gpu:61440"])

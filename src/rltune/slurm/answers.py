@@ -6,6 +6,7 @@ states as lists (v0.0.39 and later, Slurm 23.02 and later): each value is read b
 
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,9 @@ from rltune.slurm.values import Fault, Row, collect, expand, shown
 
 SHARED = {"none": "NO", "shared": "YES", "oversubscribe": "YES", "user": "USER", "mcs": "MCS", "exclusive": "EXCLUSIVE"}
 """Words of the JSON for what squeue's ``%h`` calls otherwise."""
+TASKS = re.compile(r"(\d{1,7}(?:-\d{1,7})?(?:,\d{1,7}(?:-\d{1,7})?)*)(?:%\d+)?", re.ASCII)
+EVERY = re.compile(r"(\d{1,7})-(\d{1,7}):([1-9]\d{0,6})(?:%\d+)?", re.ASCII)
+"""Tasks of an array, and those at regular intervals, each with how many of them may run at once."""
 
 
 def jobs_from_json(text: str) -> Parsed[SlurmJob]:
@@ -114,6 +118,7 @@ def _job(item: Any) -> SlurmJob:
         held=waiting and (priority == 0 or job.item.get("hold") is True),
         dependency=job.text("dependency"),
         array_id=job.count("array_job_id", 0) or None,
+        tasks=_tasks(job),
         het_id=job.count("het_job_id", 0) or None,
         constraint=job.text("features"),
         excluded=frozenset(expand(job.text("excluded_nodes"), "excluded_nodes")),
@@ -124,6 +129,20 @@ def _job(item: Any) -> SlurmJob:
         gpus_by_type=by_type,
         eligible_s=job.moment("eligible_time"),
     )
+
+
+def _tasks(job: Row) -> str:
+    """The tasks that a record with the id of its array stands for: its waiting rest, or the one that was left last."""
+    if job.number("job_id") != job.number("array_job_id"):
+        return ""
+    text, one = job.text("array_task_string"), job.count("array_task_id", -1)
+    if every := EVERY.fullmatch(text):  # scontrol does not take these
+        first, last, step = map(int, every.groups())
+        return ",".join(map(str, range(first, last + 1, step)))
+    found = TASKS.fullmatch(text)
+    if text and found is None:
+        raise Fault(f"array_task_string: found {shown(text)}, expected tasks of an array")
+    return found[1] if found else str(one) if one >= 0 else ""
 
 
 def _detail(value: Any) -> list[dict[str, int]]:

@@ -24,6 +24,8 @@ MARK = "rltune-mark-"
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
 VERSION = re.compile(r"\d+\.\d\S*$", re.ASCII)
 STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
+MADE = ": No error"
+"""End of scontrol's line about tasks of an array that a change has reached, where others have ended or been held since."""
 NOT_NOW = "not available right now"
 """scontrol of a job that slurmdbd does not know yet, just after sbatch."""
 FIRST_BATCH, LARGEST_BATCH = 50, 500
@@ -82,6 +84,7 @@ class Client:
         self.timeout_s = timeout_s
         self._speed = clock_speed()  # waits here are by this process's clock
         self._change_s: float | None = None  # what the last changes took, each
+        self._tasks: dict[int, str] = {}  # of the jobs that were read last, those of arrays' rests
 
     def version(self) -> str:
         """Slurm's version, such as 22.05.8, as its commands report it (without the controller)."""
@@ -94,6 +97,7 @@ class Client:
         """Every job that waits or holds nodes; the waiting rest of an array is one of them."""
         read = answers.jobs_from_json(self._run(["squeue", "--all", "--json"]).stdout)
         unfinished = tuple(job for job in read.records if job.state in UNFINISHED_STATES)
+        self._tasks = {job.id: job.tasks for job in unfinished if job.tasks}
         return Parsed(unfinished, read.faults)  # without jobs that ended recently
 
     def nodes(self) -> Parsed[SlurmNode]:
@@ -106,11 +110,11 @@ class Client:
         A job that has started, ended or gone in the meantime is an outcome, not an error; so is a change without an answer
         after others had one.
         """
-        return self._execute([(change.job, _update_line(change)) for change in changes])
+        return self._execute([(change.job, _update_line(change, self._address(change.job))) for change in changes])
 
     def release(self, ids: Iterable[int]) -> list[Outcome]:
         """Let Slurm compute the priorities of jobs again. Releases jobs that their users hold, too."""
-        return self._execute([(job, f"release {job:d}") for job in ids])
+        return self._execute([(job, f"release {self._address(job)}") for job in ids])
 
     def states(self, ids: Iterable[int]) -> dict[int, JobState]:
         """State and priority of jobs, including those that ended recently; without jobs that Slurm does not show.
@@ -158,6 +162,11 @@ class Client:
                 tasks[int(parts[2])] = found
         states = by_id | tasks | {job: state for job, state in by_id.items() if state.state not in ENDED_STATES}
         return {job: states[job] for job in wanted if job in states}  # an array's answer has tasks of other batches
+
+    def _address(self, job: int) -> str:
+        """A job for scontrol. For it the id of an array alone means all tasks, also those that others have held or changed."""
+        tasks = self._tasks.get(job)
+        return f"{job:d}_[{tasks}]" if tasks else f"{job:d}"
 
     @property
     def batch(self) -> int:
@@ -210,7 +219,8 @@ class Client:
             if mark is None:
                 before.append(line.strip())
             elif int(mark[1]) == len(said):
-                said.append("; ".join(dict.fromkeys(filter(None, before))))
+                made = any(line.endswith(MADE) for line in before)
+                said.append("" if made else "; ".join(dict.fromkeys(filter(None, before))))
                 before = []
         self._change_s = (time.monotonic() - started) / max(len(said), 1)
         silent = next((k for k, text in enumerate([*said, *before]) if SILENCE.search(text)), None)
@@ -270,9 +280,9 @@ def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmEr
     return kind(f"{' '.join(argv[:3])}: exit status {done.returncode}: {text}")
 
 
-def _update_line(change: Change) -> str:
+def _update_line(change: Change, address: str) -> str:
     """The command for scontrol."""
     priority = "" if change.priority is None else f" priority={change.priority:d}"
     shares = "" if change.oversubscribe is None else f" oversubscribe={'YES' if change.oversubscribe else 'NO'}"
     excludes = "" if change.exclude is None else f" excnodelist={change.exclude}"
-    return f"update jobid={change.job:d}{priority}{shares}{excludes}"
+    return f"update jobid={address}{priority}{shares}{excludes}"

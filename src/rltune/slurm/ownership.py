@@ -112,7 +112,7 @@ class Ownership:
 
     def raised(self, jobs: Iterable[SlurmJob], band: Band) -> list[int]:
         """Jobs whose priority somebody has raised to another one of the band; only operators can. Without tasks of arrays,
-        which get what their array gets."""
+        which get what their array gets where they left it after it was read."""
         waiting = (job for job in jobs if job.state in WAITING_STATES and job.array_id is None)
         found = ((job, self.assigned.get(job.id)) for job in waiting)
         return [

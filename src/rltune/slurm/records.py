@@ -77,6 +77,8 @@ class SlurmJob:
     """Jobs it waits for, in Slurm's words; empty for none."""
     array_id: int | None = None
     """Id of its array; None where it is of none."""
+    tasks: str = ""
+    """Of a record that has its array's own id: the tasks it stands for, as scontrol takes them: ``1-3,7``."""
     het_id: int | None = None
     """Id of the leader of its heterogeneous job; None where it is of none."""
     constraint: str = ""
