@@ -224,14 +224,18 @@ def test_of_an_array_only_the_waiting_rest_is_changed(commands: Commands) -> Non
         Outcome(k, True) for k in (16, 9, 8)
     ]
     assert (commands.folder / "made").read_text().split() == ["16_[0-99]", "9", "8_[2]"]
+    commands.make("squeue", r"print('16|16|PENDING|9|6|.\n16|16|PENDING|9|7|.\n42|16|PENDING|0|5|.')")
+    client.states([16, 42])  # task 5 was held meanwhile
+    assert client.release([16, 42]) == [Outcome(16, True), Outcome(42, True)]
+    assert (commands.folder / "made").read_text().split()[3:] == ["16_[6,7]", "42"]
     commands.make("scontrol", MIXED)
     assert client.update([Change(16, 12)]) == [Outcome(16, True)]
 
 
 STATES = """
 wanted = next(a for a in args if a.startswith('--jobs=')).split('=')[1].split(',')
-lines = {'5': '5|5|PENDING|1000007|.', '6': '6|6|CANCELLED|12|.', '50': '50|50|COMPLETED|9|.\\n51|50|RUNNING|8|.',
-         '60': '61|60|RUNNING|7|.\\n60|60|PENDING|6|.', '61': '61|60|RUNNING|7|.', '70': '71|70|COMPLETED|5|.'}
+lines = {'5': '5|5|PENDING|1000007|N/A|.', '6': '6|6|CANCELLED|12|N/A|.', '50': '50|50|COMPLETED|9|0|.\\n51|50|RUNNING|8|1|.',
+         '60': '61|60|RUNNING|7|1|.\\n60|60|PENDING|6|0|.', '61': '61|60|RUNNING|7|1|.', '70': '71|70|COMPLETED|5|1|.'}
 if wanted == ['7'] or any(name.startswith('SQUEUE_') for name in os.environ):
     print('slurm_load_jobs error: Invalid job id specified', file=err)
     sys.exit(1)
@@ -259,7 +263,9 @@ def test_states_of_jobs_by_id(commands: Commands, monkeypatch: pytest.MonkeyPatc
     assert commands.called("squeue") == (5 if batch == LARGEST_BATCH else 11)
 
 
-@pytest.mark.parametrize("said", ["5|5|PENDING|10000", "5|5|PEND", "x|x|PENDING|xxxxxxx|.", "slurm_load_jobs error"])
+@pytest.mark.parametrize(
+    "said", ["5|5|PENDING|10000", "5|5|PEND", "x|x|PENDING|xxxxxxx|N/A|.", "slurm_load_jobs error"]
+)
 def test_half_a_line_about_a_job_is_an_error(commands: Commands, said: str) -> None:
     commands.make("squeue", f"print({said!r})")
     with pytest.raises(SlurmError, match="expected ids, a state and a priority"):

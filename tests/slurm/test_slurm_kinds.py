@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from fake_slurm import BAND, assigned
-from slurm_live import controller, created, first_of_m40, none_in_band, priorities
+from slurm_live import controller, created, first_of_m40, meanwhile, none_in_band, priorities
 from slurm_workload import state, submit, wait_behind, wait_for
 
 from rltune.slurm.emulate import Emulation
 from rltune.slurm.records import Change
+from rltune.slurm.release import release
 
 SETTINGS = {"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE", "Licenses": "solver:1"}
 """Licences, and partitions of a higher tier that take nodes from the others."""
@@ -60,6 +61,11 @@ def test_tasks_of_a_ranked_array_that_others_hold_or_set(slurm: Emulation, waiti
     moved = made.slurm.update([Change(number, BAND.low + number) for number in (array, steps, two)])
     assert all(outcome.ok for outcome in moved) and others.items() <= priorities(slurm).items()
     assert made.cycle().refused == 0
+    meanwhile(made, "states", lambda: slurm.run("scontrol", "hold", f"{array}_9"))
+    assert [one.ok for one in release(made.slurm, {array: BAND.low}, BAND, fresh=False)] == [True]
+    (held,) = priorities(slurm).keys() - computed.keys() - others.keys()
+    others[held] = 0
+    assert priorities(slurm)[held] == 0 and priorities(slurm)[array] == computed[array]
     assert made.release_all("test")[1] == [] and none_in_band(slurm)
     assert priorities(slurm) == {**computed, **others}
 

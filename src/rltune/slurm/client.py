@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ SPEED = "RLTUNE_CLOCK_SPEED"
 MARK = "rltune-mark-"
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
 VERSION = re.compile(r"\d+\.\d\S*$", re.ASCII)
-STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|\.", re.ASCII)
+STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|(\d+|N/A)\|\.", re.ASCII)
 MADE = ": No error"
 """End of scontrol's line about tasks of an array that a change has reached, where others have ended or been held since."""
 NOT_NOW = "not available right now"
@@ -144,7 +145,7 @@ class Client:
 
     def _states(self, wanted: list[int]) -> dict[int, JobState]:
         """States of one batch; among several ids Slurm ignores those it does not know."""
-        ids, form = ",".join(f"{job:d}" for job in wanted), "%A|%F|%T|%Q|."  # the dot marks a complete line
+        ids, form = ",".join(f"{job:d}" for job in wanted), "%A|%F|%T|%Q|%K|."  # the dot marks a complete line
         # --array: otherwise waiting tasks hide behind their array
         argv = ["squeue", "--all", "--array", "--noheader", "--states=all", "-o", form, f"--jobs={ids}"]
         done = self._run(argv, check=False)
@@ -152,14 +153,19 @@ class Client:
             raise _failure(argv, done)
         by_id: dict[int, JobState] = {}
         tasks: dict[int, JobState] = {}
+        rests: dict[int, list[str]] = defaultdict(list)
         for line in done.stdout.splitlines():
             parts = STATE_LINE.fullmatch(line.strip())
             if parts is None:
                 raise SlurmError(f"squeue -o {form!r}: found {line[:80]!r}, expected ids, a state and a priority")
             found = JobState(parts[3], int(parts[4]))
             by_id[int(parts[1])] = found
+            if parts[1] == parts[2]:
+                rests[int(parts[1])].append(parts[5])
             if found.state not in ENDED_STATES:
                 tasks[int(parts[2])] = found
+        # tasks that were held since the queue was read are in the rest no more
+        self._tasks |= {job: ",".join(rest) for job, rest in rests.items() if job in self._tasks}
         states = by_id | tasks | {job: state for job, state in by_id.items() if state.state not in ENDED_STATES}
         return {job: states[job] for job in wanted if job in states}  # an array's answer has tasks of other batches
 
