@@ -74,6 +74,12 @@ def test_too_few_days_give_no_verdict_however_large_the_gain() -> None:
     assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST)).outcome == "rltune"
 
 
+def test_a_day_on_which_all_the_waiting_was_shows_nothing() -> None:
+    jobs = made(SAME | {"saf-easy": 0.5})
+    jobs.loc[jobs["block"] != 5, "wait_s"] = 0.0
+    assert advised(jobs) == Advice("open", "current", "current", 20)
+
+
 def test_totals_are_plain_sums() -> None:
     jobs = made(SAME | {"saf-easy": 0.7}, seeds=2)
     found = totals(jobs, INTERVALS).set_index("scheduler")

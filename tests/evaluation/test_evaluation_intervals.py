@@ -40,6 +40,20 @@ def test_too_few_windows_have_no_interval(n):
     assert np.isnan(improved(np.ones(n), np.ones(n), 200)[1:3]).all()
 
 
+def test_windows_with_nothing_on_either_side_are_no_evidence() -> None:
+    """Waits on one day of twelve: the other days would make any difference look certain."""
+    theirs = np.zeros(12)
+    theirs[5:6] = 100.0
+    found = improved(0.7 * theirs, theirs, 500)
+    assert found.gain == pytest.approx(0.3) and np.isnan([found.low, found.high, found.p]).all()
+    jobs = np.where(theirs > 0, 4.0, 0.0)
+    assert np.isnan(QUICK.longer(2 * theirs, theirs, jobs).low), "nor that a group waits longer that came on one day"
+    theirs[:8] = 100.0
+    assert improved(0.7 * theirs, theirs, 500)[1:3] == pytest.approx((0.3, 0.3)), "eight are enough"
+    seeds = np.stack([theirs, np.zeros(12)])
+    assert not np.isnan(improved(0.7 * seeds, seeds, 500).low), "and need not wait with every seed"
+
+
 def _neighbours_alike(rng: np.random.Generator, n: int, rho: float) -> np.ndarray:
     """An AR(1) series [n] of unit variance."""
     series = np.empty(n)

@@ -16,7 +16,7 @@ from rltune.report.answer import answer, gain, tally
         ("wait", (-0.2, -0.3, 0.1), 40, "20.0 % more than FIFO (−10.0 to 30.0 %: undecided)"),
         ("utilisation", (-0.2, -0.3, -0.1), 40, "20.0 % lower than FIFO (10.0 to 30.0 %: worse)"),
         ("wait", (0.2, 0.1, 0.3), 4, "20.0 % less than FIFO (10.0 to 30.0 %: too few to say)"),
-        ("wait", (0.2, math.nan, math.nan), 40, "20.0 % less than FIFO (not measured)"),
+        ("wait", (0.2, math.nan, math.nan), 40, "20.0 % less than FIFO (too few to say)"),
         ("wait", (math.nan,) * 3, 40, "not comparable with FIFO"),
     ],
 )

@@ -37,7 +37,7 @@ def test_verdict(paper: float, low: float, high: float, expected: str) -> None:
 
 def test_direction() -> None:
     ends = ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1), (0.0, 0.1), (NAN, 0.1))
-    assert [direction(*x, FEWEST) for x in ends] == ["better", "worse", "open", "open", "not measured"]
+    assert [direction(*x, FEWEST) for x in ends] == ["better", "worse", "open", "open", TOO_FEW]
     assert direction(0.1, 0.2, FEWEST - 1) == TOO_FEW
 
 

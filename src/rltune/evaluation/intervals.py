@@ -59,6 +59,10 @@ def improved(
     t over the normal quantile, with Satterthwaite's degrees of freedom of the two. With one seed nothing is known of
     what another would change, and the interval does not cover it. With fewer than two windows all is NaN.
 
+    Windows with nothing on either side say nothing about a ratio, but narrow its interval. Where FEWEST windows are
+    there and fewer than FEWEST of them have anything, there is no interval. In simulation, equal sides then differ, at
+    5 %, in 8 to 10 % of the cases where some windows are empty, and in 6 to 7 % where none is.
+
     In simulation, intervals of 90 % over 60 windows cover 88, 86 and 79 % of the time when neighbours' logarithms
     correlate by 0, 0.3 and 0.5: blocks are short, so strongly correlated windows have too narrow an interval.
 
@@ -81,8 +85,8 @@ def improved(
         return Improvement()
     estimate = 1 - float(ours.sum()) / total
     blocks = sum(-(-part // block_length(part)) for part in parts)
-    free = blocks - len(parts)
-    if free < 1:
+    free, told = blocks - len(parts), int((ours.any(axis=0) | theirs.any(axis=0)).sum())
+    if free < 1 or told < FEWEST <= n:
         return Improvement(estimate)
     rng = np.random.default_rng(seed)
     picked = picked_windows(rng, parts, resamples)

@@ -5,7 +5,6 @@ import math
 from rltune.evaluation.intervals import FEWEST
 
 TOO_FEW = "too few to say"
-UNMEASURED = "not measured"
 TOO_SLOW = "cycles too long"
 """Instead of a verdict, where the controller's load on the machine may have changed the result more than its order."""
 ABSENT = "not in this configuration"
@@ -39,9 +38,7 @@ def verdict(paper: float, low: float, high: float, windows: int) -> str:
 
 
 def direction(low: float, high: float, windows: int) -> str:
-    """What an interval of an improvement shows: `better`, `worse`, or `open` where it covers zero."""
-    if windows < FEWEST:
+    """What an interval of an improvement shows: `better`, `worse`, or `open` where it covers zero; without interval TOO_FEW."""
+    if windows < FEWEST or math.isnan(low) or math.isnan(high):
         return TOO_FEW
-    if math.isnan(low) or math.isnan(high):
-        return UNMEASURED
     return "better" if low > 0 else "worse" if high < 0 else "open"

@@ -170,9 +170,9 @@ def recommend(totals: pd.DataFrame, steps: pd.DataFrame, min_saving: float, used
     3. Step by step from the current rule to the best other rule, to QSSF, to the configuration that RLTune chose (without
        its network, unless it is one of these) and to RLTune. A step is taken only if it shows fewer hours than the last
        scheduler reached, and at least the share ``min_saving`` of them.
-    4. The scheduler reached is recommended. If that is the current rule: ``keep`` if the scheduler with the fewest hours can
-       have saved less than ``min_saving`` (upper end of its interval), else ``open``: it looks better, but the log is too
-       short to show it.
+    4. The scheduler reached is recommended. If that is the current rule: ``keep`` if the scheduler with the fewest hours
+       saves less than ``min_saving`` for sure (upper end of its interval), else ``open``: it looks better, but the log is
+       too short to show it.
 
     The best rule is known only in hindsight, on the very days it is evaluated on; that favours the rules.
     """
@@ -197,7 +197,7 @@ def recommend(totals: pd.DataFrame, steps: pd.DataFrame, min_saving: float, used
     if chosen == CURRENT:
         free = totals[totals["scheduler"] != BOUNDED]
         fewest = str(free.loc[free["wait_h"].idxmin(), "scheduler"])
-        looks = fewest != CURRENT and compared.loc[(fewest, CURRENT), "high"] >= min_saving
+        looks = fewest != CURRENT and not compared.loc[(fewest, CURRENT), "high"] < min_saving  # without interval, too
         return Advice("open" if looks else "keep", CURRENT, reached, blocks)
     return Advice("rule" if chosen == best else chosen, chosen, reached, blocks)
 

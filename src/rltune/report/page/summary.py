@@ -13,7 +13,7 @@ from rltune.report.format import from_to, show
 from rltune.report.page.marks import by_label
 from rltune.report.page.opponents import Rows, column_of
 from rltune.report.studies import STUDIES
-from rltune.report.verdict import ABSENT, FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED, UNMEASURED
+from rltune.report.verdict import ABSENT, FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED
 
 TABLE = "claims"
 Claim = dict[Hashable, Any]
@@ -76,7 +76,7 @@ def scores(rows: Rows) -> dict[str, list[dict[str, int] | None]]:
 def score(rows: Rows, column: str, words: tuple[str, ...]) -> dict[str, int] | None:
     """``hits`` among the ``of`` comparisons that were measured and have enough windows for a verdict."""
     shows = column_of(rows, column)
-    known = shows[shows.notna() & ~shows.isin(["", TOO_FEW, UNMEASURED])]
+    known = shows[shows.notna() & ~shows.isin(["", TOO_FEW])]
     if known.empty:
         return None
     return {"hits": int(known.isin(words).sum()), "of": len(known)}
