@@ -95,6 +95,16 @@ def test_one_stage_again_is_really_done_again(story: Story, shell: Any) -> None:
     assert {p.name for p in after if after[p] != before.get(p)} >= {"policy.npz", "history.csv"}
 
 
+def test_another_cluster_counts_where_a_run_stopped_once_its_jobs_were_fitted(story: Story, shell: Any) -> None:
+    """The jobs fit as before, so the same bytes are written; what was trained had other nodes."""
+    cluster = story.root / "config" / "clusters" / "small.yaml"
+    cluster.write_text(cluster.read_text().replace("nodes: 2, gpus: 2", "nodes: 3, gpus: 2"))
+    stopped = shell.make(*RUN[:-1], "ARGS=--until fit", cwd=story.root)
+    assert stopped.status == 0 and "done: fit" in stopped.err, stopped
+    text = shell.make(*RUN[:-1], "ARGS=--until train -n", cwd=story.root).err
+    assert "would run: fit" not in text and "would run: train tiny" in text
+
+
 def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:
     dry = (*RUN[:-1], "ARGS=--until train -n")
     assert "would run: clean" not in shell.make(*dry, cwd=story.root).err

@@ -106,10 +106,10 @@ def more(amount):
     return lambda wildcards, attempt: attempt * amount
 
 
-def predictions_of(wildcards):
-    """The file of published run times, where the estimates are taken from one."""
-    file = run.traces[wildcards.trace].predictions
-    return [given(wildcards.trace, file.path)] if file and wildcards.estimate == "published" else []
+def predictions_of(of):
+    """The file of published run times, where the estimates of a cell, or of a rule's wildcards, are taken from one."""
+    file = run.traces[of.trace].predictions
+    return given(of.trace, file.path) if file and of.estimate == "published" else []
 
 
 def speeds_of(wildcards):
