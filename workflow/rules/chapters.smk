@@ -8,7 +8,7 @@ FIRST = run.config.first_cells()  # the agent of the what-if analysis, with ever
 
 rule characterise:
     input:
-        lambda w: sorted({file for cell in CELLS.values() for file in predictions_of(cell)}),
+        sum(PUBLISHED.values(), []),
         notebook="notebooks/characterise.ipynb",
         tables=expand(RESULTS / "traces/{trace}/jobs.parquet", trace=run.traces),
         audits=expand(RESULTS / "traces/{trace}/audit.json", trace=run.traces),

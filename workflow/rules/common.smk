@@ -33,6 +33,7 @@ CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "
 try:
     run = Run.open(CONFIG)
     LOCAL_FILES = {name: given(name, trace.path) for name, trace in run.traces.items() if trace.path}
+    PUBLISHED = {name: given(name, trace.predictions.path) for name, trace in run.traces.items() if trace.predictions}
 except RLTuneError as error:
     raise WorkflowError(str(error)) from None
 
@@ -104,12 +105,6 @@ def artefact_files(stage):
 def more(amount):
     """A resource of which a job that is tried again asks for more."""
     return lambda wildcards, attempt: attempt * amount
-
-
-def predictions_of(of):
-    """The file of published run times, where the estimates of a cell, or of a rule's wildcards, are taken from one."""
-    file = run.traces[of.trace].predictions
-    return given(of.trace, file.path) if file and of.estimate == "published" else []
 
 
 def speeds_of(wildcards):

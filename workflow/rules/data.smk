@@ -61,7 +61,7 @@ rule fit:
 
 rule estimate:
     input:
-        predictions_of,
+        lambda w: PUBLISHED.get(w.trace, []) if w.estimate == "published" else [],
         jobs=RESULTS / "workloads/{trace}__{cluster}/jobs.parquet",
     output:
         estimates=RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet",
