@@ -124,6 +124,20 @@ def test_baselines_are_run_in_every_locality_asked_for(work):
     pd.testing.assert_frame_equal(of(both, locality="strict"), alone)
 
 
+def test_the_agent_is_compiled_before_its_windows_are_timed(monkeypatch, work, results):
+    """Else the first of all simulations, the agent's, would bear what numba takes to load or compile it."""
+    sizes, plain = [], batch.simulate
+    monkeypatch.setattr(
+        "rltune.evaluation.contenders.simulate",
+        lambda jobs, layout, first, *rest, **more: (
+            sizes.append(len(first)),
+            plain(jobs, layout, first, *rest, **more),
+        )[1],
+    )
+    windows = evaluate(CELL, SMALLEST, work, run_config(sequence_jobs=[64])).windows
+    assert sizes[:2] == [1, len(of(windows, role="rltune"))]
+
+
 def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
     """The simulator was given them, and all rows say by which they were made, but for the maximum waits."""
     seen = []

@@ -18,6 +18,7 @@ from rltune import sources
 from rltune.config.context import Run
 from rltune.files import write_text
 from rltune.report import artefacts
+from rltune.report.artefact import save
 from rltune.report.common import best_measured
 from rltune.report.page import build, contents, marks, opponents, provenance
 from rltune.report.page.summary import claims
@@ -211,6 +212,16 @@ def test_windows_that_do_not_fit_are_named(made: Project) -> None:
     config = made.run.config.model_copy(update={"evaluation": evaluation})
     missing = {m["id"]: m["why"] for m in contents.missing(config, saved) if m["id"].startswith("fig12-")}
     assert {"fig12-512", "fig12-1024"} == {name for name, why in missing.items() if "no test part" in why}
+
+
+def test_a_figure_of_longer_windows_than_there_are_is_of_an_earlier_run(made: Project, tmp_path: Path) -> None:
+    """The test part has become shorter: the longest windows, drawn anew under the first name, are now of 256 jobs."""
+    folder = shutil.copytree(made.artefacts, tmp_path / "artefacts")
+    shorter = replace(made.saved["fig12-256"].artefact, id="fig12")
+    save(folder, shorter, made.saved["fig12-256"].frame)
+    html = build(made.run, folder, tmp_path / "page.html", PAPER, DEVIATIONS).read_text(encoding="utf-8")
+    ids = {tag["id"] for tag in parsed(html).select("[id]")}
+    assert set(made.saved) - ids == {"fig12-256"}
 
 
 def built(made: Project, run: Run, folder: Path) -> str:

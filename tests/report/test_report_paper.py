@@ -22,3 +22,4 @@ def test_a_name_that_is_not_there_raises() -> None:
 def test_traces_find_their_name_in_the_paper() -> None:
     names = ("philly", "Helios (Venus)", "pai-2020", "mine")
     assert [PAPER.trace(n) for n in names] == ["Philly", "Helios", "Alibaba", ""]
+    assert PAPER.trace("earth-sciences") == "Helios" and not PAPER.trace("earth-sciences", "own"), "one of its clusters"

@@ -175,6 +175,15 @@ def test_inputs_are_left_as_they_were(made: Project) -> None:
     pd.testing.assert_frame_equal(windows, before[1])
 
 
+def test_an_agent_that_chose_its_own_placement_is_not_compared_with_the_cells(made: Project) -> None:
+    windows, chose = made.windows, made.cells["cell"].iloc[0]
+    theirs = (windows["cell"] == chose) & windows["role"].eq("rltune")
+    _, frame = tables.placements(
+        made.cells, windows.assign(locality=windows["locality"].mask(theirs, "any")), INTERVALS, made.run.clusters
+    )
+    assert set(frame["cell"]) == set(made.cells["cell"]) - {chose}
+
+
 def test_without_other_placements_their_table_has_no_rows(made: Project) -> None:
     windows = made.windows[~made.windows["role"].str.endswith("_also")]
     artefact, frame = tables.placements(made.cells, windows, INTERVALS, made.run.clusters)

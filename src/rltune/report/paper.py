@@ -137,10 +137,12 @@ class PaperResults(Block):
             return self.without_figures[artefact].where
         return self.artefacts[artefact].where
 
-    def trace(self, name: str) -> str:
-        """The paper's name of one of our traces (by file name or title), or "" where it has no such trace."""
+    def trace(self, name: str, data: str = "") -> str:
+        """The paper's name of one of our traces (by file name or title), or "" where it has no such trace: a user's own log
+        (``data``: own) is none, whatever it is called."""
         lower = name.lower()
-        return next((p for p, parts in self.aliases.items() if any(part in lower for part in parts)), "")
+        known = (p for p, parts in self.aliases.items() if data != "own" and any(part in lower for part in parts))
+        return next(known, "")
 
 
 def load_paper(path: Path | str) -> PaperResults:

@@ -33,7 +33,10 @@ def cells(run: Run, paper: PaperResults) -> pd.DataFrame:
         trace_title=list(map(_titles(run).get, zip(cells["trace"], cells["cluster"]))),
         cluster_title=[cluster.title for cluster in clusters],
         machine=[cluster.slots.upper() for cluster in clusters],
-        paper_trace=[paper.trace(name) or paper.trace(trace.title) for name, trace in zip(cells["trace"], traces)],
+        paper_trace=[
+            paper.trace(name, trace.data) or paper.trace(trace.title, trace.data)
+            for name, trace in zip(cells["trace"], traces)
+        ],
         data=[trace.data for trace in traces],
     )
 

@@ -37,7 +37,8 @@ def build(
     missing, but nothing that an earlier configuration left in the folder. Raises DataError where an artefact is broken.
     """
     wanted = artefacts.expected(run.config)
-    shown = {name: saved for name, saved in load_artefacts(folder).items() if name in wanted}
+    loaded = load_artefacts(folder)
+    shown = {name: saved for name, saved in loaded.items() if name in wanted and not contents.outdated(name, loaded)}
     cells = run.config.cells()
     rows = summary.comparisons(shown)
     claimed, untested = summary.claims(shown)

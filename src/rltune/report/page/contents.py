@@ -66,6 +66,13 @@ def missing(config: RunConfig, saved: dict[str, Saved]) -> list[dict[str, str]]:
     return [dict(zip(("id", "title", "why"), one)) for one in found]
 
 
+def outdated(name: str, saved: dict[str, Saved]) -> bool:
+    """Whether a figure of shorter windows is of an earlier run: windows of that length, or longer ones, are now the longest."""
+    boxes, _, length = name.partition("-")
+    drawn = saved[boxes].frame if length.isdigit() and boxes in saved else None
+    return drawn is not None and int(length) >= int(drawn["sequence_jobs"].max())
+
+
 OF_ONE_TABLE = ("All rows:", "Not shown here")
 """Beginnings of notes about a single table, even where others have the same words."""
 

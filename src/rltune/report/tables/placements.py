@@ -28,12 +28,14 @@ def placements(
     Of the agent (`rltune_…`) and of its base policy (`base_…`): mean wait in s, mean BSLD, utilisation of the GPUs over
     the submission span, and the improvement over the same scheduler under the cell's own placement and locality, a
     fraction with interval (empty in the cell's own row). `milp_asked` and `milp_calls` count both schedulers' placement
-    decisions and solves. Empty when no cell has several.
+    decisions and solves. Cells whose agent chose another placement or locality in training are left out: it was not run
+    with the cell's own. Empty when no cell has several.
     """
     rows: list[dict[str, Any]] = []
     for _, cell in cells.iterrows():
         results = where(windows, cell=cell["cell"])
-        also = where(results, role=ALSO["rltune"])
+        kept = where(results, role="rltune", **{c: cell[c] for c in CHOICE})
+        also = where(results, role=ALSO["rltune"]) if len(kept) else results[:0]
         others = also[list(CHOICE)].drop_duplicates().to_dict("records")
         rows += [_row(cell, results, n, other, by) for n in common.lengths(also) for other in [{}, *others]]
     frame = common.with_holm(pd.DataFrame(rows), TESTED)

@@ -21,7 +21,9 @@ def table2(statistics: pd.DataFrame, paper: PaperResults) -> Table:
     frame = rows[["trace", "type", "data"]].copy()
     for name in TABLE2:
         frame[name] = rows["jobs_per_month"] if name == "jobs" else rows[name]
-        frame[f"{name}_paper"] = [paper.number("table2", paper.trace(title), name) for title in rows["trace"]]
+        frame[f"{name}_paper"] = [
+            paper.number("table2", paper.trace(title, data), name) for title, data in zip(rows["trace"], rows["data"])
+        ]
     frame["wait_is"] = rows["wait_is"]
     return describe("table2", frame, paper), frame
 
@@ -34,7 +36,7 @@ def table4(statistics: pd.DataFrame, paper: PaperResults) -> Table:
     rows = []
     for _, ours in statistics.iterrows():
         rows.append({**ours, "row": "ours"})
-        name = paper.trace(ours["trace"])
+        name = paper.trace(ours["trace"], ours["data"])
         if (title := paper.find("table4", name, "title")) is not None:
             printed = {c: e for c in TABLE4 if (e := paper.find("table4", name, c)) is not None}
             values = {c: e.text if e.value is None else e.value for c, e in printed.items()}
