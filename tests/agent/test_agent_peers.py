@@ -19,7 +19,7 @@ from agent_fakes import (
     trained,
     workload,
 )
-from workload_cases import with_rows
+from workload_cases import cluster, group, simple, with_rows
 
 from rltune.agent.peers.linear_score import AREA, WEIGHTS, LinearRanker
 from rltune.agent.peers.schedinspector import MAX_REJECTIONS, WIDTH, InspectorRanker
@@ -153,6 +153,15 @@ def test_who_rejects_everything_starves_nobody() -> None:
     assert not np.isnan(state.start[0]).any()
     assert ranker._rejected.max() == MAX_REJECTIONS
     assert state.start[0].mean() > base.start[0].mean()
+
+
+@pytest.mark.parametrize("rng", [None, np.random.default_rng(1)], ids=["greedy", "training"])
+def test_an_overdue_job_is_not_rejected(rng: np.random.Generator | None) -> None:
+    """Rejected by all means, jobs start at the first event at which they are overdue."""
+    jobs, layout = simple(cluster([group(1, 4)]), (0, 100, 4), (1, 10, 4), (4000, 5, 1), (8000, 5, 1), (9000, 5, 1))
+    ranker = InspectorRanker(lambda rows: 50.0 * rows[:, -1], Observer(jobs, layout, "rich"), rng)
+    rules = SchedulerConfig("fifo", max_wait_h={64: 0.01})
+    assert simulate(jobs, layout, [0], [5], rules, ranker).start[0, :2].tolist() == [4000, 4100]
 
 
 def test_what_an_inspector_remembers_is_what_it_did() -> None:

@@ -98,6 +98,10 @@ def test_a_task_is_identified_by_its_numbers_but_for_those_of_the_test_part_and_
         for changed in (task(case=(copy, LAYOUT)), task(calibrated=copy)):
             assert changed.identity["jobs"] != training.identity["jobs"]
         copy.row[name][last] = JOBS.row[name][last]
+    pools = LAYOUT.nodes.pool.copy()
+    pools["priority"][0] /= 2
+    other = replace(LAYOUT, nodes=LAYOUT.nodes._replace(pool=pools))
+    assert task(case=(copy, other)).identity["jobs"] != training.identity["jobs"], "Slurm multifactor goes by it"
     copy.row["run_s"][SPLIT.test[0] :] += 1
     assert task(case=(copy, LAYOUT)).identity == training.identity
     monkeypatch.setattr("rltune.agent.task.sources.digest", lambda *starts: "0" * 12)

@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from workload_cases import cluster, group, simple
 
 from rltune.config import CACHE, LookaheadConfig, load_trace
 from rltune.config.load import load_run
 from rltune.environment.example import example_workload
+from rltune.placement.counts import Counts
 from rltune.placement.placers import CUSTOM as CUSTOM_PLACEMENTS, placement, placer_of
 from rltune.policies import CUSTOM as CUSTOM_POLICIES
 from rltune.simulator.batch import SchedulerConfig, simulate
-from rltune.simulator.config import ASKED
+from rltune.simulator.config import ALWAYS, ASKED
 from rltune.simulator.metrics import chunk_table, job_table
 from rltune.traces.clean import clean_trace
 from rltune.traces.fetch import obtain
@@ -170,6 +172,29 @@ def test_a_placement() -> None:
     alone = chunks[~chunks.duplicated(["sequence", "job"], keep=False) & (chunks["gpus"] < 8)]
     long = alone["node"][jobs.estimate_s[alone["job"]] >= 3600].mean()
     assert long > alone["node"][jobs.estimate_s[alone["job"]] < 3600].mean()
+
+
+@pytest.mark.parametrize("answer", [[(2, 1), (3, 1)], [(1, 1)], [(2, 5)], [(0, 2)], []], ids=str)
+def test_a_placement_that_could_not_run_is_refused(
+    answer: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job of two GPUs that may have one node: split, too few, too many, on a node in use, nowhere."""
+
+    class Wrong:
+        top, counts = 1, Counts()
+
+        def place(self, jobs: Any, layout: Any, state: Any, asking: Any) -> None:
+            for s in asking:
+                state.status["place_len"][s] = len(answer)
+                for i, chunk in enumerate(answer):
+                    state.place[s, i] = chunk
+
+    monkeypatch.setitem(CUSTOM_PLACEMENTS, "wrong", Wrong)
+    monkeypatch.setitem(ASKED, "wrong", ALWAYS)
+    jobs, layout = simple(cluster([group(4, 4)]), (0, 99, 4), (0, 99, 1), (1, 9, 2), (2, 9, 12))
+    placer = placer_of("wrong", LookaheadConfig())
+    with pytest.raises(ValueError, match=r"placement 'wrong': job 2: found \[.*\] \(node, GPUs\), expected its GPUs"):
+        simulate(jobs, layout, [0], [4], SchedulerConfig("fifo", placement="wrong"), placer=placer)
 
 
 def test_a_placement_from_the_command_line(project: Any, cli: Cli) -> None:

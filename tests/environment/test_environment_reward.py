@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from rltune.environment.reward import reward, rewards, scores
+from rltune.errors import DataError
 
 
 def test_reward_is_the_gap_relative_to_the_larger() -> None:
@@ -34,3 +35,10 @@ def test_metrics_are_minimised_and_rewarded(metric: str, score: list[float], exp
     base, agent = pd.DataFrame(BASE | {"utilisation": 0.2}), pd.DataFrame(AGENT | {"utilisation": 0.4})
     assert rewards(metric, base, agent) == pytest.approx(expected)
     assert scores(metric, base, agent) == pytest.approx(score)
+
+
+def test_a_metric_without_a_number_for_a_sequence_is_named() -> None:
+    table = pd.DataFrame(BASE | {"utilisation": 0.2, "bsld": [1.0, np.nan, 2.0]})
+    for of in (rewards, scores):
+        with pytest.raises(DataError, match="metric bsld: no number for 1 of 3 sequences"):
+            of("bsld", table, table)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from placement_enumeration import weighted
-from workload_cases import cluster, group, random_case, simple
+from workload_cases import cluster, compiled, group, random_case, simple
 
 from rltune.config import LookaheadConfig
 from rltune.placement import lookahead
@@ -36,6 +36,23 @@ def chunks_of(state: State, job: int) -> list[tuple[int, int]]:
     """(Node, GPUs) of a job, by node."""
     chunks = chunk_table(state)
     return sorted(chunks[chunks["job"] == job][["node", "gpus"]].itertuples(index=False, name=None))
+
+
+@pytest.mark.parametrize("sticky_head", [False, True])
+def test_a_head_that_is_kept_is_placed_with_regard_to_the_one_job_behind_it(sticky_head: bool) -> None:
+    """On the node with few CPUs job 2 leaves job 3 the other one; by best fit that would have to wait for it."""
+    jobs, layout = compiled(
+        cluster([group(1, 2, "A", 16), group(1, 3, "A", 3)]),
+        [
+            {"submit_s": 0.0, "run_s": 10.0, "gpus": 2, "cpus": 10.0},
+            {"submit_s": 0.0, "run_s": 10.0, "gpus": 3, "cpus": 3.0},
+            {"submit_s": 1.0, "run_s": 100.0, "gpus": 2, "cpus": 2.0},
+            {"submit_s": 2.0, "run_s": 100.0, "gpus": 2, "cpus": 12.0},
+        ],
+    )
+    rules = SchedulerConfig("fifo", "none", "lookahead", sticky_head=sticky_head)
+    state = simulate(jobs, layout, [0], [4], rules, placer=Lookahead(LookaheadConfig()), check=True)
+    assert state.start[0].tolist() == [0, 0, 10, 10]
 
 
 def last_objective(placer: Lookahead) -> float:

@@ -11,6 +11,7 @@ from workload_cases import cluster, group, simple
 from rltune.config.cells import Policy
 from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, IDS, POLICIES, Facts
 from rltune.policies.compiled import compiled_score
+from rltune.policies.policy import Policy as BasePolicy
 from rltune.simulator.batch import SchedulerConfig, simulate
 
 DAY = 86400.0
@@ -74,6 +75,11 @@ def test_known_scores(policy: str, known: Facts, score: float) -> None:
 def test_scores_are_finite_at_the_edges(policy: str) -> None:
     for edge in [(0.0, 1.0, 1, 0.0), (1e9, 1e8, 4096, 1e9), (0.0, 1e8, 1, 0.0), (1e9, 1.0, 4096, 1e9)]:
         assert np.isfinite(compiled_score(IDS[policy], Facts(*edge)))
+
+
+def test_a_policy_that_uses_fair_shares_is_dynamic_too() -> None:
+    with pytest.raises(ValueError, match="policy 'mine': found fair without dynamic"):
+        BasePolicy("mine", "Mine", lambda job: -job.fair_share, "−f", "here", fair=True)
 
 
 def test_policies_see_the_estimate_and_not_the_run_time() -> None:

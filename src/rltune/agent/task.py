@@ -196,7 +196,7 @@ class TrainingTask:
         seen = slice(0, self.split.validation[1])
         digest = hashlib.sha256(repr(self.split).encode())
         both = self.jobs, self.jobs if calibrated is None else calibrated
-        for table in (*(part[seen] for jobs in both for part in jobs), self.layout.nodes.row):
+        for table in (*(part[seen] for jobs in both for part in jobs), self.layout.nodes.row, self.layout.nodes.pool):
             for name in table.dtype.names:  # not whole rows: the bytes between their fields may hold anything
                 digest.update(table[name].tobytes())
         return {

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.config.metric import parse_metric
+from rltune.errors import DataError
 from rltune.metrics import METRICS
 
 METRIC_COLUMN = {name: metric.column for name, metric in METRICS.items()}
@@ -20,11 +21,16 @@ def reward(base: np.ndarray, agent: np.ndarray, floor: float) -> np.ndarray:
 
 def trained_for(part: str, table: pd.DataFrame) -> np.ndarray:
     """What an agent gets its reward for [S]: the metric's column; of utilisation that over the submission span, and over
-    the makespan only where all jobs of a sequence are submitted at once."""
-    values, other = table[METRICS[part].column].to_numpy(), METRICS[part].trained_column
-    if not other:
-        return values
-    return np.where(np.isnan(table[other]), values, table[other])
+    the makespan only where all jobs of a sequence are submitted at once.
+
+    Raises DataError where a metric has no number for a sequence: a reward without one would spoil the weights.
+    """
+    values, other = table[METRICS[part].column].to_numpy(float), METRICS[part].trained_column
+    if other:
+        values = np.where(np.isnan(table[other]), values, table[other])
+    if missing := int(np.isnan(values).sum()):
+        raise DataError(f"metric {part}: no number for {missing} of {len(values)} sequences, expected one for each")
+    return values
 
 
 def rewards(metric: str, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:

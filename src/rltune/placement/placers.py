@@ -61,18 +61,56 @@ def placer_of(placement: str, lookahead: LookaheadConfig, sample: int = 0) -> Co
         return Lookahead(lookahead.model_copy(update=LOOKAHEAD[placement]), sample=sample)
     if placement == "algorithm1":
         return Algorithm1()
-    return CUSTOM[placement]() if placement in CUSTOM else None
+    return _Checked(placement, CUSTOM[placement]()) if placement in CUSTOM else None
+
+
+class _Checked:
+    """A custom placer, whose answers are checked: the engine takes them as they are."""
+
+    def __init__(self, name: str, placer: CountingPlacer) -> None:
+        self.name, self.placer, self.top, self.counts = name, placer, placer.top, placer.counts
+
+    def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
+        """Ask the placer. Raises ValueError where a job could not run as it says."""
+        self.placer.place(jobs, layout, state, asking)
+        for s in asking:
+            chunk = state.place[s, : state.status["place_len"][s]]
+            if not (_is_placement(jobs, layout, state, s, chunk) if len(chunk) else state.status["may_wait"][s]):
+                raise ValueError(
+                    f"placement {self.name!r}: job {state.status['chosen'][s]}: found {chunk.tolist()} (node, GPUs), expected "
+                    "its GPUs on free nodes of one type, on no more of them than the locality allows"
+                )
+
+
+def _is_placement(jobs: Jobs, layout: Layout, state: State, s: int, chunk: np.ndarray) -> bool:
+    """Whether the job chosen in sequence ``s`` could run now as these chunks say."""
+    j, (node, gpus) = state.first[s] + state.status["chosen"][s], (chunk["node"], chunk["gpus"])
+    most = jobs.gpus[j] if state.options.splits else jobs.cut["full"][j].max() + 1
+    return bool(
+        len(chunk) <= most
+        and len(np.unique(node)) == len(node)
+        and (gpus > 0).all()
+        and gpus.sum() == jobs.gpus[j]
+        and _could_give(jobs, layout, state, s, node, gpus).all()
+        and len(np.unique(layout.nodes.row["domain"][node])) == 1
+    )
+
+
+def _could_give(jobs: Jobs, layout: Layout, state: State, s: int, node: np.ndarray, gpus: np.ndarray) -> np.ndarray:
+    """Which nodes could give the job chosen in sequence ``s`` so many GPUs now, and the CPUs and memory for them."""
+    nodes, j = layout.nodes, state.first[s] + state.status["chosen"][s]
+    row, pool = jobs.row[j], jobs.row["pool"][j]
+    here, domains = nodes.pool[pool], nodes.domain_of[pool, jobs.cut["full"][j] >= 0]
+    free, has = state.free.row[s][node], nodes.row[node]
+    cpu = row["cpu_milli"] if row["cpu_milli"] >= 0 else has["share_cpu"]
+    mem = row["mem_mb"] if row["mem_mb"] >= 0 else has["share_mem"]
+    fits = (free["gpus"] >= gpus) & (free["cpu"] >= gpus * cpu) & (free["mem"] >= gpus * mem)
+    return fits & (here["start"] <= node) & (node < here["stop"]) & np.isin(has["domain"], domains)
 
 
 def fitting_nodes(jobs: Jobs, layout: Layout, state: State, s: int) -> np.ndarray:
     """Nodes [k] int64, ascending, each of which could hold all of the job chosen in sequence ``s`` now, by itself."""
-    nodes, j = layout.nodes, state.first[s] + state.status["chosen"][s]
-    row, pool = jobs.row[j], jobs.row["pool"][j]
-    domains = nodes.domain_of[pool, jobs.cut["full"][j] >= 0]
-    here = nodes.pool[pool]
+    j = state.first[s] + state.status["chosen"][s]
+    here = layout.nodes.pool[jobs.row["pool"][j]]
     node = np.arange(here["start"], here["stop"])
-    free, has = state.free.row[s][node], nodes.row[node]
-    cpu = row["cpu_milli"] if row["cpu_milli"] >= 0 else has["share_cpu"]
-    mem = row["mem_mb"] if row["mem_mb"] >= 0 else has["share_mem"]
-    fits = (free["gpus"] >= row["gpus"]) & (free["cpu"] >= row["gpus"] * cpu) & (free["mem"] >= row["gpus"] * mem)
-    return node[fits & np.isin(has["domain"], domains)]
+    return node[_could_give(jobs, layout, state, s, node, jobs.gpus[j])]

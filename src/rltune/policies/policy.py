@@ -57,7 +57,14 @@ class Policy:
     dynamic: bool = False
     """Whether scores change while a job waits; the others rank a job once, when it arrives."""
     fair: bool = False
-    """Whether it uses fair shares; these are dynamic, too."""
+    """Whether it uses fair shares; such a policy is dynamic, too."""
+
+    def __post_init__(self) -> None:
+        if self.fair and not self.dynamic:
+            raise ValueError(
+                f"policy {self.name!r}: found fair without dynamic, expected both: fair shares change with time"
+            )
+
     predicted: bool = False
     """Whether it needs estimates that are predicted from earlier jobs alone."""
     in_table5: bool = False

@@ -189,7 +189,11 @@ def _try(nodes, jobs, seq, options):
     if n > 0:
         status.place_len = n
         status.phase = PLACED
-        others = options.asks_place == ALWAYS or options.asks_place == AMONG_OTHERS and status.queued > 1
+        others = (
+            options.asks_place == ALWAYS
+            or options.asks_place == AMONG_OTHERS
+            and status.queued + (status.head >= 0) > 1
+        )
         shares = options.interference_slowdown != 1.0 and jobs.row[status.first + status.chosen].gpus > 1
         may_split = status.split and in_equal_chunks(jobs, status.first + status.chosen)
         if (

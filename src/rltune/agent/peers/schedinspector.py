@@ -71,8 +71,9 @@ class InspectorRanker:
         first = seen.offsets[:-1]
         job = seen.jobs[first]
         rejected, status = self._rejected[asking, job], state.status[asking]
-        # no job may be rejected for ever, and the engine asks again only where an event is still to come
+        # no job may be rejected for ever nor once it is overdue, and the engine asks again only where an event is to come
         free = (rejected < MAX_REJECTIONS) & ((status["running"] > 0) | (status["arrived"] < status["n"]))
+        free &= state.now[asking] <= state.run["latest"][asking, job]
         rows = np.zeros((len(asking), 2, WIDTH), np.float32)
         rows[:, 1, : len(COLUMNS)] = seen.rows[first][:, COLUMNS]
         rows[:, 1, -2], rows[:, 1, -1] = np.log1p(rejected) / np.log1p(MAX_REJECTIONS), 1.0
