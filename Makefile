@@ -20,6 +20,8 @@ export IPYTHONDIR := $(CURDIR)/.cache/ipython
 export JUPYTER_CONFIG_DIR := $(CURDIR)/.cache/jupyter/config
 export JUPYTER_DATA_DIR := $(CURDIR)/.cache/jupyter/data
 export KERAS_HOME := $(CURDIR)/.cache/keras
+# of a command outside the project; make works on its own folder
+unexport RLTUNE_ROOT
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 # where it is set, as in many containers, each of a run's processes would compile all that it imports
 unexport PYTHONDONTWRITEBYTECODE
@@ -40,6 +42,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 report: $(READY)  ## the whole run, to results/report/index.html (CONFIG=…, CORES=n, PROFILE=slurm, ARGS="options of snakemake")
+	@rltune config check "$(CONFIG)" >/dev/null  # Snakemake would read it first, and name neither file nor line
 	@$(LOCKED) $(SNAKEMAKE) $(ARGS) $(ELSE)
 
 smoke: CONFIG := config/smoke.yaml
@@ -73,5 +76,5 @@ bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, quality, …
 	@python benchmarks/$(BENCH).py $(ARGS)
 
 clean:  ## remove results and caches; keeps .venv, downloads and a live controller's results/slurm
-	@find results -mindepth 1 ! -name README.md ! -path results/slurm ! -path 'results/slurm/*' -delete
+	@$(LOCKED) find -H results -mindepth 1 ! -name README.md ! -path results/slurm ! -path 'results/slurm/*' -delete $(ELSE)
 	@rm -rf .snakemake .cache/numba .cache/rltune .pytest_cache .hypothesis

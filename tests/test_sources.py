@@ -52,6 +52,12 @@ def test_the_version_of_a_library_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sources.digest(FIT) != before and len(before) == 12
 
 
+def test_a_script_itself_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read = sources.digest(FIT), sources._bytes
+    monkeypatch.setattr(sources, "_bytes", lambda file: b"" if file == FIT else read(file))
+    assert sources.digest(FIT) != before
+
+
 def test_a_table_next_to_the_module_that_reads_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     before, read = {start: sources.digest(start) for start in (CLEAN, TRAIN)}, sources._bytes
     monkeypatch.setattr(sources, "_bytes", lambda file: b"" if file.name == "fields.csv" else read(file))

@@ -26,13 +26,13 @@ REGISTRY = re.compile(r"\bdiscover\(\"rltune")
 
 
 def digest(*starts: str | Path, shown: bool = False) -> str:
-    """Twelve hexadecimal digits that change with a module of this package that notebooks or scripts import, directly or
-    through others, or with the version of a library that computes.
+    """Twelve hexadecimal digits that change with a script (notebooks are inputs of their rules), with a module of this
+    package that notebooks or scripts import, directly or through others, or with the version of a library that computes.
 
     ``shown``: with what only shows results, and the templates and lists that it reads.
     """
     files = {file for start in starts for file in closure(Path(start), shown)}
-    files |= {Path(start) for start in starts if Path(start).is_relative_to(HERE)}
+    files |= {Path(start) for start in starts if Path(start).suffix == ".py"}
     if shown:
         files |= {
             path for path in (HERE / "report").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")
@@ -40,7 +40,7 @@ def digest(*starts: str | Path, shown: bool = False) -> str:
     files |= {path for file in files for path in (*file.parent.glob("*.conf"), *file.parent.glob(f"{file.stem}.csv"))}
     found = hashlib.sha256(repr(_versions()).encode())
     for file in sorted(files):
-        found.update(str(file.relative_to(HERE)).encode() + _bytes(file))
+        found.update(str(file.relative_to(HERE) if file.is_relative_to(HERE) else file.name).encode() + _bytes(file))
     return found.hexdigest()[:12]
 
 

@@ -10,11 +10,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from logging import LogRecord
 from pathlib import Path
 from textwrap import shorten
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
+
+from rltune.files import write_json
 
 SECONDS = Path(".cache") / "rltune" / "seconds.json"
 """Mean seconds of a job by rule, of earlier runs in this folder."""
@@ -43,9 +46,11 @@ def failure(log: Path) -> str:
     """The error in an executed notebook, or the end of a log, and where it is."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
     lines = [line for line in text.splitlines() if line.strip()][-LAST_LINES:]
-    if log.suffix == ".ipynb" and text:
-        outputs = [o for cell in json.loads(text)["cells"] for o in cell.get("outputs", ())]
-        lines = [f"{o['ename']}: {o['evalue']}" for o in outputs if o["output_type"] == "error"]
+    if log.suffix == ".ipynb":
+        lines = []
+        with suppress(ValueError):  # cut off, on a full disk
+            outputs = [o for cell in json.loads(text)["cells"] for o in cell.get("outputs", ())]
+            lines = [f"{o['ename']}: {o['evalue']}" for o in outputs if o["output_type"] == "error"]
     return "\n".join(f"  {line}" for line in [*lines, log])
 
 
@@ -68,7 +73,9 @@ class LogHandler(LogHandlerBase):
         self.done = self.planned = 0
         self.cores = 1
         self.took: dict[str, list[float]] = {}
-        self.known: dict[str, float] = json.loads(SECONDS.read_text()) if SECONDS.is_file() else {}
+        self.known: dict[str, float] = {}
+        with suppress(OSError, ValueError):  # none yet, or cut off
+            self.known = json.loads(SECONDS.read_text())
         self.stopping = False
         self.closing = threading.Event()
         threading.Thread(target=self._tick, daemon=True).start()
@@ -120,8 +127,8 @@ class LogHandler(LogHandlerBase):
             sys.stderr.write("\r\x1b[2K")
         if self.took:
             self.known |= {rule: sum(took) / len(took) for rule, took in self.took.items()}
-            SECONDS.parent.mkdir(parents=True, exist_ok=True)
-            SECONDS.write_text(json.dumps(self.known, indent=1, sort_keys=True))
+            with suppress(OSError):  # no room: the next run knows less of its time
+                write_json(SECONDS, self.known)
         super().close()
 
     def _finished(self, job: int) -> None:

@@ -39,3 +39,21 @@ def test_the_time_left_grows_with_a_training_that_takes_longer_than_expected(
     assert handler._left_s() == (5 * 600 - 600) / 2, "one has ended: the mean of those that have, from now on"
     handler.close()
     assert "done: train 0, 10 min" in capsys.readouterr().err
+
+
+def test_files_that_a_full_disk_has_cut_off_do_not_stop_it(
+    clock: SimpleNamespace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / plugin.SECONDS).parent.mkdir(parents=True)
+    (tmp_path / plugin.SECONDS).write_text("")
+    log = tmp_path / "train.ipynb"
+    log.write_text('{"cells": [{"outp')
+    handler = plugin.LogHandler(SimpleNamespace(dryrun=False), None)
+    event(handler, "job_info", jobid=1, rule_name="train", rule_msg="train a", output=[])
+    event(handler, "job_error", jobid=1, rule_name="train", log=[str(log)])
+    assert f"FAILED: train a\n  {log}\n" in capsys.readouterr().err
+    handler.took = {"train": [1.0]}
+    (tmp_path / plugin.SECONDS).unlink()
+    (tmp_path / plugin.SECONDS.parent).rmdir()
+    (tmp_path / plugin.SECONDS.parent).write_text("in the way: nothing can be written there")
+    handler.close()

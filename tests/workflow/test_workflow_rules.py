@@ -1,5 +1,6 @@
 """The workflow's files: as Snakemake's linter and formatter want them, and in step with the notebooks."""
 
+import fcntl
 import json
 import os
 import re
@@ -49,6 +50,8 @@ def test_linter_and_formatter_find_nothing() -> None:
     assert lint.returncode == 0, lint.stderr
     form = [BIN / "snakefmt", "--check", "workflow"]
     assert subprocess.run(form, cwd=ROOT, capture_output=True).returncode == 0
+    strip = [BIN / "nbstripout", "--verify", *sorted(ROOT.glob("notebooks/*.ipynb"))]
+    assert subprocess.run(strip, capture_output=True, text=True).stdout == ""
 
 
 @pytest.mark.parametrize(("preset", "trained_with"), [("minibatch", "exact"), ("tuned", "lognormal-1")])
@@ -124,9 +127,24 @@ def test_published_predictions_are_an_input_of_the_table_on_estimates(project: A
 
 def test_runs_keep_compiled_modules_where_the_environment_says_not_to() -> None:
     probe = ("make", "--no-print-directory", "--eval", "probe:; @env", "probe")
-    env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "RLTUNE_ROOT": "/elsewhere"}
     said = subprocess.run(probe, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
     assert "XDG_CACHE_HOME=" in said and "PYTHONDONTWRITEBYTECODE" not in said
+    assert "RLTUNE_ROOT" not in said, "a run would write to another project"
+
+
+def test_clean_follows_a_linked_folder_and_waits_for_no_run(project: Any, shell: Any, tmp_path: Path) -> None:
+    for name in ("slurm/assigned.json", "example_schedules.csv", "report/index.html"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("kept?")
+    project.results.symlink_to(tmp_path)
+    (project.root / ".cache").mkdir()
+    with open(project.root / ".cache" / "run.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        refused = shell.make("clean", cwd=project.root)
+    assert refused.status and "another run is at work" in refused.err and (tmp_path / "report").is_dir(), refused
+    assert shell.make("clean", cwd=project.root).status == 0
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["assigned.json"]
 
 
 def test_the_default_profile_holds_what_works_anywhere() -> None:

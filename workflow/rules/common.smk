@@ -41,7 +41,8 @@ RESULTS = Path(run.config.results)
 CELLS = {cell.name: cell for cell in run.config.cells()}
 WORKLOADS = run.config.all_workloads()
 PAPER = "config/paper_results.yaml"
-ENVIRONMENT = "../../environment.yml"  # heeded with --software-deployment-method conda
+# What rules need. It installs this project, so Snakemake cannot make it by itself: `make` does.
+ENVIRONMENT = "../../environment.yml"
 PLUGINS = list(run.config.plugins)
 BALANCED = balanced_cells(run, CELLS.values())  # the cells on balanced clusters, which no agent is trained on
 MIXED = [run.config.cells()[0].but(trace=w.trace, cluster=w.cluster) for w in run.config.gpu_types]

@@ -10,7 +10,7 @@ DEPLOYED = run.config.deployed_cell() if DEPLOYMENT else None
 SCHEDULERS = DEPLOYMENT.schedulers if DEPLOYMENT else []
 # where Slurm's packages are absent, the chapters do without these runs and say so
 ABSENT = packages.absent(accounting=True, speed=2.0)
-EXAMPLE_SCHEDULES = [f"{RESULTS}/slurm/example_schedules"] if EXAMPLES == "slurm" else []
+EXAMPLE_SCHEDULES = [f"{RESULTS}/example_schedules"] if EXAMPLES == "slurm" else []
 DEPLOYED_RUNS = [f"{RESULTS}/deployment/{name}-{k}" for name, k in (DEPLOYMENT.runs() if DEPLOYMENT else [])]
 if ABSENT and not all(os.path.exists(f"{folder}/jobs.csv") for folder in DEPLOYED_RUNS):
     DEPLOYED_RUNS = []
@@ -22,8 +22,8 @@ wildcard_constraints:
 
 rule example_schedules:
     output:
-        runs=RESULTS / "slurm/example_schedules.csv",
-        facts=RESULTS / "slurm/example_schedules.json",
+        runs=RESULTS / "example_schedules.csv",
+        facts=RESULTS / "example_schedules.json",
     log:
         RESULTS / "logs/example_schedules.log",
     benchmark:
