@@ -120,7 +120,7 @@ TRACES = [
     (NO_MAP.replace("format: csv", "format: sacct") + FILTER, "`filter` goes with format `csv`; found `sacct`"),
     (
         NO_MAP.replace("format: csv", "format: swf") + "gpu_share: leave_out\n",
-        "`gpu_share` goes with format `csv`, `alibaba2020`, `alibaba2023`, `authors`; found `swf`",
+        "`gpu_share`: jobs of format `swf` ask for whole GPUs; leave it out",
     ),
     (TRACE + "part: Venus\n", "`part` goes with format `helios`"),
     (TRACE.replace("path: jobs.csv", "synthetic: {}"), "format `csv` reads a file of yours"),

@@ -218,6 +218,14 @@ def test_it_says_what_the_network_adds_to_the_configuration_it_chose() -> None:
     )
 
 
+def test_all_waiting_on_one_day_is_said_to_be_too_little() -> None:
+    frame = jobs({"saf-easy": 0.5}, wait_s=36_000.0)
+    frame.loc[frame["block"] != 5, "wait_s"] = 0.0
+    said = filled(frame, RAN, NOTHING, FACTS)
+    assert "% fewer hours, but jobs wait on too few of these days" in said["Recommendation"].replace("\u00a0", " ")
+    assert "interval includes" not in said["Recommendation"] + said["RLTune"]
+
+
 def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
     near, orders, hours = (advised({"saf-easy": 0.7}, **how) for how in ({}, {"shuffled": True}, {"recorded": 0.3}))
     warning = "do not rely on this: the simulation of the assumed policy does not match the log"

@@ -227,7 +227,7 @@ def test_of_an_array_only_the_waiting_rest_is_changed(commands: Commands) -> Non
     commands.make("squeue", r"print('16|16|PENDING|9|6|.\n16|16|PENDING|9|7|.\n42|16|PENDING|0|5|.')")
     client.states([16, 42])  # task 5 was held meanwhile
     assert client.release([16, 42]) == [Outcome(16, True), Outcome(42, True)]
-    assert (commands.folder / "made").read_text().split()[3:] == ["16_[6,7]", "42"]
+    assert (commands.folder / "made").read_text().split()[3:] == ["16_[6-7]", "42"]
     commands.make("scontrol", MIXED)
     assert client.update([Change(16, 12)]) == [Outcome(16, True)]
 

@@ -33,7 +33,11 @@ CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "
 try:
     run = Run.open(CONFIG)
     LOCAL_FILES = {name: given(name, trace.path) for name, trace in run.traces.items() if trace.path}
-    PUBLISHED = {name: given(name, trace.predictions.path) for name, trace in run.traces.items() if trace.predictions}
+    PUBLISHED = {
+        c.trace: given(c.trace, run.traces[c.trace].predictions.path)
+        for c in run.config.cells()
+        if "published" in (c.estimate, run.config.preset(c.preset).estimates) and run.traces[c.trace].predictions
+    }
 except RLTuneError as error:
     raise WorkflowError(str(error)) from None
 

@@ -21,8 +21,8 @@ Format = Literal[FORMATS]  # type: ignore[valid-type]
 GpuShare = Literal["round_up", "leave_out"]
 GENERATED = ("philly", "alibaba2020", "swf", "sacct")
 """Formats whose raw files `synthetic` can make."""
-SHARED = ("csv", "alibaba2020", "alibaba2023", "authors")
-"""Formats whose jobs may ask for fractions of a GPU."""
+WHOLE = ("helios", "philly", "sacct", "swf")
+"""Formats whose jobs ask for whole GPUs."""
 PARTS: dict[str, tuple[str, ...] | None] = {
     "helios": ("Earth", "Saturn", "Uranus", "Venus", "all"),
     "alibaba2023": None,
@@ -292,10 +292,8 @@ class TraceConfig(Block):
             raise ValueError("`columns` goes with format `csv`, and only with it")
         if self.filter and self.format != "csv":
             raise ValueError(f"`filter` goes with format `csv`; found `{self.format}`")
-        if self.gpu_share != "round_up" and self.format not in SHARED:
-            raise ValueError(
-                f"`gpu_share` goes with format {', '.join(f'`{f}`' for f in SHARED)}; found `{self.format}`"
-            )
+        if self.gpu_share != "round_up" and self.format in WHOLE:
+            raise ValueError(f"`gpu_share`: jobs of format `{self.format}` ask for whole GPUs; leave it out")
         if self.synthetic is not None and self.format not in GENERATED:
             raise ValueError(f"format `{self.format}` reads a file of yours; `synthetic` makes {', '.join(GENERATED)}")
         if self.format == "helios" and self.part is None:

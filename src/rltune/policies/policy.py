@@ -58,16 +58,15 @@ class Policy:
     """Whether scores change while a job waits; the others rank a job once, when it arrives."""
     fair: bool = False
     """Whether it uses fair shares; such a policy is dynamic, too."""
-
-    def __post_init__(self) -> None:
-        if self.fair and not self.dynamic:
-            raise ValueError(
-                f"policy {self.name!r}: found fair without dynamic, expected both: fair shares change with time"
-            )
-
     predicted: bool = False
     """Whether it needs estimates that are predicted from earlier jobs alone."""
     in_table5: bool = False
     """Whether the paper's Table 5 has it."""
     remark: str = ""
     """Where it differs from what is printed there."""
+
+    def __post_init__(self) -> None:
+        if self.fair and not self.dynamic:
+            raise ValueError(
+                f"policy {self.name!r}: found fair without dynamic, expected both: fair shares change with time"
+            )

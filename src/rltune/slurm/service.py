@@ -163,9 +163,8 @@ class Service:
             self._pause(why)
         elif why and self._paused_until_s is None:
             controller.say(why, WARNING)
-        if (
-            self._paused_until_s is not None and controller.view.now_s >= self._paused_until_s
-        ):  # a time the cycle checked
+        # by a time that the cycle has checked
+        if self._paused_until_s is not None and controller.view.now_s >= self._paused_until_s:
             controller.live, self._paused_until_s = True, None
             watchdog.restart()
             controller.say("the pause is over: priorities are written again")

@@ -30,7 +30,7 @@ def fig5(statistics: pd.DataFrame, paper: PaperResults) -> Drawing:
     ours = statistics[statistics["avg_wait_s"].notna()][columns].assign(row="ours")
     printed = _printed(paper)
     frame = pd.concat([ours, printed], ignore_index=True)
-    figure = _draw_fig5(frame, {t: paper.trace(t) for t in ours["trace"]})
+    figure = _draw_fig5(frame, {t: paper.trace(t, data) for t, data in zip(ours["trace"], ours["data"])})
     facts = {
         "ours": ours.to_dict("records"),
         "lacking": sorted(set(statistics["trace"]) - set(ours["trace"])),
