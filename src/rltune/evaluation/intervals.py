@@ -85,8 +85,8 @@ def improved(
         return Improvement()
     estimate = 1 - float(ours.sum()) / total
     blocks = sum(-(-part // block_length(part)) for part in parts)
-    free, told = blocks - len(parts), int((ours.any(axis=0) | theirs.any(axis=0)).sum())
-    if free < 1 or told < FEWEST <= n:
+    free, filled = blocks - len(parts), int((ours.any(axis=0) | theirs.any(axis=0)).sum())
+    if free < 1 or filled < FEWEST <= n:
         return Improvement(estimate)
     rng = np.random.default_rng(seed)
     picked = picked_windows(rng, parts, resamples)

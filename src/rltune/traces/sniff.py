@@ -26,8 +26,14 @@ HEAD = 1 << 16
 """Bytes by which a text is recognised."""
 MAX_ENTRIES = 5_000
 """Entries of a JSON list looked at: as Python objects they take six times their bytes."""
-_LENIENT: Any = {"nrows": MAX_ROWS, "on_bad_lines": "skip", "encoding_errors": "replace", "low_memory": False}
-_LENIENT |= {"skipinitialspace": True, "index_col": False}
+_LENIENT: Any = {
+    "nrows": MAX_ROWS,
+    "on_bad_lines": "skip",
+    "encoding_errors": "replace",
+    "low_memory": False,
+    "skipinitialspace": True,
+    "index_col": False,
+}
 """A first look only: cleaning counts the lines that are left out."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?|")
 _PAI_STATUS = {"Terminated", "Failed", "Running", "Waiting"}

@@ -184,9 +184,19 @@ def _matches(table: pd.DataFrame, rule: Filter) -> np.ndarray:
     """Which rows meet a filter; numbers compare as numbers, true and false by their words, else as text; an empty field
     meets only ``!=``."""
     text, value = table[rule.column], rule.value
-    numbers, words = pd.to_numeric(text, errors="coerce"), text.str.strip().str.lower()
-    flags = words.isin(TRUE).where(words.isin((*TRUE, *FALSE)))
-    read = {str: text, bool: flags, int: numbers, float: numbers}
     if isinstance(value, list):
-        return np.any([of.isin([v for v in value if type(v) is kind]) for kind, of in read.items()], axis=0)
-    return getattr(read[type(value)], COMPARISONS[rule.op])(value).fillna(False).to_numpy(dtype=bool)
+        found = np.zeros(len(text), bool)
+        for kind in {type(v) for v in value}:
+            found |= _read_as(kind, text).isin([v for v in value if type(v) is kind]).to_numpy()
+        return found
+    return getattr(_read_as(type(value), text), COMPARISONS[rule.op])(value).fillna(False).to_numpy(dtype=bool)
+
+
+def _read_as(kind: type, text: pd.Series) -> pd.Series:
+    """A column as what a filter's value is: text, true or false, or numbers; null where it is neither."""
+    if kind is str:
+        return text
+    if kind is bool:
+        words = text.str.strip().str.lower()
+        return words.isin(TRUE).where(words.isin((*TRUE, *FALSE)))
+    return pd.to_numeric(text, errors="coerce")
