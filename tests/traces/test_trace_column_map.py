@@ -131,8 +131,9 @@ def test_mistakes_are_named(clean: Callable) -> None:
     text = "id,t,run,g\na,0,5,1\n"
     with pytest.raises(DataError, match=r"own.csv: column 'gpu_nm' \(mapped to gpus\).*nearest: gpu_num"):
         clean("id,t,run,gpu_num\na,0,5,1\n", {**BASIC, "gpus": "gpu_nm"})
-    with pytest.raises(ConfigError, match="factor"):
-        clean("id,t,run,g\na,2020-01-01,5,1\n", {**BASIC, "submit_s": {"column": "t", "factor": 2}})
+    for field in ({"factor": 2}, {"unit": "ms"}):
+        with pytest.raises(ConfigError, match=f"columns.submit_s.{[*field][0]}: goes with numbers"):
+            clean("id,t,run,g\na,2020-01-01,5,1\n", {**BASIC, "submit_s": {"column": "t"} | field})
     with pytest.raises(DataError, match="no job left.*1 rows read, 0 kept; left out: 1 run time negative"):
         clean("id,t,run,g\na,0,-5,1\n", BASIC)
     with pytest.raises(DataError, match="'k' .named in filter."):

@@ -53,6 +53,13 @@ def test_guessed_map_works_as_it_is(tmp_path: Path) -> None:
     assert "format: canonical job table" in inspect_file(tmp_path / "jobs.parquet")
 
 
+def test_a_queue_is_a_name_as_schedulers_log_it(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("id,submit_time,duration,gpus,queue\n1,1600000000,60,1,gold\n2,1600000001,60,1,iron\n")
+    jobs = use(inspect_file(path), path).jobs
+    assert jobs["vc"].tolist() == ["gold", "iron"] and jobs["wait_s"].isna().all()
+
+
 @pytest.mark.parametrize(("zeros", "how"), [("000", "unit: ms"), ("000000", "factor: 0.000001")])
 def test_times_in_a_finer_unit_are_mapped_with_it(zeros: str, how: str, tmp_path: Path) -> None:
     rows = [f"{i},160000000{i}{zeros},160000006{i}{zeros},160000066{i}{zeros},1\n" for i in range(3)]

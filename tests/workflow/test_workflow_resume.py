@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -85,6 +86,14 @@ def test_it_resumes_by_itself_and_makes_nothing_again(story: Story) -> None:
     now = finished(story.root)
     assert {p: now.get(p) for p in story.kept} == story.kept and [p for p in now if p.name == "policy.npz"]
     assert "done: train" in story.resumed.err and "done: clean" not in story.resumed.err
+
+
+def test_the_same_configuration_under_another_name_makes_nothing_again(story: Story, shell: Any) -> None:
+    config = story.root / "config" / "tiny.yaml"
+    shutil.copy(config, config.with_name("renamed.yaml"))
+    run = ("report", "CONFIG=config/renamed.yaml", "ARGS=--until train -n")
+    outcome = shell.make(*run, cwd=story.root)
+    assert outcome.status == 0 and "would run" not in outcome.err, outcome
 
 
 def test_one_stage_again_is_really_done_again(story: Story, shell: Any) -> None:

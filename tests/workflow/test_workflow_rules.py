@@ -116,6 +116,12 @@ def test_the_file_of_a_stage_or_what_there_is(
     assert found.startswith(expected)
 
 
+def test_a_chapter_that_a_run_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit, match="STAGE: config/default.yaml asks for nothing that whatif makes"):
+        runpy.run_path("workflow/scripts/stage.py")["target"]("config/default.yaml", "whatif", "")
+
+
 def test_published_predictions_are_an_input_of_the_table_on_estimates(project: Any, shell: Any) -> None:
     project.change(project.trace, "path: jobs.csv\n", "path: jobs.csv\npredictions: {path: p.csv, run_s: seconds}\n")
     project.change(project.run, "policy: [fifo]", "policy: [fifo]\n    estimate: [published]")

@@ -28,7 +28,6 @@ rule characterise:
         mem_mb=more(2000),
         runtime=more(60),
     params:
-        config=CONFIG,
         artefacts=RESULTS / "artefacts",
         settings=SETTINGS
         | {

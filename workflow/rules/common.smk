@@ -29,6 +29,7 @@ def given(trace, path):
 
 
 CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
+config["path"] = CONFIG  # for scripts; as a param of rules, the same under another name would make everything again
 
 try:
     run = Run.open(CONFIG)

@@ -22,7 +22,6 @@ rule clean:
         mem_mb=more(2000),
         runtime=more(60),
     params:
-        config=CONFIG,
         trace="{trace}",
         code=digest("notebooks/clean.ipynb"),
     message:
@@ -49,7 +48,6 @@ rule fit:
         mem_mb=more(1500),
         runtime=more(30),
     params:
-        config=CONFIG,
         train=run.config.train_share,
         speeds=speeds_of,
         code=digest("workflow/scripts/fit.py"),
@@ -76,7 +74,6 @@ rule estimate:
         mem_mb=more(1500),
         runtime=more(30),
     params:
-        config=CONFIG,
         seed=run.config.evaluation.seed,
         code=digest("workflow/scripts/estimate.py"),
     message:

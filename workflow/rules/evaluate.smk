@@ -18,7 +18,6 @@ rule baselines:
         mem_mb=more(2000),
         runtime=more(120),
     params:
-        config=CONFIG,
         settings=SETTINGS | run.config.evaluation.model_dump(exclude={"also", "bootstrap"}),
         localities=lambda w: run.config.localities(w.trace, w.cluster, w.estimate),
         tuned=lambda w: run.config.tuned_on(w.trace, w.cluster, w.estimate),
@@ -51,7 +50,6 @@ rule evaluate:
         mem_mb=more(2500),
         runtime=more(120),
     params:
-        config=CONFIG,
         cell="{cell}",
         settings=SETTINGS | run.config.evaluation.model_dump(),
         code=digest("notebooks/evaluate.ipynb"),
@@ -79,7 +77,6 @@ rule compare:
         mem_mb=more(1500),
         runtime=more(30),
     params:
-        config=CONFIG,
         trace="{trace}",
         settings=RESAMPLING,
         code=digest("notebooks/compare.ipynb", shown=True),

@@ -67,7 +67,6 @@ rule deploy:
         mem_mb=more(1000 + 400 * len(SCHEDULERS)),
         runtime=more(240),
     params:
-        config=CONFIG,
         settings=(DEPLOYMENT.model_dump(include={"cell", "jobs", "speed"}) if DEPLOYMENT else None),
         rules=[run.config.simulation.max_wait_h, QOS, SHORT_S],
         train_share=run.config.train_share,

@@ -27,7 +27,6 @@ rule train:
         mem_mb=more(4000),
         runtime=more(240),
     params:
-        config=CONFIG,
         cell="{cell}",
         training=lambda w: f"{RESULTS}/cells/{w.cell}/training",
         settings=training_of,

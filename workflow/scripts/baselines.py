@@ -10,7 +10,7 @@ from rltune.files import write_text
 
 
 def main(rule) -> None:
-    run, of = Run.open(rule.params.config), rule.wildcards
+    run, of = Run.open(rule.config["path"]), rule.wildcards
     config = run.config
     load_plugins(run)
     workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[of.cluster], config.train_share)

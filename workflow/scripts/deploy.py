@@ -14,7 +14,7 @@ from rltune.sources import digest
 
 
 def main(rule) -> None:
-    run, repetition, path = Run.open(rule.params.config), int(rule.wildcards.repetition), Path(rule.input.policy)
+    run, repetition, path = Run.open(rule.config["path"]), int(rule.wildcards.repetition), Path(rule.input.policy)
     cell, inputs = run.config.deployed_cell(), [Path(file).read_bytes() for file in rule.input]
     workload = load_workload(rule.input.jobs, rule.input.estimates, run.clusters[cell.cluster], run.config.train_share)
     of_policy = hashlib.sha256(path.read_bytes()).hexdigest()[:12]

@@ -10,7 +10,7 @@ from rltune.traces.estimates import estimate_jobs
 
 
 def main(rule) -> None:
-    run = Run.open(rule.params.config)
+    run = Run.open(rule.config["path"])
     trace, kind = rule.wildcards.trace, rule.wildcards.estimate
     fitted, meta = read_fitted(rule.input.jobs)
     seed = run.config.evaluation.seed

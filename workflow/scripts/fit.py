@@ -10,7 +10,7 @@ from rltune.traces.table import read_table, write_parquet
 
 def main(rule) -> None:
     trace, cluster = rule.wildcards.trace, rule.wildcards.cluster
-    run = Run.open(rule.params.config)
+    run = Run.open(rule.config["path"])
     jobs, meta = read_table(rule.input.jobs)
     fitted, audit = fit(jobs, run.clusters[cluster], f"{trace} on {cluster}", run.config.train_share)
     write_parquet(fitted, meta, rule.output.jobs)

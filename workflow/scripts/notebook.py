@@ -1,7 +1,7 @@
 """Execute a rule's notebook; its files are the notebook's parameters.
 
 Every named input and output of the rule (but ``notebook``) is passed as the parameter of the same name: a path, or a list
-of paths. So is every named param that the notebook's parameters cell has. The notebook is executed into the rule's log,
+of paths. So are the configuration's path and every named param that the notebook's parameters cell has. The notebook is executed into the rule's log,
 which stays when a cell fails, and copied to the output ``notebook`` when it is done, with a record of what it was made
 with.
 """
@@ -34,7 +34,8 @@ def parameters(rule, declared: set[str]) -> dict:
     }
     if unknown := files.keys() - declared:
         sys.exit(f"{rule.input.notebook}: no parameter {', '.join(sorted(unknown))} in its parameters cell")
-    given = {name: value for name, value in rule.params.items() if name in declared}
+    params = {"config": rule.config["path"]} | dict(rule.params.items())
+    given = {name: value for name, value in params.items() if name in declared}
     return files | {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rltune.config.context import Run
 from rltune.errors import RLTuneError
+from rltune.report import artefacts
 
 NO_STAGES = ("index", "explore")
 """Notebooks for readers, which no rule runs."""
@@ -30,6 +31,8 @@ def target(config: str, stage: str, of: str) -> str:
         if of not in names:
             variable = "CELL" if stage in ("train", "evaluate") else "TRACE"
             sys.exit(f"{variable}: found {of!r}; stage {stage} of {config} has:\n  " + "\n  ".join(names))
+    elif not artefacts.of(run.config, stage):
+        sys.exit(f"STAGE: {config} asks for nothing that {stage} makes")
     return f"{run.config.results}/notebooks/{stage}{'-' if names else ''}{of if names else ''}.ipynb"
 
 

@@ -15,7 +15,7 @@ from rltune.traces.readers.csv import finer_unit
 _NAMES: dict[str, str] = {
     "job_id": r"^(job[_ ]?id(raw)?|job[_ ]?name|job|id|name)$",
     "user": r"^(user|user[_ ]?(id|name)|uid|owner)$",
-    "vc": r"^(vc|vc[_ ]?id|virtual[_ ]?cluster|partition|queue[_ ]?name|pool)$",
+    "vc": r"^(vc|vc[_ ]?id|virtual[_ ]?cluster|partition|queue([_ ]?name)?|pool)$",
     "submit_s": r"^(submi(t|tted|ssion)([_ ]?(time|s|ts))?|creation[_ ]?time|created([_ ]?at)?|arrival([_ ]?time)?)$",
     "start_s": r"^(start(ed)?([_ ]?time|[_ ]?at|[_ ]?s)?|scheduled[_ ]?time)$",
     "end_s": r"^(end(ed)?([_ ]?time|[_ ]?at|[_ ]?s)?|finish(ed)?([_ ]?time)?|deletion[_ ]?time)$",
@@ -26,7 +26,7 @@ _NAMES: dict[str, str] = {
     "mem_gb": r"^(mem(ory)?([_ ]?(gb|mib|mb|gib))?|req[_ ]?mem)$",
     "gpu_type": r"^gpu[_ ]?(type|spec|model)$",
     "model": r"^model([_ ]?name)?$",
-    "wait_s": r"^(wait([_ ]?time)?([_ ]?s)?|queue([_ ]?(time|s))?)$",
+    "wait_s": r"^(wait([_ ]?time)?([_ ]?s)?|queue[_ ]?(time|s))$",
     "status": r"^(status|state|job[_ ]?state|pod[_ ]?phase)$",
     "run_clamped": r"^(run[_ ]?)?clamped.*$",
 }

@@ -44,7 +44,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     """Raw columns of a CSV file read through ``trace.columns`` and ``trace.filter``.
 
     Raises:
-        ConfigError: a factor for a column of wall-clock times.
+        ConfigError: a factor or unit for a column of wall-clock times.
         DataError: the file is missing, truncated or not CSV, lacks a mapped column or has it twice, or has times in
             another unit than the map says.
     """
@@ -148,8 +148,9 @@ class _Source:
                 return since
             self.audit.note(f"{name} read as dates written YYYYMMDD or YYYYMMDDhhmmss", (dates != text).sum())
             text = dates
-        if column.factor != 1:
-            raise ConfigError(f"columns.{name}.factor: goes with numbers; {self.where} has wall-clock times there.")
+        for field, numeric in (("factor", column.factor != 1), ("unit", column.unit not in (None, "s"))):
+            if numeric:
+                raise ConfigError(f"columns.{name}.{field}: goes with numbers; {self.where} has wall-clock times there.")
         zone = column.time_zone or self.trace.time_zone
         return wall_clock_to_unix(text, zone, name, self.audit, not_before, self.where)
 
