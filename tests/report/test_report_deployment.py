@@ -133,7 +133,7 @@ def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(saved
     mine = (at_once["scheduler"] == "slurm") & (at_once["repetition"] == 1)
     at_once.loc[mine, "start_s"] = at_once.loc[mine, "submit_s"]
     said = switch_advice(compare(at_once, GPUS, 10, INTERVALS), paired_runs(at_once, GPUS))
-    assert "Not on this evidence" in said and "jobs wait that do not under Slurm’s order" in said and "inf" not in said
+    assert "Not on this evidence" in said and "jobs wait only under the controller" in said and "inf" not in said
 
 
 def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long() -> None:

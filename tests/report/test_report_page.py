@@ -114,7 +114,7 @@ def test_the_answers_are_first_and_count_every_study(answers: str, made: Project
 
 
 def test_the_gain_on_each_trace_is_said_with_intervals(answers: str, made: Project) -> None:
-    said = answers.split("What is asked")[0].replace("\u00a0", " ")
+    said = answers.split("The question")[0].replace("\u00a0", " ")
     frame = best_measured(made.saved["fig12-numbers"].frame)
     assert all(f"{title} " in said for title in frame["trace_title"].unique())
     firsts = frame.drop_duplicates("trace_title")

@@ -19,7 +19,7 @@ from rltune.config.load import project_root
 from rltune.errors import ConfigError, RLTuneError
 
 EPILOG = (
-    "Exit status: 0 done; 1 a mistake in what was given, which the message explains; 2 a command or option that does not "
+    "Exit status: 0 done; 1 a mistake in the input, which the message explains; 2 a command or option that does not "
     "exist. Messages go to standard error. `make report` runs the whole workflow."
 )
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, epilog=EPILOG)

@@ -26,23 +26,23 @@ def simulate(
     locality: Annotated[str, typer.Option(help=f"How many nodes a job may have: {', '.join(LOCALITIES)}.")] = "strict",
     types: Annotated[str, typer.Option(help=f"GPU type of a job that may have several: {', '.join(TYPES)}.")] = "auto",
     gpu_price: Annotated[
-        float, typer.Option(help="Where types is least, allox or joint: seconds that a GPU-second counts as.")
+        float, typer.Option(help="With types least, allox or joint: seconds that a GPU-second counts as.")
     ] = 0.0,
     multi_node_slowdown: Annotated[
         Factor, typer.Option(help="Factor on run time on more nodes than strict, ≥ 1.")
     ] = None,
     interference_slowdown: Annotated[Factor, typer.Option(help=INTERFERENCE)] = None,
-    overrun: Annotated[str | None, typer.Option(help="End expected of a job past its estimate: double, now.")] = None,
+    overrun: Annotated[str | None, typer.Option(help="Expected end of a job past its estimate: double, now.")] = None,
     sticky_head: Annotated[bool | None, typer.Option(help="Whether a first job stays first until it starts.")] = None,
     estimate: Annotated[str, typer.Option(help=f"Run-time estimates: {ESTIMATES}.")] = "lognormal-1",
     part: Annotated[str, typer.Option(help="Jobs to take: all, train, validation, test.")] = "all",
     begin: Annotated[int | None, typer.Option("--from", help="Take jobs from this one on, counted from 0.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Take so many jobs; default: all of them.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of jobs to take; default: all.")] = None,
     windows: Annotated[
         int | None, typer.Option(metavar="JOBS", help="Jobs per window, each from an idle cluster; default: 256.")
     ] = None,
     replay: Annotated[bool, typer.Option("--replay", help="One sequence of all jobs instead of windows.")] = False,
-    warm_up: Annotated[float, typer.Option(help="Share of a replay's first jobs that are not measured.")] = 0.0,
+    warm_up: Annotated[float, typer.Option(help="Share of jobs at a replay's start that are not measured.")] = 0.0,
     bound: Annotated[bool, typer.Option("--bound", help="Add a lower bound on the mean wait of any policy.")] = False,
     csv: Annotated[Path | None, typer.Option(help="Write a row per job to this file.")] = None,
     gantt: Annotated[Path | None, typer.Option(help="Draw the first window to this file (.svg or .png).")] = None,

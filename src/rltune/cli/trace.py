@@ -34,7 +34,7 @@ def list_traces() -> None:
 
 @trace_app.command()
 def fetch(names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of files in config/traces.")]) -> None:
-    """Download or generate the raw files of traces that are not there, and check those that are. A run does so when it needs them."""
+    """Download or generate missing raw files of traces, and check those present. A run does so when it needs them."""
     from rltune.traces.fetch import obtain
     from rltune.traces.listing import summary
 

@@ -9,7 +9,7 @@ fair share     2^(−U / S): U the account's part of all decayed GPU-seconds use
 job attribute  the paper's: 1 − estimate / 7 days, at least 0 (shorter first); Slurm's own job-size factor: the
                job's GPUs over its pool's (larger first) is the policy ``multifactor_size``
 partition      the pool's priority over the largest
-QoS            1 for a job under a service-level agreement, else 0
+QOS            1 for a job under a service-level agreement, else 0
 =============  =================================================================================================
 """
 

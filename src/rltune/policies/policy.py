@@ -12,7 +12,7 @@ SYMBOLS = {
     "f": "fair share",
     "g": "GPUs over those of the pool",
     "p": "partition’s priority",
-    "q": "QoS",
+    "q": "QOS",
 }
 """Letters of the formulas; times in seconds, f, g, p and q in [0, 1]; `d` is a day."""
 
