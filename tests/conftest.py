@@ -72,31 +72,13 @@ class Outcome:
         assert not [part for part in parts if part not in self.err], self.err
 
 
-@dataclass(frozen=True)
 class Project:
     """A copy of the project's workflow with one tiny trace and one small cluster of its own."""
 
-    root: Path
-
-    @property
-    def trace(self) -> Path:
-        return self.root / "config" / "traces" / "tiny.yaml"
-
-    @property
-    def cluster(self) -> Path:
-        return self.root / "config" / "clusters" / "small.yaml"
-
-    @property
-    def run(self) -> Path:
-        return self.root / "config" / "tiny.yaml"
-
-    @property
-    def jobs(self) -> Path:
-        return self.root / "jobs.csv"
-
-    @property
-    def results(self) -> Path:
-        return self.root / "results"
+    def __init__(self, root: Path) -> None:
+        self.root, self.jobs, self.results = root, root / "jobs.csv", root / "results"
+        self.run, self.trace = root / "config" / "tiny.yaml", root / "config" / "traces" / "tiny.yaml"
+        self.cluster = root / "config" / "clusters" / "small.yaml"
 
     def change(self, path: Path, old: str, new: str) -> None:
         """Replace a text that must be there."""

@@ -123,25 +123,6 @@ def test_without_a_rule_it_follows_from_backfilling_and_speeds() -> None:
     assert SchedulerConfig("fifo", "conservative", sticky_head=True).on(three[0]).types == "fastest_free"
 
 
-@pytest.mark.parametrize(
-    ("rules", "words"),
-    [
-        ({"backfill": "easy", "types": "least"}, "types least: goes with backfill conservative"),
-        ({"backfill": "easy", "types": "joint"}, "types joint: goes with backfill conservative"),
-        (
-            {"backfill": "conservative", "types": "allox", "locality": "any"},
-            "allox: found locality 'any', expected strict",
-        ),
-        ({"types": "slowest"}, "types: found 'slowest', expected one of auto, any, fastest_free"),
-        ({"placement": "lookahead", "types": "fastest_free"}, "types fastest_free: found placement 'lookahead'"),
-        ({"gpu_price": -1.0}, "gpu_price: found -1.0, expected 0 to 100"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(rules: dict, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        SchedulerConfig("fifo", **rules)
-
-
 TWO = ([group(1, 2, "V100"), group(1, 2, "K80")],)
 
 

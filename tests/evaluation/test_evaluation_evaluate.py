@@ -1,6 +1,7 @@
 """The evaluation: everyone on the same windows of the test part, and nothing else."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -126,35 +127,22 @@ def test_baselines_are_run_in_every_locality_asked_for(work):
 
 def test_the_agent_is_compiled_before_its_windows_are_timed(monkeypatch, work, results):
     """Else the first of all simulations, the agent's, would bear what numba takes to load or compile it."""
-    sizes, plain = [], batch.simulate
-    monkeypatch.setattr(
-        "rltune.evaluation.contenders.simulate",
-        lambda jobs, layout, first, *rest, **more: (
-            sizes.append(len(first)),
-            plain(jobs, layout, first, *rest, **more),
-        )[1],
-    )
+    monkeypatch.setattr("rltune.evaluation.contenders.simulate", spy := Mock(wraps=batch.simulate))
     windows = evaluate(CELL, SMALLEST, work, run_config(sequence_jobs=[64])).windows
-    assert sizes[:2] == [1, len(of(windows, role="rltune"))]
+    assert [len(call.args[2]) for call in spy.call_args_list[:2]] == [1, len(of(windows, role="rltune"))]
 
 
 def test_everyone_goes_by_the_rules_of_the_simulation(monkeypatch, work):
     """The simulator was given them, and all rows say by which they were made, but for the maximum waits."""
-    seen = []
-    plain = batch.simulate
-
-    def watch(jobs, layout, first, n, scheduler, *rest, **more):
-        seen.append(scheduler)
-        return plain(jobs, layout, first, n, scheduler, *rest, **more)
-
-    monkeypatch.setattr("rltune.evaluation.contenders.simulate", watch)
+    monkeypatch.setattr("rltune.evaluation.contenders.simulate", spy := Mock(wraps=batch.simulate))
     cell = CELL.but(placement="spread", locality="plus_one", backfill="easy")
     rules = SimulationConfig(overrun="now", sticky_head=True, max_wait_h={8: 24.0})
     config = run_config(rules, sequence_jobs=[64], baseline_policies=["sjf"])
     windows = pd.concat(
         [evaluate(cell, SMALLEST, work, config).windows, evaluate_baselines(work, config, ["plus_one"])]
     )
-    assert all(scheduler.max_wait_h == {8: 24.0} for scheduler in seen)
+    seen = [call.args[4] for call in spy.call_args_list]
+    assert seen and all(scheduler.max_wait_h == {8: 24.0} for scheduler in seen)
     for name, value in {**rules.model_dump(exclude={"max_wait_h"}), "locality": "plus_one"}.items():
         assert {getattr(scheduler, name) for scheduler in seen} == {value} == set(windows[name])
     assert {s.placement for s in seen} == {"spread", "best_fit"}

@@ -201,6 +201,20 @@ def test_lookahead_needs_a_placer_and_others_take_none() -> None:
             for wrong in ({0: 1.0}, {1: 0.0}, {1: np.inf})
         ),
         ({"policy": "fifo", "placement": "algorithm1", "locality": "any"}, "found locality 'any', expected strict"),
+        ({"policy": "fifo", "types": "slowest"}, "types: found 'slowest', expected one of auto, any, fastest_free"),
+        *(
+            ({"policy": "fifo", "backfill": "easy", "types": name}, f"types {name}: goes with backfill conservative")
+            for name in ("least", "joint")
+        ),
+        (
+            {"policy": "fifo", "backfill": "conservative", "types": "allox", "locality": "any"},
+            "allox: found locality 'any', expected strict",
+        ),
+        (
+            {"policy": "fifo", "placement": "lookahead", "types": "fastest_free"},
+            "types fastest_free: found placement 'lookahead'",
+        ),
+        ({"policy": "fifo", "gpu_price": -1.0}, "gpu_price: found -1.0, expected 0 to 100"),
     ],
 )
 def test_a_setting_names_what_it_does_not_know(names: dict, match: str) -> None:
