@@ -154,7 +154,8 @@ def test_what_the_machinery_took() -> None:
     clock = {"began_s": [0.0, 60.0, 150.0], "took_s": [5.0, 15.0, 40.0]}
     did = {"ok": [True, False, True], "changed": [3.0, np.nan, 1.0]}
     cycles = pd.DataFrame({"scheduler": "rltune", "repetition": 1, **clock, **did})
-    facts = pd.DataFrame([{"scheduler": "rltune", "repetition": 1, "speed": 100.0, "true_s": 9.0, "drift_s": 0.5}])
+    of_run = {"scheduler": "rltune", "repetition": 1, "speed": 100.0, "true_s": 9.0, "drift_s": 0.5}
+    facts = pd.DataFrame([of_run | {"tries": 1, "retries": [], "resumed": [], "code": "c0de", "policy": "a9e47"}])
     (row,) = machinery(jobs, cycles, facts).to_dict("records")
     assert (row["late_s"], row["cycles"], row["failed"], row["cycle_s"], row["changed"]) == (1.0, 3, 1, 20.0, 4.0)
     assert (row["long_share"], row["gap_s"], row["drift_s"]) == (pytest.approx(1 / 3), 75.0, 0.5)

@@ -51,7 +51,8 @@ def taken(measured: pd.DataFrame, cycle_s: float, **facts: object) -> pd.DataFra
     policy = ["a9e47" * 5 if s == "rltune" else None for s in runs["scheduler"]]
     first = np.arange(len(runs)) == 0
     retries = [["slurmctld ended"] if one else [] for one in first]
-    recorded = {"tries": 1 + first, "retries": retries, "code": "c0de" * 8, "policy": policy, **facts}
+    recorded = {"tries": 1 + first, "retries": retries, "resumed": [[]] * len(runs), "code": "c0de" * 8}
+    recorded |= {"policy": policy, **facts}
     return machinery(measured, cycles, runs.assign(speed=200.0, true_s=60.0, drift_s=0.4, **recorded))
 
 
@@ -174,18 +175,16 @@ def test_what_was_restarted_and_why_is_reported(saved: dict) -> None:
     notes = saved["deployment-machinery"].artefact.notes
     assert "200 times as fast" in notes[0]
     assert "Slurm 1 was restarted, and the earlier attempt does not count: slurmctld ended." in notes
-    assert not any(word in note for note in notes for word in ("unknown", "different versions", "resumed"))
+    assert not any(word in note for note in notes for word in ("different versions", "resumed"))
 
 
-def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_reported() -> None:
+def test_runs_of_different_code_or_agents_are_reported() -> None:
     measured = jobs({"slurm": 1.0, "rltune": 0.7})
     mixed = taken(
         measured,
         20.0,
-        code=["aaaaaaaa1", "bbbbbbbb1", np.nan, *["aaaaaaaa1"] * 3],
-        tries=[1, np.nan, 1, 1, 1, 3],
-        retries=[np.nan] * 6,
-        resumed=[["k80-1"], [], ["m40-1", "m40-1"], [], [], np.nan],
+        code=["aaaaaaaa1", "bbbbbbbb1", *["aaaaaaaa1"] * 4],
+        resumed=[["k80-1"], [], ["m40-1", "m40-1"], [], [], []],
         policy=[None, "p1", None, "p2", None, None],
     )
     artefact, frame = tables.deployment_machinery(mixed, FACTS)
@@ -195,13 +194,10 @@ def test_runs_of_different_code_or_agents_and_runs_that_do_not_say_are_reported(
         f"resumed 3 times ({names[0]}: 1, {names[2]}: 2)",
         f"bbbbbbbb: {names[1]}",
         "different versions of the code",
-        "1 of 6 runs do not record the version of their code.",
-        "1 of 6 runs do not record whether they were restarted.",
-        "2 restarts have no recorded reason.",
         "different versions of the agent’s weights",
     ):
         assert said in notes, said
-    assert list(frame["tries_shown"]) == ["1", "unknown", "1", "1", "1", "3"] and frame["code_short"][2] == "unknown"
+    assert list(frame["tries"]) == [2, *[1] * 5] and frame["code_short"][2] == "aaaaaaaa"
 
 
 def test_the_simulators_error_and_what_it_predicts_are_reported(saved: dict) -> None:

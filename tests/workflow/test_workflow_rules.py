@@ -83,7 +83,7 @@ def test_a_path_that_snakemake_takes_for_a_pattern_is_explained(folder: str, sta
 def test_a_notebooks_parameters_are_what_its_rule_passes(notebook: str) -> None:
     body = BY_NOTEBOOK[notebook]
     cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))
-    passed = set(re.findall(r"^        (\w+)=", body, re.MULTILINE)) - OTHERS
+    passed = {"config"} | set(re.findall(r"^        (\w+)=", body, re.MULTILINE)) - OTHERS
     assert parameters(cells).keys() == passed
 
 

@@ -9,10 +9,9 @@ from snakemake.io import get_wildcard_names
 
 from rltune.cluster.speeds import profile_of
 from rltune.config import project_root
-from rltune.config.comparisons import YARDSTICK, against_qssf
+from rltune.config.comparisons import YARDSTICK, against_qssf, balanced_cells
 from rltune.config.context import Run
 from rltune.errors import ConfigError, RLTuneError
-from rltune.evaluation.studies.scheduling_rules import balanced_cells
 from rltune.report import artefacts
 from rltune.sources import digest
 from rltune.traces.fetch import files_in, local_file
@@ -49,7 +48,7 @@ PAPER = "config/paper_results.yaml"
 # What rules need. It installs this project, so Snakemake cannot make it by itself: `make` does.
 ENVIRONMENT = "../../environment.yml"
 PLUGINS = list(run.config.plugins)
-BALANCED = balanced_cells(run, CELLS.values())  # the cells on balanced clusters, which no agent is trained on
+BALANCED = balanced_cells(run.config, CELLS.values())  # the cells on balanced clusters, which no agent is trained on
 MIXED = [run.config.cells()[0].but(trace=w.trace, cluster=w.cluster) for w in run.config.gpu_types]
 BY_YARDSTICK = [cell.but(estimate=YARDSTICK) for cell in against_qssf(run.config)]
 RESAMPLING = run.config.evaluation.model_dump(include={"bootstrap"})

@@ -55,9 +55,7 @@ def status(config: ControllerConfig = EXAMPLE) -> None:
 @slurm_app.command()
 def release(
     config: ControllerConfig = EXAMPLE,
-    band: Annotated[
-        bool, typer.Option("--band", help="Also unlisted jobs with a priority in the band.")
-    ] = False,
+    band: Annotated[bool, typer.Option("--band", help="Also unlisted jobs with a priority in the band.")] = False,
 ) -> None:
     """Release every assigned job to Slurm: after a crash, or to be sure. It looks again until Slurm has saved its state.
 

@@ -1,4 +1,4 @@
-"""Which cells of a run are compared with one another: with QSSF, among learners, by feature set."""
+"""Which cells of a run are compared: with QSSF, among learners, by feature set, on balanced clusters, on other workloads."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -12,6 +12,11 @@ YARDSTICK = "lognormal-1"
 """Estimates that know the true run time, blurred: what better predictions than those from history could gain."""
 LEARNERS = ("schedinspector", "rlscheduler", "linear", "rltune")
 """Every kind of agent, in the order in which the paper's Table 9 has them; the linear score is not in the paper."""
+HOME = ["trace", "cluster"]
+RULES = ["backfill", "placement", "locality", "estimate"]
+"""What an agent keeps on another workload."""
+BALANCED = "-balanced"
+"""Ending of the name of a cluster that is another one with arrivals thinned to what it can keep up with."""
 
 Comparison = tuple[Cell, ...]
 """Agents trained and evaluated under one set of rules on one workload, at most one a kind and preset, by LEARNERS."""
@@ -37,6 +42,13 @@ def against_qssf(config: RunConfig) -> list[Cell]:
         for cell in config.cells()
         if agent_of(config, cell) == "rltune" and cell.backfill == "easy" and cell.estimate in HISTORY
     ]
+
+
+def balanced_cells(config: RunConfig, cells: Iterable[Cell]) -> list[Cell]:
+    """The cells moved to the balanced clusters that the run has for their traces."""
+    there = {(w.trace, w.cluster) for w in config.all_workloads()}
+    moved = (cell.but(cluster=cell.cluster + BALANCED) for cell in cells)
+    return [cell for cell in moved if (cell.trace, cell.cluster) in there]
 
 
 def for_metric(cells: Sequence[Cell], metric: str) -> list[Cell]:

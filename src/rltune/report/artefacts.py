@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pandas as pd
 import yaml
 
-from rltune.config.comparisons import against_qssf, agent_of, by_features
+from rltune.config.comparisons import against_qssf, agent_of, balanced_cells, by_features
 from rltune.config.run import RunConfig
 from rltune.report.artefact import Artefact, Column
 from rltune.report.common import NAIVE, PRO, constant_settings, planned_cells, setting_columns, with_variants
@@ -233,11 +233,6 @@ def _has_placements(config: RunConfig) -> bool:
     return any(others - {(c.placement, c.locality)} for c in config.cells())
 
 
-def _has_balanced(config: RunConfig) -> bool:
-    workloads = {(w.trace, w.cluster) for w in config.all_workloads()}
-    return any((c.trace, f"{c.cluster}-balanced") in workloads for c in config.cells())
-
-
 CONDITIONS: dict[str, tuple[Callable[[RunConfig], object], str]] = {
     "ablation": (
         lambda c: len(with_variants(planned_cells(c))),
@@ -248,7 +243,10 @@ CONDITIONS: dict[str, tuple[Callable[[RunConfig], object], str]] = {
         lambda c: any(x.placement == "lookahead" for x in c.cells()),
         "no agent of the run has the placement lookahead",
     ),
-    "balanced": (_has_balanced, "no slice with agents has a balanced cluster among the run’s workloads"),
+    "balanced": (
+        lambda c: balanced_cells(c, c.cells()),
+        "no slice with agents has a balanced cluster among the run’s workloads",
+    ),
     "transfer": (has_transfer, "no two workloads of the run have agents of the same rules"),
     "robustness": (has_robustness, "no cell of the run has exact or lognormal estimates"),
     "rltune": (lambda c: any(agent_of(c, x) == "rltune" for x in c.cells()), "the run has no RLTune agent"),

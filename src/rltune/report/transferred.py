@@ -4,13 +4,11 @@ import numpy as np
 import pandas as pd
 
 from rltune.config.cells import AXES, parse_estimate
+from rltune.config.comparisons import HOME, RULES
 from rltune.config.run import RunConfig
 from rltune.evaluation.intervals import Improvement, Intervals, improved
 from rltune.report.common import planned_cells, without_variants
 
-HOME = ["trace", "cluster"]
-RULES = ["backfill", "placement", "locality", "estimate"]
-"""What an agent keeps on another workload."""
 SAME_AGENT = [a for a in AXES if a != "seed"]
 """Agents that agree in these differ in their seed alone."""
 

@@ -11,7 +11,6 @@ import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm import answers
 from rltune.slurm.records import ENDED_STATES, UNFINISHED_STATES, Change, JobState, Outcome, Parsed, SlurmJob, SlurmNode
 from rltune.slurm.systemd import notify
+from rltune.slurm.values import ranges
 
 SPEED = "RLTUNE_CLOCK_SPEED"
 """Environment variable that an emulated cluster sets for programs on its fast clock."""
@@ -166,7 +166,7 @@ class Client:
             if found.state not in ENDED_STATES:
                 tasks[int(parts[2])] = found
         # tasks that were held since the queue was read are in the rest no more; a record without tasks is of no array
-        self._tasks |= {job: _ranges(map(int, rest)) for job, rest in rests.items() if rest != ["N/A"]}
+        self._tasks |= {job: ranges(map(int, rest)) for job, rest in rests.items() if rest != ["N/A"]}
         states = by_id | tasks | {job: state for job, state in by_id.items() if state.state not in ENDED_STATES}
         return {job: states[job] for job in wanted if job in states}  # an array's answer has tasks of other batches
 
@@ -285,13 +285,6 @@ def _failure(argv: list[str], done: subprocess.CompletedProcess[str]) -> SlurmEr
         text += " (this needs Slurm 22.05 or later, built with JSON)"
     kind = SlurmUnavailable if SILENCE.search(text) else SlurmError
     return kind(f"{' '.join(argv[:3])}: exit status {done.returncode}: {text}")
-
-
-def _ranges(tasks: Iterable[int]) -> str:
-    """Tasks of an array as Slurm writes them: ``1-3,7``."""
-    runs = groupby(enumerate(sorted(tasks)), lambda pair: pair[1] - pair[0])
-    ends = [(run[0][1], run[-1][1]) for run in (list(run) for _, run in runs)]
-    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in ends)
 
 
 def _update_line(change: Change, address: str) -> str:

@@ -139,12 +139,17 @@ def compress(names: Iterable[str]) -> str:
         if not width:
             parts.append(prefix)
             continue
-        ordered = np.sort(found)
-        runs = np.split(ordered, np.flatnonzero(np.diff(ordered) > 1) + 1)
-        ends = [dict.fromkeys((run[0], run[-1])) for run in runs]
-        inside = ",".join("-".join(f"{number:0{width}}" for number in pair) for pair in ends)
+        inside = ranges(found, width)
         parts.append(f"{prefix}{inside}" if len(found) == 1 else f"{prefix}[{inside}]")
     return ",".join(parts)
+
+
+def ranges(numbers: Iterable[int], width: int = 0) -> str:
+    """Numbers as Slurm writes them, sorted: ``1-3,7``, each with at least so many digits."""
+    ordered = np.sort(list(numbers))
+    runs = np.split(ordered, np.flatnonzero(np.diff(ordered) > 1) + 1)
+    ends = [dict.fromkeys((run[0], run[-1])) for run in runs]
+    return ",".join("-".join(f"{number:0{width}}" for number in pair) for pair in ends)
 
 
 def shown(value: Any) -> str:

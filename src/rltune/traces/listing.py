@@ -5,7 +5,7 @@ from pathlib import Path
 from rltune.config.load import load_trace
 from rltune.config.trace import TraceConfig
 from rltune.errors import RLTuneError
-from rltune.traces.fetch import Manifest, local_file, manual_file
+from rltune.traces.fetch import Manifest, files_in, local_file, manual_file
 from rltune.traces.fetch.download import DATA, SHIPPED
 from rltune.traces.progress import size_text
 
@@ -40,7 +40,7 @@ def _state(name: str, trace: TraceConfig, root: Path, folder: Path) -> tuple[lis
     """The files if all are there, and whether they are."""
     if trace.path is not None:
         try:
-            return _files(local_file(name, trace.path, root)), "there"
+            return files_in(local_file(name, trace.path, root)), "there"
         except RLTuneError:
             return [], f"not there: {trace.path}"
     if trace.downloads is None:
@@ -60,15 +60,10 @@ def _size(files: list[Path]) -> int:
     return sum(path.stat().st_size for path in files)
 
 
-def _files(path: Path) -> list[Path]:
-    """A file, or the files of a folder."""
-    return [p for p in (path, *path.rglob("*")) if p.is_file()]
-
-
 def summary(name: str, trace: TraceConfig, where: Path) -> str:
     """One line on what was obtained: how many files, their size, where they lie and came from."""
     manifest = Manifest(folder=where) if trace.path is not None else Manifest.read(where)
-    files = [where / file for file in manifest.files] or _files(where)
+    files = [where / file for file in manifest.files] or files_in(where)
     origins = ", ".join(sorted({entry.origin for entry in manifest.files.values() if entry.origin}))
     count = f"{len(files)} file{'s' if len(files) != 1 else ''}, {size_text(_size(files))}"
     return f"{name}: {count}, in {where}{f', from {origins}' if origins else ''}"

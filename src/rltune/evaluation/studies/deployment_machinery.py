@@ -11,6 +11,8 @@ from rltune.evaluation.studies.deployment import RUN, with_measures
 
 TURN_S = 1.0
 """Jobs that waited at least as long count for the time from an end to a start."""
+FACTS = ("speed", "true_s", "drift_s", "tries", "retries", "resumed", "code", "policy")
+"""What a run records of itself that is passed on."""
 
 
 def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
@@ -20,8 +22,8 @@ def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> 
     and late_p95_s (from a job's planned submission until Slurm had it), longer_s (how much longer jobs held their GPUs than
     they ran, mean), turn_s (from the last end of a job to the start of one that waited, median); tries, retries (reasons),
     resumed (nodes that Slurm took out of service for a hanging process and that were resumed, once per time), code and policy
-    (digests): NaN and empty if a run does not record them; cycles, failed (of them), cycle_s and cycle_p95_s (duration of a
-    cycle), long_share (of those over LONG_CYCLE_S), gap_s (from one cycle's beginning to the next, mean), changed (priorities
+    (digests); cycles, failed (of them), cycle_s and cycle_p95_s (duration of a cycle), long_share (of those over
+    LONG_CYCLE_S), gap_s (from one cycle's beginning to the next, mean), changed (priorities
     written): NaN without a controller.
     """
     rows, known = [], facts.set_index(RUN).sort_index()
@@ -29,21 +31,14 @@ def machinery(jobs: pd.DataFrame, cycles: pd.DataFrame, facts: pd.DataFrame) -> 
     for key, submitted in jobs.groupby(RUN, sort=False):
         ran, fact = with_measures(submitted), known.loc[key]
         late = np.maximum(submitted["submit_s"] - submitted["at_s"], 0.0)
-        lists = {name: fact.get(name) for name in ("retries", "resumed")}
         rows.append(
             {
                 **dict(zip(RUN, key, strict=True)),
-                "speed": fact["speed"],
-                "true_s": fact["true_s"],
-                "drift_s": fact.get("drift_s", np.nan),
+                **fact[list(FACTS)],
                 "late_s": late.mean(),
                 "late_p95_s": late.quantile(0.95),
                 "longer_s": (ran["end_s"] - ran["start_s"] - ran["lasts_s"]).mean(),
                 "turn_s": _turn(ran),
-                "tries": fact.get("tries", np.nan),
-                **{name: value if isinstance(value, list) else [] for name, value in lists.items()},
-                "code": fact.get("code"),
-                "policy": fact.get("policy"),
                 **_of_cycles(by_run.get(key, pd.DataFrame())),
             }
         )

@@ -14,7 +14,7 @@ from rltune.cluster.load import offered_load
 from rltune.cluster.workload import Workload
 from rltune.config import Cell, RunConfig
 from rltune.config.cells import AXES
-from rltune.config.comparisons import grouped
+from rltune.config.comparisons import BALANCED, balanced_cells, grouped
 from rltune.config.context import Run
 from rltune.errors import ConfigError
 from rltune.evaluation.compare import strong_baseline, where
@@ -41,8 +41,6 @@ MOST_WINDOWS = 40
 """Test windows at most, evenly spread over all: enough for intervals, in a minute."""
 ORDERS = ("fifo", "sjf", "saf")
 """Orders that are run under every step of the rules, next to the base policies of the cells."""
-BALANCED = "-balanced"
-"""Ending of the name of a cluster that is another one with arrivals thinned to what it can keep up with."""
 GIVEN, EXACT, BOUND, AGENT = "given", "exact", "bound", "agent"
 WINDOW = ["policy", "backfill", "window", "first_job", "wait_s"]
 
@@ -318,19 +316,12 @@ def too_short(these: Sequence[Study], workloads: Workloads) -> list[str]:
     return [f"{study.title} ({there.test_jobs:,} test jobs)" for study, there in thinned if not there.has_windows]
 
 
-def balanced_cells(run: Run, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells moved to the balanced clusters that the run has for their traces."""
-    there = {(w.trace, w.cluster) for w in run.config.all_workloads()}
-    moved = (cell.but(cluster=cell.cluster + BALANCED) for cell in cells)
-    return [cell for cell in moved if (cell.trace, cell.cluster) in there]
-
-
 def _thinned(these: Sequence[Study], workloads: Workloads) -> list[tuple[Study, Study]]:
     """(Study, its first cell on the balanced cluster), where the run's workloads have that."""
     return [
         (study, replace(study, cells=(thin,), workload=workload_of(thin, workloads)))
         for study in these
-        for thin in balanced_cells(study.run, study.cells[:1])
+        for thin in balanced_cells(study.run.config, study.cells[:1])
     ]
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from rltune.cluster.workload import Workload, add_calibrated
 from rltune.config import Cell, RunConfig, parse_estimate
-from rltune.config.comparisons import grouped
+from rltune.config.comparisons import HOME, RULES, grouped
 from rltune.evaluation.contenders import (
     Contender,
     Policies,
@@ -30,9 +30,6 @@ from rltune.traces.split import Split, disjoint_windows, spread
 MOST_WINDOWS = 24
 """Test windows of a workload, evenly spread: as many as useful intervals need, as few as keep the chapter within a minute
 or two. Our choice."""
-HOME = ("trace", "cluster")
-RULES = ("backfill", "placement", "locality", "estimate")
-"""What both sides of a comparison share."""
 SIGMAS = (0.0, 0.5, 1.0, 2.0)
 """Spreads of the logarithm of lognormal estimates; 0 is the true run time."""
 HEURISTICS = (("fifo", "none"), ("sjf", "none"), ("saf", "none"), ("fifo", "easy"), ("saf", "easy"))

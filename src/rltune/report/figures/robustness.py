@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from rltune.config.comparisons import HOME
 from rltune.evaluation.intervals import Improvement, Intervals
 from rltune.report import style
 from rltune.report.artefact import Drawing
@@ -15,7 +16,7 @@ from rltune.report.artefacts import describe
 from rltune.report.common import varying, where
 from rltune.report.figures.series import INTERVAL, lines, with_interval
 from rltune.report.style import policy_title, scheduler_title
-from rltune.report.transferred import HOME, SAME_AGENT, less, waits
+from rltune.report.transferred import SAME_AGENT, less, waits
 
 SIDES = {"share": "Mean wait / FIFO’s", "more": "More wait than\nwith exact estimates"}
 LEAST = {"share": 0.0, "more": -0.1}

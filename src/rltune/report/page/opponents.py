@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from rltune.evaluation.compare import where
+from rltune.report.answer import tally
 from rltune.report.studies import Study
 from rltune.report.style import policy_title, title_of
 
@@ -45,8 +46,8 @@ class Group:
     data: str
     notebook: str
     """The notebook that compares the agents of the trace."""
-    tally: list[tuple[str, int, int, int]]
-    """Opponent, in how many comparisons RLTune is better, worse, and of how many."""
+    tally: dict[str, str]
+    """Opponent → in how many comparisons RLTune is better, worse or undecided, in words."""
     lines: list[Line]
 
     @property
@@ -77,19 +78,10 @@ def groups(rows: Rows) -> list[Group]:
             for study, part in of_trace.items()
             for i, row in part.iterrows()
         ]
-        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", _tally(of_trace), lines))
+        every = pd.concat(of_trace.values())
+        tallied = {name: tally(every, columns[:3]) for name, columns in OPPONENTS.items()}
+        made.append(Group(title, str(first["data"]), f"compare-{first['trace']}", tallied, lines))
     return made
-
-
-def _tally(rows: Rows) -> list[tuple[str, int, int, int]]:
-    """The results of a trace against each opponent that it was compared with."""
-    found = []
-    for name, (_, _, _, column, _) in OPPONENTS.items():
-        shows = column_of(rows, column)
-        known = shows[shows.isin(("better", "worse", "open"))]
-        better, worse = (int((known == word).sum()) for word in ("better", "worse"))
-        found.append((name, better, worse, len(known)))
-    return [one for one in found if one[-1]]
 
 
 def _line(study: Study, index: int, row: pd.Series, with_setting: bool) -> Line:

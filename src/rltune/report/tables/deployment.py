@@ -39,7 +39,6 @@ TITLES = {
     "rltune_types": "RLTune with types",
 }
 CLASS_TITLE = {"qos": "QOS", "partition": "partition", "asked_gpus": "GPUs"}
-UNKNOWN = "unknown"
 DIGITS = 8
 """Of a digest, as shown."""
 Facts = Mapping[str, Any]
@@ -191,10 +190,7 @@ def deployment_classes(classes: pd.DataFrame, facts: Facts) -> Table:
 def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:
     """The table `deployment-machinery`: a row per run. ``machinery``: of rltune.evaluation.studies.deployment_machinery."""
     frame = machinery.drop(columns=["retries", "resumed"]).assign(
-        title=machinery["scheduler"].map(short),
-        data=facts["data"],
-        code_short=machinery["code"].map(_digest),
-        tries_shown=[UNKNOWN if pd.isna(tries) else show(tries, "int") for tries in machinery["tries"]],
+        title=machinery["scheduler"].map(short), data=facts["data"], code_short=machinery["code"].str[:DIGITS]
     )
     names = frame["title"] + " " + frame["repetition"].astype(str)
     agents = names[machinery["scheduler"] == "rltune"]
@@ -205,18 +201,13 @@ def deployment_machinery(machinery: pd.DataFrame, facts: Facts) -> Table:
         speeds=[show(speed, "number") for speed in sorted(machinery["speed"].unique())],
         retries=[(name, reason) for name, reasons in zip(names, machinery["retries"]) for reason in reasons],
         resumed={name: len(nodes) for name, nodes in zip(names, machinery["resumed"]) if nodes},
-        without_reason=int((machinery["tries"] - 1 - machinery["retries"].str.len()).clip(lower=0).sum()),
         origins={"code": _origins(names, machinery["code"]), "agent’s weights": _origins(agents, machinery["policy"])},
     ), frame
 
 
-def _digest(digest: object) -> str:
-    return digest[:DIGITS] if isinstance(digest, str) and digest else UNKNOWN
-
-
 def _origins(names: pd.Series, digests: pd.Series) -> dict[str, list[str]]:
     """Digest of the code or the weights → names of the runs made with it."""
-    return names.groupby(digests.map(_digest)[names.index], sort=False).agg(list).to_dict()
+    return names.groupby(digests.str[:DIGITS][names.index], sort=False).agg(list).to_dict()
 
 
 def deployment_fidelity(fidelity: pd.DataFrame, facts: Facts) -> Table:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from rltune.config.comparisons import HOME, RULES
 from rltune.evaluation.intervals import Intervals
 from rltune.report import common
 from rltune.report.artefact import Table
@@ -11,7 +12,7 @@ from rltune.report.artefacts import describe
 from rltune.report.common import where
 from rltune.report.paper import PaperResults
 from rltune.report.style import policy_title
-from rltune.report.transferred import HOME, RULES, SAME_AGENT, less, waits
+from rltune.report.transferred import SAME_AGENT, less, waits
 from rltune.report.verdict import direction, verdict
 
 TESTED = {"p": "holm", "there_p": "there_holm", "over_there_p": "over_there_holm", "over_random_p": "over_random_holm"}

@@ -150,7 +150,9 @@ class _Source:
             text = dates
         for field, numeric in (("factor", column.factor != 1), ("unit", column.unit not in (None, "s"))):
             if numeric:
-                raise ConfigError(f"columns.{name}.{field}: goes with numbers; {self.where} has wall-clock times there.")
+                raise ConfigError(
+                    f"columns.{name}.{field}: goes with numbers; {self.where} has wall-clock times there."
+                )
         zone = column.time_zone or self.trace.time_zone
         return wall_clock_to_unix(text, zone, name, self.audit, not_before, self.where)
 
