@@ -53,11 +53,13 @@ def test_guessed_map_works_as_it_is(tmp_path: Path) -> None:
     assert "format: canonical job table" in inspect_file(tmp_path / "jobs.parquet")
 
 
-def test_a_queue_is_a_name_as_schedulers_log_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("queue", ["gold", "30"])
+def test_a_queue_may_be_a_name_or_a_wait_so_it_is_not_guessed(queue: str, tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
-    path.write_text("id,submit_time,duration,gpus,queue\n1,1600000000,60,1,gold\n2,1600000001,60,1,iron\n")
-    jobs = use(inspect_file(path), path).jobs
-    assert jobs["vc"].tolist() == ["gold", "iron"] and jobs["wait_s"].isna().all()
+    path.write_text(f"id,submit_time,duration,gpus,queue\n1,1600000000,60,1,{queue}\n")
+    text = inspect_file(path)
+    assert "# not used: queue\n" in text
+    assert use(text, path).jobs[["vc", "wait_s"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(("zeros", "how"), [("000", "unit: ms"), ("000000", "factor: 0.000001")])

@@ -21,7 +21,7 @@ RULES = ROOT / "workflow" / "rules"
 BIN = Path(sys.executable).parent
 
 
-OTHERS = {"notebook", "settings", "code", "mem_mb", "runtime"}
+OTHERS = {"notebook", "settings", "order", "code", "mem_mb", "runtime"}
 """Names in a rule that are no parameters of its notebook."""
 RULE = re.compile(r"^(?:use rule (\w+) as|rule) (\w+)(?: with)?:\n((?:(?:    .*)?\n)+)", re.MULTILINE)
 

@@ -29,6 +29,7 @@ rule characterise:
         runtime=more(60),
     params:
         artefacts=RESULTS / "artefacts",
+        order=ORDER,
         settings=SETTINGS
         | {
             "seed": run.config.evaluation.seed,

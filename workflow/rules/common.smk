@@ -28,7 +28,7 @@ def given(trace, path):
 
 
 CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
-config["path"] = CONFIG  # for scripts; as a param of rules, the same under another name would make everything again
+config["path"] = CONFIG  # for scripts: as a param, another name would make all again; the report, which says it, has it
 
 try:
     run = Run.open(CONFIG)
@@ -43,6 +43,7 @@ except RLTuneError as error:
 
 RESULTS = Path(run.config.results)
 CELLS = {cell.name: cell for cell in run.config.cells()}
+ORDER = [*CELLS, *run.traces]  # tables show them so, and of equal ones the first; inputs are compared sorted
 WORKLOADS = run.config.all_workloads()
 PAPER = "config/paper_results.yaml"
 # What rules need. It installs this project, so Snakemake cannot make it by itself: `make` does.

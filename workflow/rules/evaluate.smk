@@ -78,6 +78,7 @@ rule compare:
         runtime=more(30),
     params:
         trace="{trace}",
+        order=ORDER,
         settings=RESAMPLING,
         code=digest("notebooks/compare.ipynb", shown=True),
     message:

@@ -1,9 +1,9 @@
 """Execute a rule's notebook; its files are the notebook's parameters.
 
 Every named input and output of the rule (but ``notebook``) is passed as the parameter of the same name: a path, or a list
-of paths. So are the configuration's path and every named param that the notebook's parameters cell has. The notebook is executed into the rule's log,
-which stays when a cell fails, and copied to the output ``notebook`` when it is done, with a record of what it was made
-with.
+of paths. So are the configuration's path and every named param that the notebook's parameters cell has. The notebook is
+executed into the rule's log, which stays when a cell fails, and copied to the output ``notebook`` when it is done, with
+a record of what it was made with.
 """
 
 import os

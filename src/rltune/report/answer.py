@@ -54,7 +54,7 @@ def answer(gains: pd.DataFrame) -> str:
 def tally(rows: pd.DataFrame, columns: tuple[str, str, str], noun: str = "comparison") -> str:
     """`better in 3, undecided in 1 of 4 comparisons`: what the comparisons in a table's rows show; ``columns`` and `windows` as for `gain`."""
     value, low, high = columns
-    known = rows.dropna(subset=[value]) if value in rows else rows.head(0)
+    known = rows.dropna(subset=[value]) if value in rows else pd.DataFrame(columns=[low, high, "windows"])
     shows = pd.Series(list(map(direction, known[low], known[high], known["windows"])), dtype=object).replace(WORDS)
     counts = [f"{word} in {n}" for word, n in shows.value_counts().items()]
     return (

@@ -12,10 +12,10 @@ from rltune.traces.raw.frame import parse_numbers
 from rltune.traces.readers import sacct
 from rltune.traces.readers.csv import finer_unit
 
-_NAMES: dict[str, str] = {
+_NAMES: dict[str, str] = {  # `queue` is none: it may be a name or a wait
     "job_id": r"^(job[_ ]?id(raw)?|job[_ ]?name|job|id|name)$",
     "user": r"^(user|user[_ ]?(id|name)|uid|owner)$",
-    "vc": r"^(vc|vc[_ ]?id|virtual[_ ]?cluster|partition|queue([_ ]?name)?|pool)$",
+    "vc": r"^(vc|vc[_ ]?id|virtual[_ ]?cluster|partition|queue[_ ]?name|pool)$",
     "submit_s": r"^(submi(t|tted|ssion)([_ ]?(time|s|ts))?|creation[_ ]?time|created([_ ]?at)?|arrival([_ ]?time)?)$",
     "start_s": r"^(start(ed)?([_ ]?time|[_ ]?at|[_ ]?s)?|scheduled[_ ]?time)$",
     "end_s": r"^(end(ed)?([_ ]?time|[_ ]?at|[_ ]?s)?|finish(ed)?([_ ]?time)?|deletion[_ ]?time)$",
