@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,10 +86,17 @@ def test_a_bound_is_a_bound(tiny: Run) -> None:
         assert 0 < least <= ours
 
 
+def test_a_job_is_shown_with_its_own_user(tiny: Run) -> None:
+    result = simulated(tiny, Request(begin=7, jobs=96, window=32))
+    work = result.workload
+    jobs = replace(result, workload=replace(work, table=work.table.assign(user=work.job_ids))).jobs()
+    assert jobs["user"].tolist() == jobs["job_id"].tolist() and "vc" in jobs
+
+
 def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) -> None:
     (project.root / "out").mkdir()
     options = "--policy sjf --backfill easy --windows 64 --part test --bound"
-    files = "--csv out/jobs.csv --gantt out/chart.svg"
+    files = "--csv out/jobs.csv --timeline out/time.csv --gantt out/chart.svg"
     outcome = cli(*RUN, *options.split(), *files.split())
     assert outcome.status == 0, outcome
     shown = (
@@ -100,6 +108,10 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
     assert len(jobs) == 64 and {"window", "job_id", "gpus", "nodes", "start_s", "wait_s"} <= set(jobs)
     shown = re.search(r"^wait \(s\) +(\S+)", outcome.out, re.MULTILINE)
     assert shown and float(shown[1].replace(",", "")) == pytest.approx(jobs["wait_s"].mean(), rel=0.01)
+    over_time = pd.read_csv(project.root / "out" / "time.csv").set_index("time_s")
+    for k, job in jobs.iterrows():
+        running = (jobs["start_s"] <= job["start_s"]) & (job["start_s"] < jobs["end_s"])
+        assert over_time.loc[job["start_s"], "used_gpus"] == jobs.loc[running, "gpus"].sum(), k
     assert (project.root / "out" / "chart.svg").read_text().count("<svg") == 1
     assert not (project.root / "results").exists(), "nothing of it is kept"
 

@@ -44,7 +44,8 @@ def simulate(
     replay: Annotated[bool, typer.Option("--replay", help="One sequence of all jobs instead of windows.")] = False,
     warm_up: Annotated[float, typer.Option(help="Share of jobs at a replay's start that are not measured.")] = 0.0,
     bound: Annotated[bool, typer.Option("--bound", help="Add a lower bound on the mean wait of any policy.")] = False,
-    csv: Annotated[Path | None, typer.Option(help="Write a row per job to this file.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write a row per job, with its user and VC, to this file.")] = None,
+    timeline: Annotated[Path | None, typer.Option(help="Write GPUs used and jobs queued over time to this.")] = None,
     gantt: Annotated[Path | None, typer.Option(help="Draw the first window to this file (.svg or .png).")] = None,
     config: Annotated[str, typer.Option(help="The run's configuration.")] = "config/default.yaml",
 ) -> None:
@@ -53,6 +54,7 @@ def simulate(
     Slowdowns that are not given are the cluster's; overrun and sticky head are as in the run's `simulation`.
     """
     check_output("csv", csv)
+    check_output("timeline", timeline)
     check_output("gantt", gantt, (".svg", ".png"))
     check_goes_together(replay, warm_up, windows, part, begin, jobs)
     given = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
@@ -92,6 +94,9 @@ def simulate(
     if csv is not None:
         write_text(csv, result.jobs().to_csv(index=False))
         print(f"jobs: {csv}")
+    if timeline is not None:
+        write_text(timeline, result.timeline().to_csv(index=False))
+        print(f"over time: {timeline}")
     if gantt is not None:
         draw(result.bars(), workload.layout.nodes.gpus, f"{trace} on {cluster}: {policy}", gantt)
         print(f"chart: {gantt}")

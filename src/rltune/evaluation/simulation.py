@@ -70,10 +70,10 @@ class Result:
         return bool(self.workload.table["requested_s"].notna().any())
 
     def jobs(self) -> pd.DataFrame:
-        """A row per job: window, job_id, and the columns of rltune.simulator.metrics.job_table."""
+        """A row per job: window, job_id, and the columns of rltune.simulator.metrics.job_table; user and vc, where known."""
         table = job_table(self.workload.jobs, self.state).rename(columns={"sequence": "window"})
         table.insert(1, "job_id", self.workload.job_ids[table["job"]])
-        return table
+        return table.assign(**{c: self.workload.table[c].to_numpy()[table["job"]] for c in ("user", "vc")})
 
     def placed(self) -> str:
         """How the placer answered, as a line; "" without one."""
