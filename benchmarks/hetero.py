@@ -143,7 +143,7 @@ def main() -> None:
                     if (trace, name := f"agents, {metric}") in found:
                         figures[trace][name] = compare_agents(found[trace, name], sides_of(found[trace, FIRST], by), by)
     searches = pd.DataFrame([figures[trace]["search"] for trace in args.traces], dtype=float)
-    least = searches.columns.isin(["search_questions", "rollout_decisions_per_s"])
+    least = searches.columns.isin(["search_questions", "search_proven", "rollout_decisions_per_s"])
     worst = searches.min().where(least, searches.max())
     figures |= {name: None if value != value else value for name, value in worst.items()}
     for trace in args.traces:

@@ -12,7 +12,7 @@ from rltune.agent.rollout import ranker_of
 from rltune.config import Preset
 from rltune.environment.observation import width_of
 from rltune.evaluation.studies.gpu_types import SPREAD
-from rltune.placement.joint import measure
+from rltune.placement.joint import measure, questions, searched
 from rltune.simulator.batch import Simulation, simulate
 from rltune.simulator.config import SchedulerConfig
 from rltune.traces.split import disjoint_windows, spread
@@ -27,7 +27,8 @@ def search_quality(task: Task) -> dict[str, float | None]:
     workload = loaded(task)
     scheduler = SchedulerConfig("saf", "conservative", locality=SPREAD, types="joint", gpu_price=0.1)
     first = spread(disjoint_windows(*workload.split.validation, LENGTH), 8)
-    measured = measure(workload.jobs, workload.layout, first, LENGTH, scheduler, most=60)
+    asked = questions(workload.jobs, workload.layout, first, LENGTH, scheduler)
+    measured = measure(asked, most=60)
     policy = TrainedPolicy(PPO(Preset(), np.random.default_rng(1), width_of("rich")).weights(), {"features": "rich"})
     ranker = ranker_of(policy, workload.jobs, workload.layout)
     n = np.full(len(first), LENGTH)
@@ -45,6 +46,7 @@ def search_quality(task: Task) -> dict[str, float | None]:
         "search_questions": float(len(measured)),
         "search_gap_p50": measured["gap"].median(),
         "search_gap_p95": measured["gap"].quantile(0.95),
+        "search_proven": float(np.mean([searched(q).proven for q in asked])),
         "cvxpy_p50_ms": measured["program_ms"].median(),
         "program_p50_ms": float(np.median(long)),
         "program_p95_ms": float(np.percentile(long, 95)),

@@ -13,7 +13,7 @@ from workload_cases import at_speeds, cluster, compiled, group, simple
 
 from rltune.cluster.fit import CUT
 from rltune.cluster.types import PLANNED
-from rltune.placement.joint import Plan, in_slots, measure, searched, solved
+from rltune.placement.joint import Plan, in_slots, measure, questions, searched, solved
 from rltune.reference import allox, joint
 from rltune.reference.placement import Placement
 from rltune.simulator.allox import assigned, matched
@@ -111,7 +111,7 @@ def test_search_equals_plain_python() -> None:
     for seed in range(300):
         rng = np.random.default_rng(seed)
         q = random_question(rng, int(rng.integers(2, PLANNED + 1)), int(rng.integers(1, 5)))
-        start_s, alternative = search(q)
+        start_s, alternative, _ = search(q)
         assert (start_s.tolist(), alternative.tolist()) == by_twin(q), seed
 
 
@@ -160,6 +160,25 @@ def test_program_finds_the_best_of_all_plans(solver: str) -> None:
         assert possible(q, plan)
 
 
+def test_a_plan_costs_no_less_than_its_jobs_alone_and_is_optimal_where_it_costs_as_little() -> None:
+    proven = 0
+    for seed in range(60):
+        q = random_question(np.random.default_rng(seed), 2 + seed % 2, 1 + seed % 3, slot_s=20.0)
+        plan, (*_, bound_s) = searched(q), search(q)
+        profiles, options = in_plain_python(q)
+        alone_s = sum(
+            min(joint.reserve(profiles[o.kind], int(g), o)[0] + o.lasts_s + o.price_s for o in of.values())
+            for g, of in zip(q.gpus, options)
+        )
+        best = solved(q, 20.0, round(plan.start_s.max() / 20.0) + 9)
+        assert bound_s == pytest.approx(alone_s) and bound_s <= best.cost_s * (1 + 1e-6)
+        assert plan.proven == (plan.cost_s == pytest.approx(alone_s, rel=1e-9))
+        if plan.proven:
+            assert plan.cost_s == pytest.approx(best.cost_s) and plan.cost_s == pytest.approx(best_of_all(q))
+        proven += plan.proven
+    assert 10 < proven < 50
+
+
 def possible(q: Question, plan: Plan) -> bool:
     """Whether GPUs of a type suffice at every time."""
     end_s = plan.start_s + q.lasts_s[np.arange(len(q.gpus)), plan.alternative]
@@ -181,12 +200,12 @@ def test_questions_of_a_run_and_the_gap_of_the_search() -> None:
     jobs, layout = compiled(cluster([group(1, 4, "V100"), group(1, 4, "K80")]), rows)
     slow = np.column_stack([np.ones(60), rng.uniform(1, 10, 60)])
     jobs = at_speeds(jobs, slow, mean_speed=[1.0, 0.4])
-    found = measure(jobs, layout, np.array([0]), 60, SchedulerConfig("saf", "conservative", types="joint"), most=10)
+    asked = questions(jobs, layout, np.array([0]), 60, SchedulerConfig("saf", "conservative", types="joint"))
+    assert {len(q.gpus) for q in asked} == {*range(2, PLANNED + 1)}
+    found = measure(asked, most=10)
     assert len(found) == 10 and (found[["search_ms", "program_ms"]] > 0).all().all()
     assert found["gap"].min() > -1e-6 and found["gap"].median() < 0.02
-    few = measure(
-        jobs, layout, np.array([0]), PLANNED - 1, SchedulerConfig("saf", "conservative", types="joint"), most=10
-    )
+    few = measure([q for q in asked if len(q.gpus) < PLANNED], most=10)
     assert len(few) == 0 and few.quantile([0.5]).isna().all(axis=None)
 
 

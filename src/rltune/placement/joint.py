@@ -29,7 +29,7 @@ from rltune.placement.counts import timed
 from rltune.simulator.batch import Simulation
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.conservative import question_of
-from rltune.simulator.joint import Question, search
+from rltune.simulator.joint import GAIN, Question, search
 from rltune.simulator.state import RESERVE
 
 SLOTS = 8
@@ -46,6 +46,8 @@ class Plan:
     """[K] int64."""
     cost_s: float
     """Sum over jobs of start, run time and price."""
+    proven: bool
+    """Whether it is known that no plan costs less, by more than GAIN of it."""
 
 
 def searched(q: Question) -> Plan:
@@ -114,13 +116,14 @@ def _free(q: Question, slot_s: float, slots: int) -> np.ndarray:
     return np.stack([q.free[kind, x, :-1] for kind, x in enumerate(at)])
 
 
-def _plan(q: Question, start_s: np.ndarray, alternative: np.ndarray) -> Plan:
+def _plan(q: Question, start_s: np.ndarray, alternative: np.ndarray, bound_s: float = np.inf) -> Plan:
     at = np.arange(len(alternative)), alternative
-    return Plan(start_s, alternative, float((start_s + q.lasts_s[at] + q.price_s[at]).sum()))
+    cost_s = float((start_s + q.lasts_s[at] + q.price_s[at]).sum())
+    return Plan(start_s, alternative, cost_s, cost_s <= bound_s * (1 + GAIN))
 
 
 class QuestionRecorder(Simulation):
-    """A run under ``joint`` that records its Questions of PLANNED jobs."""
+    """A run under ``joint`` that records its Questions of two jobs or more."""
 
     def __init__(
         self, jobs: Jobs, layout: Layout, first: np.ndarray, n: np.ndarray, scheduler: SchedulerConfig
@@ -132,23 +135,25 @@ class QuestionRecorder(Simulation):
         """Record them, then reserve as usual."""
         for s in np.flatnonzero(self.state.phase == RESERVE):
             q = question_of(self.layout.nodes, self.jobs, self.state, s)
-            if len(q.gpus) == PLANNED:
+            if len(q.gpus) > 1:
                 self.questions.append(q)
         super().reserve()
 
 
-def measure(
-    jobs: Jobs, layout: Layout, first: np.ndarray, length: int, scheduler: SchedulerConfig, most: int
-) -> pd.DataFrame:
-    """A row for each of up to ``most`` Questions, evenly spread, of sequences of ``length`` jobs: ``gap``, ``search_ms``,
-    ``program_ms``.
-
-    ``gap``: how much more the search's plan costs than the program's, relative to that. Time is cut into SLOTS until the
-    search's last start; the program may start jobs in as many slots again. Left out are Questions of fewer than PLANNED jobs.
-    """
+def questions(jobs: Jobs, layout: Layout, first: np.ndarray, length: int, scheduler: SchedulerConfig) -> list[Question]:
+    """What sequences of ``length`` jobs ask of two jobs or more."""
     run = QuestionRecorder(jobs, layout, first, np.full(len(first), length), scheduler)
     run.advance()
-    known = run.questions
+    return run.questions
+
+
+def measure(asked: list[Question], most: int) -> pd.DataFrame:
+    """A row for each of up to ``most`` Questions of PLANNED jobs, evenly spread: ``gap``, ``search_ms``, ``program_ms``.
+
+    ``gap``: how much more the search's plan costs than the program's, relative to that. Time is cut into SLOTS until the
+    search's last start; the program may start jobs in as many slots again.
+    """
+    known = [q for q in asked if len(q.gpus) == PLANNED]
     chosen = [known[i] for i in np.unique(np.linspace(0, len(known) - 1, most).astype(int))] if known else []
     return pd.DataFrame([_measured(q) for q in chosen], columns=["gap", "search_ms", "program_ms"], dtype=float)
 

@@ -73,7 +73,7 @@ def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
             some = ranked[r : r + options.together]
             if some.shape[0] > 1:
                 q = question(jobs, seq, options, some, p, profile)
-                start, alternatives = matched(q) if options.together == MATCHED else search(q)
+                start, alternatives = matched(q) if options.together == MATCHED else search(q)[:2]
                 turn = np.argsort(start, kind="mergesort")
                 some[:], chosen[r : r + some.shape[0]] = some[turn], alternatives[turn]
                 fewest = _fewest(jobs, seq, p, ranked)

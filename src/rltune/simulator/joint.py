@@ -9,6 +9,10 @@ integer program for the same, which may choose nodes otherwise.
 The search starts from the plan of ``least``, in the order of the ranking. Then each job in turn is taken out and put where
 it costs least, in any alternative and at any position in the order of its type, until no job moves or SWEEPS times. GPUs of nodes count here; CPUs,
 memory and other placement rules count in the reservations that are made for the plan (rltune.simulator.conservative).
+
+Next to others no job completes earlier in an alternative than it would alone, on what is free. So a position is given up as soon
+as its cost, with the jobs that are not reserved yet as if alone, is above the least so far; and a plan in which
+every job costs as little as alone is optimal.
 """
 
 from typing import NamedTuple
@@ -40,12 +44,15 @@ class Question(NamedTuple):
 
 @allocating
 def search(q):
-    """(Start, s from now [K] float64; alternative [K] int64) of the jobs of a Question in the best plan found."""
+    """(Start, s from now [K] float64; alternative [K] int64) of the jobs of a Question in the best plan found; a bound: no plan
+    costs less.
+    """
     jobs, types = q.lasts_s.shape[0], q.points.shape[0]
     order, length = np.empty((types, jobs), np.int64), np.zeros(types, np.int64)
     cost, chosen = np.zeros(types), np.zeros(jobs, np.int64)
     start, tried = np.zeros(jobs), np.empty(jobs)
     work = _opened(q)
+    alone_s = _alone_s(q, work, chosen)
     for k in range(jobs):
         best, more, least = -1, np.inf, 0.0
         for a in range(q.lasts_s.shape[1]):
@@ -61,13 +68,16 @@ def search(q):
         cost[kind] = least
     unmoved = 0  # jobs in a row that are where they cost least
     for turn in range(SWEEPS * jobs):
-        moved = _replace(q, work, order, length, cost, chosen, start, tried, turn % jobs)
+        moved = _replace(q, work, alone_s, order, length, cost, chosen, start, tried, turn % jobs)
         unmoved = 1 if moved else unmoved + 1
         if unmoved == jobs:
             break
     for kind in range(types):
         _cost(q, work, order[kind], length[kind], kind, chosen, start)
-    return start, chosen
+    bound = 0.0
+    for k in range(jobs):
+        bound += (alone_s[k] + q.price_s[k]).min()
+    return start, chosen, bound
 
 
 @inner_allocating
@@ -94,6 +104,20 @@ def _opened(q):
     return at_s, row_of, falls, free, low, taken, span
 
 
+@inner_allocating
+def _alone_s(q, work, chosen):
+    """When each job would complete in each alternative, s from now, if no other were planned [K, A]; ∞: it may not be there."""
+    alone_s = np.full(q.lasts_s.shape, np.inf)
+    for k in range(q.lasts_s.shape[0]):
+        for a in range(q.lasts_s.shape[1]):
+            if q.lasts_s[k, a] < np.inf:
+                kind, chosen[k] = a % q.points.shape[0], a
+                start_s, points = _reserve(q, work, q.points[kind], 0, k, kind, chosen)
+                points = _undo(work, points, 0, kind)
+                alone_s[k, a] = start_s + q.lasts_s[k, a]
+    return alone_s
+
+
 @inlined
 def _falls(free, before):
     for m in range(free.shape[0]):
@@ -103,7 +127,7 @@ def _falls(free, before):
 
 
 @inner_kernel
-def _replace(q, work, order, length, cost, chosen, start, tried, k):
+def _replace(q, work, alone_s, order, length, cost, chosen, start, tried, k):
     """Take out a job and put it where it costs least; whether it has moved."""
     types, before, was = q.points.shape[0], chosen[k], 0
     own = before % types
@@ -119,7 +143,7 @@ def _replace(q, work, order, length, cost, chosen, start, tried, k):
         if q.lasts_s[k, a] == np.inf:
             continue
         kind, chosen[k] = a % types, a
-        _insert(q, work, order[kind], length[kind], k, kind, chosen, more + cost[kind], tried)
+        _insert(q, work, alone_s, order[kind], length[kind], k, kind, chosen, more + cost[kind], tried)
         for i in range(length[kind], -1, -1):
             if (a != before or i != was) and tried[i] - cost[kind] < more - GAIN * (abs(more) + 1.0):
                 best, position, more, least = a, i, tried[i] - cost[kind], tried[i]
@@ -133,21 +157,22 @@ def _replace(q, work, order, length, cost, chosen, start, tried, k):
 
 
 @inner_kernel
-def _insert(q, work, order, length, k, kind, chosen, limit, costs):
+def _insert(q, work, alone_s, order, length, k, kind, chosen, limit, costs):
     """Write the cost of the jobs of one type with ``k`` at each position in their order, ∞ for one that is above ``limit``."""
-    rest = _runs_s(q, chosen, k) + _price_s(q, chosen, k)  # that cost at least what it takes to run them
+    rest = alone_s[k, chosen[k]] + _price_s(q, chosen, k)  # that cost at least this
     for i in range(length):
-        rest += _runs_s(q, chosen, order[i]) + _price_s(q, chosen, order[i])
-    points, before = q.points[kind], 0.0
-    for i in range(length + 1):  # the jobs before this position are reserved
+        rest += alone_s[order[i], chosen[order[i]]] + _price_s(q, chosen, order[i])
+    points, before, limit = q.points[kind], 0.0, limit + GAIN * abs(limit)
+    costs[: length + 1] = np.inf
+    i = 0  # the jobs before this position are reserved
+    while before + rest <= limit:
         total, least, n = before, rest, i
-        while n <= length and total + least <= limit + GAIN * abs(limit):
+        while n <= length and total + least <= limit:
             job = k if n == i else order[n - 1]
             start_s, points = _reserve(q, work, points, n, job, kind, chosen)
             total += start_s + _runs_s(q, chosen, job)
-            least -= _runs_s(q, chosen, job)
+            least -= alone_s[job, chosen[job]]
             n += 1
-        costs[i] = np.inf
         if n > length:
             for m in range(length + 1):
                 total += _price_s(q, chosen, k if m == i else order[m - (m > i)])
@@ -155,11 +180,14 @@ def _insert(q, work, order, length, k, kind, chosen, limit, costs):
         while n > i:
             n -= 1
             points = _undo(work, points, n, kind)
-        if i < length:
-            start_s, points = _reserve(q, work, points, i, order[i], kind, chosen)
-            before += start_s + _runs_s(q, chosen, order[i])
-            rest -= _runs_s(q, chosen, order[i])
-    for i in range(length - 1, -1, -1):
+        if i == length:
+            break
+        start_s, points = _reserve(q, work, points, i, order[i], kind, chosen)
+        before += start_s + _runs_s(q, chosen, order[i])
+        rest -= alone_s[order[i], chosen[order[i]]]
+        i += 1
+    while i > 0:
+        i -= 1
         points = _undo(work, points, i, kind)
 
 
