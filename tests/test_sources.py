@@ -62,3 +62,13 @@ def test_a_table_next_to_the_module_that_reads_it_counts(monkeypatch: pytest.Mon
     before, read = {start: sources.digest(start) for start in (CLEAN, TRAIN)}, sources._bytes
     monkeypatch.setattr(sources, "_bytes", lambda file: b"" if file.name == "fields.csv" else read(file))
     assert [start for start in before if sources.digest(start) != before[start]] == [CLEAN]
+
+
+def test_what_an_editor_keeps_next_to_a_template_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "HERE", tmp_path)
+    (tmp_path / "report/templates").mkdir(parents=True)
+    before = sources.digest(shown=True)
+    (tmp_path / "report/templates/.methods.html.swp").write_text("half a sentence")
+    assert sources.digest(shown=True) == before
+    (tmp_path / "report/templates/methods.html").write_text("a sentence")
+    assert sources.digest(shown=True) != before

@@ -34,9 +34,8 @@ def digest(*starts: str | Path, shown: bool = False) -> str:
     files = {file for start in starts for file in closure(Path(start), shown)}
     files |= {Path(start) for start in starts if Path(start).suffix == ".py"}
     if shown:
-        files |= {
-            path for path in (HERE / "report").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")
-        }
+        read = (path for path in (HERE / "report").rglob("[!.]*") if path.is_file())  # an editor's own files are hidden
+        files |= {path for path in read if path.suffix not in (".py", ".pyc")}
     files |= {path for file in files for path in (*file.parent.glob("*.conf"), *file.parent.glob(f"{file.stem}.csv"))}
     found = hashlib.sha256(repr(_versions()).encode())
     for file in sorted(files):
