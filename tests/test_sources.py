@@ -64,7 +64,9 @@ def test_a_table_next_to_the_module_that_reads_it_counts(monkeypatch: pytest.Mon
     assert [start for start in before if sources.digest(start) != before[start]] == [CLEAN]
 
 
-def test_what_an_editor_keeps_next_to_a_template_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_editor_keeps_next_to_a_template_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sources, "HERE", tmp_path)
     (tmp_path / "report/templates").mkdir(parents=True)
     before = sources.digest(shown=True)

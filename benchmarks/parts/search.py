@@ -12,7 +12,7 @@ from rltune.agent.rollout import ranker_of
 from rltune.config import Preset
 from rltune.environment.observation import width_of
 from rltune.evaluation.studies.gpu_types import SPREAD
-from rltune.placement.joint import measure, questions, searched
+from rltune.placement.joint import is_proven, measure, questions
 from rltune.simulator.batch import Simulation, simulate
 from rltune.simulator.config import SchedulerConfig
 from rltune.traces.split import disjoint_windows, spread
@@ -46,7 +46,7 @@ def search_quality(task: Task) -> dict[str, float | None]:
         "search_questions": float(len(measured)),
         "search_gap_p50": measured["gap"].median(),
         "search_gap_p95": measured["gap"].quantile(0.95),
-        "search_proven": float(np.mean([searched(q).proven for q in asked])),
+        "search_proven": float(np.mean([is_proven(q) for q in asked])),
         "cvxpy_p50_ms": measured["program_ms"].median(),
         "program_p50_ms": float(np.median(long)),
         "program_p95_ms": float(np.percentile(long, 95)),

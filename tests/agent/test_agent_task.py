@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -201,7 +202,8 @@ def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
     best, rows = choose(START.but(backfill=backfill), "reservations", False, has_price, cheapest())
     priced = [row for row in rows if row["gpu_price"] > 0]
     assert {row["backfill"] for row in priced} == ({"conservative"} if has_speeds and backfill == "easy" else set())
-    assert len(priced) in (0, 2 * len(PRICES)) and {row["types"] for row in priced} in (set(), {"auto", "joint"})
+    tried = {(row["types"], row["gpu_price"]) for row in priced}
+    assert tried == ({*product(("auto", "joint"), PRICES)} if priced else set())
     assert best.config.gpu_price == (0.1 if priced else 0.0)
     if priced:  # whoever takes the plan over takes the one that was chosen
         assert type_plan({"scheduler": best.facts()}) == {"types": "least", "gpu_price": 0.1}
@@ -216,6 +218,22 @@ def test_planning_together_is_tried_where_planning_one_by_one_does_not_pay(
     monkeypatch.setitem(COST, 0.1, -6.0)
     best, _ = choose(START, tunes, True, lambda scheduler: scheduler.backfill == "conservative", cheapest())
     assert (best.config.backfill, best.config.types, best.config.gpu_price) == ("conservative", "joint", 0.1)
+
+
+@pytest.mark.parametrize("has_speeds", [False, True])
+def test_the_order_is_chosen_again_where_jobs_may_wait_for_a_type(has_speeds: bool) -> None:
+    """The best order differs under conservative backfilling; where types do not, that is too slow to try."""
+
+    def scored(candidate: AgentScheduler) -> np.ndarray:
+        best = "saf" if candidate.config.backfill == "conservative" else "wfp3"
+        return cheapest()(candidate.but(policy="sjf" if candidate.config.policy == best else "fifo"))
+
+    best, rows = choose(
+        START, "reservations", False, lambda rule: has_speeds and rule.backfill == "conservative", scored
+    )
+    assert (best.config.policy, best.config.backfill) == ("saf" if has_speeds else "wfp3", "conservative")
+    tried = {row["policy"] for row in rows if row["backfill"] == "conservative"}
+    assert tried == ({*POLICIES} if has_speeds else {"wfp3"})
 
 
 def test_from_qssf_the_same_order_is_not_tried_under_another_name() -> None:

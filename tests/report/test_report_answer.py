@@ -44,6 +44,8 @@ def test_the_answer_is_of_the_first_metric_at_the_length_with_the_most_windows(l
     said = answer(pd.DataFrame(rows))
     assert said.startswith("Mean bounded slowdown is ") and said.count("SAF + EASY") == 2
     assert said.endswith(f"so {so} (40 windows of 256 jobs, 95 % intervals).")
+    idle = pd.DataFrame(rows).assign(improvement=math.nan, low=math.nan, high=math.nan)
+    assert answer(idle).startswith("There is no mean bounded slowdown to compare (")
 
 
 def test_a_tally_counts_what_comparisons_show() -> None:

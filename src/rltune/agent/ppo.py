@@ -282,7 +282,7 @@ class PPO:
                 break
         kl, entropy, clip_fraction = map(float, facts)
         if not preset.has_critic:
-            return UpdateLog(kl, entropy, clip_fraction, iterations, 0.0)
+            return UpdateLog(kl, entropy, clip_fraction, iterations)
         parts, targets = [], returns.astype(np.float32)
         for _ in range(preset.iterations):
             if not parts or size < count:

@@ -45,7 +45,7 @@ def preference(
     Partial dependence (Friedman 2001) over some jobs of the longest queue of each sequence. A row per queue × job ×
     feature × value: ``feature`` (estimate_s, gpus, wait_s), ``value``, and ``agent``, ``base``, ``saf``, the share of
     the other jobs in the queue that go before it: 0 first, 1 last. A job that is given other GPUs gets the CPUs and
-    memory of a real job with as many. Arguments as :func:`longest_queues`; empty where no two jobs ever wait.
+    memory of a real job with as many. Arguments as :func:`longest_queues`; empty where no two jobs ever wait at once.
     """
     jobs = jobs.take((first[:, None] + np.arange(length)).ravel())
     windows = jobs, layout, np.arange(len(first)) * length, length, scheduler
@@ -67,6 +67,8 @@ def preference(
 
 def _decisions(jobs, layout, first, length, scheduler):
     """(State, sequences that ask) at every decision under the base policy."""
+    if not len(first):
+        return
     simple = replace(scheduler, placement="best_fit")
     run = Simulation(jobs, layout, first, np.full(len(first), length), simple, visible=MAX_VISIBLE)
     while len(asking := run.advance()):

@@ -99,8 +99,8 @@ def choose(
     A greedy search: one axis after the other is varied, and a candidate is taken whose mean score is better than that of
     the best so far by more than ERRORS standard errors of the paired difference, until nothing changes. Then backfill
     is varied, and types ``joint`` with every price tried where jobs may then wait for a type (``has_price``); if backfill has changed,
-    the other axes once more but for the policy, as conservative backfilling takes long; last, the price. ``tunes`` is the
-    preset's. ``gain`` is the difference from the best so far when the candidate was tried, ``error`` its standard
+    the other axes once more, the policy, as conservative backfilling takes long, only where jobs may wait for a type; last,
+    the price. ``tunes`` is the preset's. ``gain`` is the difference from the best so far when the candidate was tried, ``error`` its standard
     error; ``kept``: whether it was the best for a while. The first row is ``start``.
     """
     best, known = start, {start: scores(start)}
@@ -135,7 +135,7 @@ def choose(
     vary(reserving)
     vary(planning)
     if best.config.backfill != start.config.backfill:
-        for axis in rest:
+        for axis in (policy, *rest) if has_price(best.config) else rest:
             vary(axis)
     if has_price(best.config):
         rules = (start.config.types, "joint")

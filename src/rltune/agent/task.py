@@ -74,6 +74,11 @@ class TrainingTask:
         """When the last job of the training part was submitted."""
         self.scheduler = SchedulerConfig.of(cell, simulation, **workload.slowdowns)
         self.length = preset.sequence_jobs
+        if (jobs_n := self.split.validation[1] - self.split.validation[0]) < self.length:
+            raise ConfigError(
+                f"preset of {cell.name}: sequence_jobs: found {self.length}, but the validation part has only {jobs_n} jobs; "
+                "give a preset with shorter sequences or a longer trace"
+            )
         self.validation = spread(disjoint_windows(*self.split.validation, self.length), preset.validation_windows)
         self._placer = placer_of("lookahead", lookahead)
         self.last: State | None = None

@@ -79,6 +79,8 @@ class Trainer:
             self.best_score = float(self.start_scores.mean())
         if task.trials:
             print(f"of {len(task.trials)} schedulers tried, it takes {task.agent_scheduler.facts()}", flush=True)
+        if self.start_scores is not None and self.preset.margin > 0 and len(task.validation) < 2:
+            print(f"one validation window: nothing that it learns is kept (margin {self.preset.margin:g})", flush=True)
         if self.folder:
             if task.trials:
                 write_text(self.folder / "trials.csv", pd.DataFrame(task.trials).to_csv(index=False))

@@ -92,7 +92,7 @@ _TABLE = (
     Feature("log_gpus", JOB, VISIBLE, "log2(1 + GPUs) / 7, cut at 2", "ours: 128 GPUs are 1", high=2, raw=True),
     Feature("log_estimate", JOB, VISIBLE, "log10(1 + seconds) / 6, cut at 2", "ours: 12 days are 1", high=2, raw=True),
     Feature("job_size", JOB, ENGINEERED, "log10(1 + GPUs × seconds) / 8, cut at 2", "T3, job size", high=2),
-    Feature("can_schedule_now", SHAPE, CLUSTER, "1 when it could start now, under the run's locality", "T3"),
+    Feature("can_schedule_now", SHAPE, CLUSTER, "1 when it could start now, split where plus_one or any let it", "T3"),
     Feature("num_ways", SHAPE, CLUSTER, "candidate placements now, counted to 8, / 8", "T3, num_ways_to_schedule"),
     Feature(
         "sampled_ways",

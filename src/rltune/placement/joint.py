@@ -46,13 +46,17 @@ class Plan:
     """[K] int64."""
     cost_s: float
     """Sum over jobs of start, run time and price."""
-    proven: bool
-    """Whether it is known that no plan costs less, by more than GAIN of it."""
 
 
 def searched(q: Question) -> Plan:
     """The plan that the search finds."""
-    return _plan(q, *search(q))
+    return _plan(q, *search(q)[:2])
+
+
+def is_proven(q: Question) -> bool:
+    """Whether the search proves its plan optimal: no plan costs less, by more than GAIN of it."""
+    start_s, alternative, bound_s = search(q)
+    return _plan(q, start_s, alternative).cost_s <= bound_s * (1 + GAIN)
 
 
 def solved(q: Question, slot_s: float, slots: int, solver: str = "HIGHS") -> Plan:
@@ -116,10 +120,9 @@ def _free(q: Question, slot_s: float, slots: int) -> np.ndarray:
     return np.stack([q.free[kind, x, :-1] for kind, x in enumerate(at)])
 
 
-def _plan(q: Question, start_s: np.ndarray, alternative: np.ndarray, bound_s: float = np.inf) -> Plan:
+def _plan(q: Question, start_s: np.ndarray, alternative: np.ndarray) -> Plan:
     at = np.arange(len(alternative)), alternative
-    cost_s = float((start_s + q.lasts_s[at] + q.price_s[at]).sum())
-    return Plan(start_s, alternative, cost_s, cost_s <= bound_s * (1 + GAIN))
+    return Plan(start_s, alternative, float((start_s + q.lasts_s[at] + q.price_s[at]).sum()))
 
 
 class QuestionRecorder(Simulation):

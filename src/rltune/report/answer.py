@@ -41,13 +41,15 @@ def answer(gains: pd.DataFrame) -> str:
     rows = rows[rows["metric"] == rows["metric"].iloc[0]].set_index("against")
     base, strong = rows.loc[BASE], rows.loc[STRONG]
     metric = METRICS[base["metric"]]
+    of = f"{base['windows']} windows of {base['sequence_jobs']} jobs, {100 * CONFIDENCE:g} % intervals"
+    if is_missing(base["improvement"]) and is_missing(strong["improvement"]):
+        return f"There is no {metric.noun} to compare ({of})."
     parts = [
         gain(metric.name, base, f"under {title_of(base)}, the base policy"),
         gain(metric.name, strong, f"under {title_of(strong)}, the best rule in hindsight"),
     ]
     shows = direction(strong["low"], strong["high"], strong["windows"])
     simple = SIMPLE.get(shows, "whether a simple rule does as well is undecided")
-    of = f"{base['windows']} windows of {base['sequence_jobs']} jobs, {100 * CONFIDENCE:g} % intervals"
     return f"{metric.noun[0].upper()}{metric.noun[1:]} is {parts[0]} and {parts[1]}, so {simple} ({of})."
 
 
