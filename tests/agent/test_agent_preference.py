@@ -46,4 +46,6 @@ def test_smallest_area_first_is_known_by_the_job_size() -> None:
 
 def test_where_nobody_waits_there_is_nothing_to_see() -> None:
     idle = toy(np.ones(TOY_JOBS), np.arange(TOY_JOBS) * 100.0)
-    assert preference(policy("job_size"), *idle, np.array([0]), 20, SchedulerConfig("fifo")).empty
+    for first in ([0], []):
+        first = np.array(first, np.int64)
+        assert preference(policy("job_size"), *idle, first, 20, SchedulerConfig("fifo")).empty

@@ -17,6 +17,7 @@ from rltune.agent.trainer import fit, make_trainer
 from rltune.config import Cell, Preset
 from rltune.config.cells import POLICIES
 from rltune.environment.observation import Observer
+from rltune.errors import ConfigError
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.traces.split import split_points
 
@@ -101,6 +102,18 @@ def test_where_nothing_better_than_the_base_policy_comes_it_says_that_it_has_lea
     facts = trained(task_of(cell, preset, CROWDED, split_points(900, validation=0.3)))[0].facts
     assert facts["validation_metric"] == facts["validation_base"] and facts["best_epoch"] == 0
     assert facts["learned"] is False
+
+
+def test_a_margin_that_one_validation_window_can_never_show_is_said(capsys: pytest.CaptureFixture) -> None:
+    for windows in (1, 2):
+        split = split_points(900, validation=(64 * windows + 1) / 810)
+        make_trainer(task_of(CELL, START.model_copy(update={"margin": 1.0}), CROWDED, split), None, 1)
+        assert ("nothing that it learns is kept (margin 1)" in capsys.readouterr().out) == (windows == 1)
+
+
+def test_a_validation_part_that_holds_no_sequence_is_refused() -> None:
+    with pytest.raises(ConfigError, match="sequence_jobs: found 64, but the validation part has only 60 jobs"):
+        task_of(CELL, START, CROWDED, split_points(900, validation=60 / 810))
 
 
 def row(epoch: int, rl: float = math.nan, base: float = math.nan) -> dict[str, float]:

@@ -87,6 +87,19 @@ def test_each_change_has_its_outcome(commands: Commands) -> None:
     assert commands.client().update([]) == [] and commands.called("scontrol") == 2
 
 
+def test_what_scontrol_says_at_its_start_is_no_answer_to_a_change(commands: Commands) -> None:
+    """But for what says that Slurm does not answer."""
+    code = SCONTROL.format(folder=str(commands.folder), until=1, silent_at=None, each_s=0.0)
+    warning = "scontrol: error: Ignoring ControlMachine since SlurmctldHost is set."
+    commands.make("scontrol", f"print({warning!r}, file=err, flush=True)\n{code}")
+    first, second = commands.client().update([Change(5, 1), Change(7, 2)])
+    assert first == Outcome(5, True) and second.over
+    assert commands.client().unknown([5, 7]) == {7}
+    commands.make("scontrol", f"print('Unable to contact slurm controller', file=err, flush=True)\n{code}")
+    with pytest.raises(SlurmUnavailable, match="Unable to contact"):
+        commands.client().update([Change(5, 1)])
+
+
 def test_many_changes_go_in_batches_each_with_the_time_limit_to_itself(commands: Commands) -> None:
     """A small one first, to see how fast Slurm is."""
     scontrol(commands)
@@ -105,7 +118,7 @@ def test_batches_are_as_long_as_a_slow_slurm_lets_them_be(commands: Commands) ->
 
 
 def test_what_a_slurm_that_falls_silent_has_answered_counts(commands: Commands) -> None:
-    scontrol(commands, silent_at=6)
+    scontrol(commands, silent_at=7)
     outcomes = commands.client().update([Change(100 + k, 1) for k in range(5)])
     assert [outcome.ok for outcome in outcomes] == [True] * 3 + [False] * 2
     assert [outcome.unknown for outcome in outcomes] == [False] * 3 + [True] * 2 and "Unable" in outcomes[4].message

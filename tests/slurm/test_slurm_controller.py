@@ -144,6 +144,18 @@ def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: d
     assert slurm.queue[10].shared == shared
 
 
+@pytest.mark.parametrize("fields", [{}, {"is_bound": True}, {"excluded": frozenset({"k80-1"})}], ids=str)
+def test_whole_nodes_are_not_given_where_a_job_may_not_use_every_node(tmp_path: Path, fields: dict) -> None:
+    """Without more, its partition lacks a node of its pool."""
+    slurm = partly_used_node("OK")
+    slurm.change(10, **fields)
+    if not fields:
+        slurm.machines[4] = replace(slurm.machines[4], partitions=("gpu", "big"))
+        slurm.machines.append(node("big-1", "m40", 1, used=1, partitions=("big",)))
+    made = controller(slurm, tmp_path, eligible={"partitions": ["gpu", "big"]}, **ISOLATING)
+    assert made.cycle().ranked == 1 and slurm.queue[10].shared == "OK"
+
+
 def test_nodes_that_are_all_in_maintenance_do_not_stop_it(tmp_path: Path) -> None:
     """Nothing is ranked meanwhile; the watchdog does not count the time."""
     slurm, made = ranked(tmp_path, max_failures=1, watchdog={"policy": "fifo", "min_jobs": 1, "patience": 1})

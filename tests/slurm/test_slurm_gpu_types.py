@@ -25,6 +25,7 @@ def test_a_job_gets_the_type_on_which_it_completes_first(tmp_path: Path, rest_s:
     slurm.queue[1] = until(SOON_S + LATE_S - rest_s)
     control.cycle()
     assert slurm.queue[10].excluded == (K80S | P100S) - excluded, "the plan has changed"
+    assert not control.view.confined, "by its user"
 
 
 @pytest.mark.parametrize(("hours", "excluded"), [({8: 100.0}, P100S), ({1: 0.01, 2: 100.0}, K80S)])

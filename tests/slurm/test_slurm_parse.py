@@ -219,6 +219,24 @@ def test_memory_that_is_requested_for_each_gpu(memory: str) -> None:
     assert (job.gpus, job.mem_mb) == (2, 122_880)
 
 
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"tres_per_node": "gres:gpu:999999999G", "node_count": 9}, "GPUs"),
+        ({"tres_per_node": "gres:gpu:1000001"}, "GPUs"),
+        ({"tres_per_node": "gres:gpu:1000000", "cpus": 1_000_000}, ""),
+        ({"cpus": 1_000_001}, "CPUs"),
+        ({"node_count": 1_000_001, "tres_per_node": ""}, "nodes"),
+    ],
+)
+def test_a_request_too_large_for_any_cluster_cannot_be_read(fields: dict[str, Any], found: str) -> None:
+    """The simulator's whole numbers could not hold some of them."""
+    answer = answer_of("22.05", "squeue.json")
+    waiting = next(job for job in answer["jobs"] if job["job_state"] == "PENDING" and job["tres_per_node"])
+    read = jobs_from_json(json.dumps(answer | {"jobs": [waiting | fields]}))
+    assert len(read.records) == (not found) and all(f"{found}, expected at most 1000000" in f for f in read.faults)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"jobs": 3, "nodes": 3}', "[" * 100_000])
 def test_what_is_no_answer_at_all(text: str) -> None:
     for read in (jobs_from_json, nodes_from_json):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_slurm import NOW_S, five_nodes, job, make_config, running
+from fake_slurm import NOW_S, five_nodes, job, make_config, node, running
 
 from rltune.config.slurm import SlurmConfig
 from rltune.simulator.batch import SchedulerConfig, simulate
@@ -158,6 +158,41 @@ def test_jobs_that_their_owners_hold_are_not_compared() -> None:
         shadow.watch(limited, [one for one in waiting if one.id != jobs[held].id or not is_held], now_s)
     found = shadow.waits(now_s + STEP_S)
     assert found.jobs == len(jobs) - 1 and found.realised_s <= found.simulated_s * 1.2
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"is_bound": True},
+        {"constraint": "nvlink"},
+        {"excluded": frozenset({"p100-2"})},
+        {"partition": "small"},
+        {"reason": "Licenses"},
+        {"reason": "ReqNodeNotAvail, UnavailableNodes:p100-1"},
+    ],
+    ids=str,
+)
+def test_a_job_that_slurm_alone_keeps_waiting_is_not_compared(fields: dict[str, Any]) -> None:
+    """It waits for two hours, and in the simulation not at all. The other jobs start at once."""
+    rules = config({"partitions": ["small", "gpu"], "also": ["constraints"]}, min_jobs=4, patience=1)
+    nodes = [node("p100-1", used=4, partitions=("small", "gpu")), node("p100-2", gpus=8)]
+    there = [running(1, "p100-1", gpus=4, time_limit_s=1e6), job(50, **{"submit_s": NOW_S, **fields})]
+    watchdog, at_once = Watchdog(rules), {"submit_s": NOW_S + 10, "start_s": NOW_S + 10, "time_limit_s": 1e6}
+    assert watchdog.cycle(observe(there, nodes, rules, NOW_S)) == ""
+    there += [running(100 + k, "p100-2", **at_once) for k in range(4)]
+    view = observe(there, nodes, rules, NOW_S + 7200)
+    assert [one.id for one in view.ranked] == [50]
+    assert watchdog.cycle(view) == "" and (watchdog.last.jobs, watchdog.last.left_out) == (4, 0)
+
+
+@pytest.mark.parametrize(("realised_s", "says"), [(59.0, False), (61.0, True)])
+def test_the_mean_wait_may_be_longer_by_a_cycle(realised_s: float, says: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an almost empty cluster jobs start at once in the simulation, and some seconds after submission under Slurm."""
+    rules = make_config(interval_s=60.0, watchdog={"patience": 1})
+    view = observe([job(1)], five_nodes(), rules, NOW_S)
+    monkeypatch.setattr(Shadow, "waits", lambda self, now_s: module.Waits(20, realised_s, 0.0))
+    watchdog = Watchdog(rules)
+    assert watchdog.cycle(view) == "" and bool(watchdog.cycle(replace(view, now_s=NOW_S + 7200))) == says
 
 
 def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:

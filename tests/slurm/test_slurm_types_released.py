@@ -98,6 +98,18 @@ def test_a_change_that_is_late_is_found(tmp_path: Path) -> None:
     assert slurm.queue[10].excluded == frozenset()
 
 
+def test_a_job_that_cannot_be_read_stays_on_the_list_with_its_exclusion(tmp_path: Path) -> None:
+    """Its priority is released by its id. What it excludes by now is unknown, and may be its user's."""
+    slurm, control = restricted(tmp_path)
+    slurm.hidden, slurm.faults = {10}, ("record 1 (job 10): time_limit: found 'x'",)
+    for released in (1, 0):
+        found, refused = control.release_all("test")
+        assert (found, [o.job for o in refused]) == (released, [10]) and "cannot be read" in refused[0].message
+        assert slurm.all_released() and set(assigned(control)) == {10}
+    slurm.hidden, slurm.faults = set(), ()
+    assert control.release_all("again") == (0, []) and not slurm.queue[10].excluded and not assigned(control)
+
+
 def test_a_job_with_a_type_alone_is_an_earlier_controllers(tmp_path: Path) -> None:
     """Its owner has lowered the priority since the controller was killed: a dry run must not leave the job so."""
     slurm, control = restricted(tmp_path)

@@ -18,6 +18,8 @@ from rltune.slurm.values import Fault, Row, collect, expand, shown
 
 SHARED = {"none": "NO", "shared": "YES", "oversubscribe": "YES", "user": "USER", "mcs": "MCS", "exclusive": "EXCLUSIVE"}
 """Words of the JSON for what squeue's ``%h`` calls otherwise."""
+MOST = 1_000_000
+"""GPUs, CPUs or nodes of a job; above it a record cannot be read."""
 TASKS = re.compile(r"(\d{1,7}(?:-\d{1,7})?(?:,\d{1,7}(?:-\d{1,7})?)*)(?:%\d+)?", re.ASCII)
 EVERY = re.compile(r"(\d{1,7})-(\d{1,7}):([1-9]\d{0,6})(?:%\d+)?", re.ASCII)
 """Tasks of an array, and those at regular intervals, each with how many of them may run at once."""
@@ -95,6 +97,9 @@ def _job(item: Any) -> SlurmJob:
         of_node = {name: sum(amounts.values()) for name, amounts in zip(names, detail, strict=True)}
     elif len(names) == 1:
         of_node = {names[0]: sum(by_type.values())}
+    for what, amount in (("GPUs", sum(by_type.values())), ("CPUs", cpus), ("nodes", nodes)):
+        if amount > MOST:
+            raise Fault(f"found {amount} {what}, expected at most {MOST}")
     priority = job.count("priority", 0)
     return SlurmJob(
         id=job.required(job.count("job_id"), "job_id", "1 or more"),

@@ -1,8 +1,8 @@
 """Read Slurm's queue and nodes and write priorities with its own commands, never through a shell.
 
-Changes go to the standard input of one ``scontrol``, a line each. A line that is no command follows each: scontrol's
-complaint about it ("invalid keyword: ...") separates the answers to two changes. scontrol gets only numbers and names of
-nodes, never a name that a user chose.
+Changes go to the standard input of one ``scontrol``, a line each. A line that is no command comes first, and follows each:
+scontrol's complaint about it ("invalid keyword: ...") separates its answers from one another, and from what it says at its
+start. scontrol gets only numbers and names of nodes, never a name that a user chose.
 """
 
 import os
@@ -23,6 +23,8 @@ from rltune.slurm.values import ranges
 SPEED = "RLTUNE_CLOCK_SPEED"
 """Environment variable that an emulated cluster sets for programs on its fast clock."""
 MARK = "rltune-mark-"
+START = f"{MARK}start"
+"""The line before the first change."""
 MARKED = re.compile(rf"{MARK}(\d+)\s*$")
 VERSION = re.compile(r"\d+\.\d\S*$", re.ASCII)
 STATE_LINE = re.compile(r"(\d+)\|(\d+)\|([A-Z_]+)\|(\d+)\|(\d+|N/A)\|\.", re.ASCII)
@@ -216,14 +218,16 @@ class Client:
 
     def _send_batch(self, commands: list[tuple[int, str]]) -> list[str]:
         """What one scontrol answers to commands; only to the first ones if it timed out or Slurm fell silent."""
-        lines = "".join(f"{command}\n{MARK}{k}\n" for k, (_, command) in enumerate(commands))
+        lines = f"{START}\n" + "".join(f"{command}\n{MARK}{k}\n" for k, (_, command) in enumerate(commands))
         started = time.monotonic()
         done = run_command(["scontrol"], self.env, self.timeout_s * self._speed, lines)
         said: list[str] = []
         before: list[str] = []
         for line in done.stderr.splitlines():
             mark = MARKED.search(line)
-            if mark is None:
+            if line.rstrip().endswith(START):
+                before = [text for text in before if SILENCE.search(text)]
+            elif mark is None:
                 before.append(line.strip())
             elif int(mark[1]) == len(said):
                 made = any(line.endswith(MADE) for line in before)

@@ -119,7 +119,8 @@ def _places(run: Simulation, view: View, job: int) -> dict[str, int]:
 
 
 def _exclusive(view: View, starts: dict[int, dict[str, int]]) -> frozenset[int]:
-    """Jobs of several GPUs placed on idle nodes although a node in use has as many GPUs free as one of their parts."""
+    """Jobs of several GPUs placed on idle nodes although a node in use has as many GPUs free as one of their parts; without
+    jobs that may not use every node of their pool."""
     free, total = view.snapshot.free["gpus"].astype(int).copy(), view.layout.nodes.gpus
     at, exclusive = view.cluster.index, set()
     for job, places in starts.items():
@@ -129,7 +130,7 @@ def _exclusive(view: View, starts: dict[int, dict[str, int]]) -> frozenset[int]:
             exclusive.add(job)
         for name, gpus in places.items():
             free[at[name]] -= gpus
-    return frozenset(exclusive)
+    return frozenset(exclusive - view.confined)
 
 
 def assign(order: Sequence[int], current: Mapping[int, int], band: Band) -> dict[int, int]:

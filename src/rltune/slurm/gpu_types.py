@@ -119,11 +119,11 @@ def with_live_speeds(
     return with_speeds(arrays._replace(row=row, cut=cut), slow)
 
 
-def flexible_jobs(cut: np.ndarray, jobs: Sequence[SlurmJob], restricted: Collection[int]) -> frozenset[int]:
+def flexible_jobs(cut: np.ndarray, jobs: Sequence[SlurmJob], selective: Collection[int]) -> frozenset[int]:
     """The waiting jobs, with their CUT [J, T], whose type is to be decided: those with several types of different speed.
 
-    Not arrays, whose tasks share one record, and no job whose user named nodes to use or to exclude, a reservation, or a
-    constraint that stands for no types: what Slurm makes of these is not known here.
+    Not arrays, whose tasks share one record, and none of the ``selective`` jobs, whose users named nodes to use or to
+    exclude, a reservation, or a constraint that stands for no types: what Slurm makes of these is not known here.
     """
     usable, slow = cut["full"] >= 0, cut["slow"]
     least, most = (np.where(usable, slow, other) for other in (np.inf, -np.inf))
@@ -131,12 +131,7 @@ def flexible_jobs(cut: np.ndarray, jobs: Sequence[SlurmJob], restricted: Collect
     return frozenset(
         job.id
         for job, there in zip(jobs, differs, strict=True)
-        if there
-        and "|" in (job.gpu_type or "")
-        and job.array_id is None
-        and not job.is_bound
-        and not job.constraint
-        and (not job.excluded or job.id in restricted)
+        if there and "|" in (job.gpu_type or "") and job.array_id is None and job.id not in selective
     )
 
 

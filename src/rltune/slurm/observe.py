@@ -6,7 +6,7 @@ GPUs, by users of a whole node) counts as permanently in use.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -94,6 +94,9 @@ class View:
     """Waiting jobs that are left to Slurm, each with the reason."""
     faults: tuple[str, ...]
     """Parts of the cluster that could not be used."""
+    confined: frozenset[int] = frozenset()
+    """Jobs that may not use every node of their pool, though they are planned so: because of their partitions, or because
+    their users select nodes."""
     flexible: frozenset[int] = frozenset()
     """Ranked jobs whose GPU type is to be decided."""
     exclusions: Mapping[str, str] = field(default_factory=dict)
@@ -167,15 +170,36 @@ def observe(
         ranked = [job for job, fit_ in zip(ranked, fits, strict=True) if fit_]
         arrays = arrays.take(np.concatenate([np.arange(len(running)), len(running) + np.flatnonzero(fits)]))
         snapshot = snapshot._replace(queued=len(ranked))
-    view = View(
-        now_s, t0_s, cluster, arrays, snapshot, tuple(running), tuple(ranked), tuple(everyone), left, tuple(faults)
-    )
+    selective = _selective(everyone, restricted)
+    confined = selective | _without_some_nodes(everyone, cluster)
+    seen = tuple(running), tuple(ranked), tuple(everyone)
+    view = View(now_s, t0_s, cluster, arrays, snapshot, *seen, left, tuple(faults), confined)
     if cluster.speeds is None:
         return view
     in_one = {job.id for job in ranked if len({cluster.pool_of.get(p) for p in job.partition.split(",")}) == 1}
-    flexible = flexible_jobs(arrays.cut[len(running) :], ranked, restricted) & in_one
+    flexible = flexible_jobs(arrays.cut[len(running) :], ranked, selective) & in_one
     exclusions = exclusions_by_type(nodes, config.eligible.partitions, cluster.layout.types)
     return replace(view, flexible=flexible, exclusions=exclusions)
+
+
+def _selective(jobs: Iterable[SlurmJob], restricted: Collection[int]) -> frozenset[int]:
+    """Jobs whose users named nodes to use or to exclude, a reservation, or features of nodes. ``restricted``: jobs whose
+    excluded nodes were set by the controller."""
+    return frozenset(
+        job.id for job in jobs if job.is_bound or job.constraint or (job.excluded and job.id not in restricted)
+    )
+
+
+def _without_some_nodes(jobs: Iterable[SlurmJob], cluster: LiveCluster) -> frozenset[int]:
+    """Jobs whose partitions lack a node of their pool."""
+    jobs, lack = list(jobs), set()
+    for partition in {job.partition for job in jobs}:
+        partitions = set(partition.split(","))
+        pools = {cluster.pool_of[p] for p in partitions if p in cluster.pool_of}
+        others = (node for node in cluster.nodes if not partitions & set(node.partitions))
+        if any(cluster.pool_of.get(node.partitions[0]) in pools for node in others):
+            lack.add(partition)
+    return frozenset(job.id for job in jobs if job.partition in lack)
 
 
 def _that_could_start(arrays: Jobs, layout: Layout, snapshot: Snapshot) -> tuple[Jobs, np.ndarray]:

@@ -16,6 +16,7 @@ from rltune.slurm.records import WAITING_STATES, Outcome, Parsed, SlurmJob
 
 CHANGED = "was held, was given another priority or has started just before its release"
 STILL = "has its priority of the band again after its release"
+UNREAD = "its record cannot be read; it may still have whole nodes or excluded nodes of the controller's"
 PASSES = 8
 """Readings of the queue at most."""
 SAVED_S = 6.0
@@ -72,6 +73,8 @@ class FullRelease:
     refused: dict[int, Outcome] = field(default_factory=dict)
     running: int = 0
     """Jobs of the list that run: they keep the assigned priority if they are requeued."""
+    unread: frozenset[int] = frozenset()
+    """Waiting jobs with node settings on the list that the last answer lacked."""
     unlisted: frozenset[int] = frozenset()
     """Waiting jobs of the ranked partitions whose priority of the band is not from the list."""
 
@@ -79,7 +82,8 @@ class FullRelease:
         """Repeat until two answers, the second after slurmctld has saved its state, show no job of the list with a
         priority of the controller's.
 
-        A job that an answer lacks for no known reason is requested by its id. A released job stays on the list until the
+        A job that an answer lacks for no known reason is requested by its id. If the list has whole or excluded nodes of it,
+        these may be its user's by now: it stays on the list and counts as refused. Other released jobs stay there until the
         end. ``band_too``: also jobs of the ranked partitions with a priority in the band that are not on the list.
         Raises RLTuneError where Slurm does not answer.
         """
@@ -110,8 +114,10 @@ class FullRelease:
             self.keep(self.ownership)
             is_over = is_saved or not self.jobs and not any(given.missed for given in self.ownership.present.values())
             if is_over and not owned and not undo:
-                rest = {job: given for job, given in self.ownership.assigned.items() if job not in self.jobs}
+                over = self.jobs - self.unread
+                rest = {job: given for job, given in self.ownership.assigned.items() if job not in over}
                 self.ownership = replace(self.ownership, assigned=rest)
+                self.refused = {job: Outcome(job, False, UNREAD) for job in self.unread}
                 return self.keep(self.ownership)
             if self.refused and self.refused.keys() == refused:
                 return None
@@ -130,10 +136,10 @@ class FullRelease:
         self.running = sum(
             job.state not in WAITING_STATES and (job.id in assigned or job.array_id in assigned) for job in read.records
         )
+        waiting = {job: state for job, state in found.items() if state.state in WAITING_STATES and job in assigned}
+        self.unread = frozenset(job for job in waiting if assigned[job].exclusive or assigned[job].excluded)
         return self.ownership.owned(read.records, band) | {
-            job: state.priority
-            for job, state in found.items()
-            if state.state in WAITING_STATES and job in assigned and assigned[job].includes(state.priority, band)
+            job: state.priority for job, state in waiting.items() if assigned[job].includes(state.priority, band)
         }
 
     def _record(
