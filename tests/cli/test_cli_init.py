@@ -139,7 +139,7 @@ OTHER_PARTITIONS = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8
             {"nodes.txt": "name,gpus,cpus\na,8,0.0001\n"},
             ["nodes.txt: cpus: found 0.0001, expected greater than or equal to 0.001; it is: CPU cores per node"],
         ),
-        ({"nodes.txt": NODES.replace("512000", "1e15")}, ["nodes.txt: mem_gb: found 1048576000000.0, expected less"]),
+        ({"nodes.txt": NODES.replace("512000", "1e15")}, ["nodes.txt: mem_gb: found 1048576000000.1, expected less"]),
         ({"nodes.txt": ONE_NODE}, ["check the list of nodes", "of the largest pool: 2"]),
     ],
 )
@@ -208,7 +208,26 @@ def test_speeds_go_with_several_types_that_log_and_nodes_name_alike(files: Any, 
     (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
     (files.root / "jobs.txt").write_text(sacct(odd=False).replace("|gres/gpu=", "|gres/gpu:h200=1,gres/gpu="))
     cli(*given).explains("--speeds: found GPU types in the log (h200) that the nodes do not name (a100, v100)")
-    says(cli(*INIT), "h200", "types are ignored")
+    says(cli(*INIT), "GPU types (h200) that the nodes do not name", "types are ignored")
+
+
+@pytest.mark.parametrize(("jobs", "ignored"), [(300, False), (331, True)])
+def test_a_few_jobs_of_types_that_the_nodes_do_not_name_are_left_out(
+    jobs: int, ignored: bool, files: Any, cli: Cli
+) -> None:
+    """Up to a tenth of the 3,300 that name one."""
+    head, *rows = sacct(3300, odd=False).splitlines()
+    typed = [
+        row.replace("|gres/gpu=", f"|gres/gpu:{'h200' if i < jobs else 'a100'}=1,gres/gpu=")
+        for i, row in enumerate(rows)
+    ]
+    (files.root / "jobs.txt").write_text("\n".join([head, *typed]) + "\n")
+    (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
+    outcome = cli(*INIT)
+    assert outcome.status == 0, outcome
+    assert ("GPU types (h200) that the nodes do not name" in outcome.out) == ignored
+    assert (f"left out: {jobs:,} GPU type not in the cluster" in outcome.out) != ignored
+    assert Run.open("config/mine.yaml").clusters["mine"].gpu_types == ("ignore" if ignored else "match")
 
 
 @pytest.mark.parametrize(

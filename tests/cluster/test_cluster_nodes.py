@@ -1,11 +1,15 @@
 """Lists of nodes, as Slurm and others write them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from rltune.cluster.fit import compile_jobs, fit
 from rltune.cluster.nodes import as_cluster, gres_gpus, read_nodes
 from rltune.errors import DataError
+from rltune.traces.columns import empty_columns
 
 SINFO = """\
 NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE
@@ -64,6 +68,18 @@ def test_memory_of_one_mib_is_slurms_word_for_not_configured(tmp_path: Path) -> 
     assert any("64 GB a GPU are assumed" in line for line in notes)
 
 
+@pytest.mark.parametrize("mib", [515_000, 191_800, 123_500, 1_031_000])
+@pytest.mark.parametrize("printed", [lambda mib: mib / 1024, lambda mib: round(mib / 1024, 2)])
+def test_a_job_with_all_of_a_nodes_memory_fits_it(mib: int, printed: Callable[[int], float], tmp_path: Path) -> None:
+    """Whether sacct prints MiB or two decimals of GiB."""
+    cluster, _ = as_cluster(read_nodes(written(tmp_path, SINFO.replace("512000", str(mib)))), "Mine")
+    whole = {"job_id": "1", "gpus": 8, "run_s": 60.0, "mem_gb": printed(mib) * 1.073741824, "gpu_type": "a100"}
+    fitted, _ = fit(empty_columns(1).assign(**whole, submit_s=0.0), cluster)
+    cut = compile_jobs(fitted, np.array([60.0]), cluster).cut[0, 0]
+    assert (cut["size"], cut["full"], cut["rem"]) == (8, 1, 0)
+    assert cluster.pools[0].groups[0].mem_gb < mib * 1.048576e-3 + 0.11
+
+
 def test_a_csv_may_mark_the_default_partition_as_slurm_does(tmp_path: Path) -> None:
     text = "name,gpus,cpus,mem_gb,partition\na,8,64,0.04,gpu*\nb,8,64,512,long;gpu*\nc,8,64,512,big\n"
     cluster, _ = as_cluster(read_nodes(written(tmp_path, text)), "Mine")
@@ -84,7 +100,7 @@ def test_csv_with_counts(tmp_path: Path) -> None:
     nodes = read_nodes(
         written(
             tmp_path,
-            "name,gpus,cpus,mem_gb,type,partition,nodes\na,8,64,512,A100,x,3\nb,4,32,,V100,y;z,2\nc,4,32,,V100,y,0\n",
+            "name,gpus,cpus,mem_gb,type,partition,nodes\na[1-3],8,64,512,A100,x,3\nb,4,32,,V100,y;z,2\nc,4,32,,V100,y,0\n",
         )
     )
     cluster, notes = as_cluster(nodes, "Mine")
@@ -118,6 +134,8 @@ def test_a_cluster_of_processors(tmp_path: Path) -> None:
         ("\n# nodes\n", ["nodes.txt: cannot be read as a table", "sinfo"]),
         ("name,gpus,nodes\na,8,99999999999\n", ["nodes.txt:2", "nodes", "'99999999999'"]),
         (SINFO + "n[1-4]|gpu|64|1|gpu:a100:8|idle\n", ["nodes.txt:7", "n[1-4]", "several nodes", "sinfo --Node"]),
+        ("name,gpus\na,8\ngpu[01-16],8\n", ["nodes.txt:3: found gpu[01-16], several nodes in one line, expected one"]),
+        ("name,gpus,mem\na,8,515000\n", ["nodes.txt:2: mem: found '515000', expected 0 to 32,768 GB (is it in MB?)"]),
         ("name,gpus\na,1\na,2\n", ["'a' is there twice"]),
         ("NODELIST|STATE\na|idle\n", ["PARTITION, CPUS, MEMORY, GRES", "sinfo --Node"]),
         (SINFO + "x|gpu\n", ["nodes.txt:7", "found 2 fields, expected 6"]),

@@ -145,7 +145,7 @@ def test_impossible_numbers_are_counted(clean: Callable) -> None:
     assert "a" in set(result.jobs["job_id"]) and result.audit.rows_read == 4
 
 
-@pytest.mark.parametrize("hour", ["", "233000"])
+@pytest.mark.parametrize("hour", ["", "2330", "233000"])
 @pytest.mark.parametrize("more", [[], ["20201301"]])
 def test_dates_written_as_digits(hour: str, more: list[str], clean: Callable) -> None:
     written = ["20201231" + hour, "20210102", *more]
@@ -154,7 +154,7 @@ def test_dates_written_as_digits(hour: str, more: list[str], clean: Callable) ->
     late_s = 84_600 if hour else 0
     assert datetime.fromisoformat(result.meta.t0).timestamp() == 1_609_369_200 + late_s
     assert result.jobs["submit_s"].tolist() == [0, 172_800 - late_s]
-    assert result.audit.noted["submit_s read as dates written YYYYMMDD or YYYYMMDDhhmmss"] == 2
+    assert result.audit.noted["submit_s read as dates written YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss"] == 2
     assert result.audit.left_out.get("no submission time", 0) == len(more)
 
 
@@ -236,6 +236,17 @@ def test_a_status_read_wholly_wrongly_is_noted(clean: Callable) -> None:
     assert clean(text, {**BASIC, "status": "s"}).audit.noted == {"status unknown": 3}, "as all notes: of all rows read"
     result = clean(text, BASIC)
     assert not result.audit.noted and set(result.jobs["status"]) == {"unknown"}, "where none is given, none is wrong"
+
+
+def test_jobs_that_have_not_ended_are_left_out(clean: Callable) -> None:
+    text = "id,t,run,g,s\na,2e9,5,1,DONE\nb,2e9,5,1,RUN\nc,2e9,5,1,WAIT\nd,2e9,5,1,odd\n"
+    states = {"DONE": "passed", "RUN": "running", "WAIT": "not started", "odd": "unknown"}
+    result = clean(text, {**BASIC, "status": {"column": "s", "map": states}})
+    assert rows(result, "status") == [["a", "passed"], ["d", "unknown"]]
+    assert result.audit.left_out == {
+        "still pending when the log was written": 1,
+        "still running when the log was written": 1,
+    }
 
 
 def test_the_content_tells_what_is_packed_not_the_name(tmp_path: Path) -> None:

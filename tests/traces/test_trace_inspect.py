@@ -1,6 +1,8 @@
 """Inspecting files: the format found, the columns shown, the guessed map usable, mistakes and texts that are no log named."""
 
+import bz2
 import csv
+import lzma
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from raw_cases import BASES, FILES, PAI_JOBS, trace_config, write_zip
 from rltune.config.trace import TraceConfig
 from rltune.errors import DataError
 from rltune.traces.clean import CleanTrace, clean_trace
+from rltune.traces.guess import guess_columns
 from rltune.traces.inspect import inspect_file, suggested
 from rltune.traces.readers.sacct import FORMAT
 from rltune.traces.synthetic.archives import write_gz, write_tar_gz
@@ -60,6 +63,42 @@ def test_a_queue_may_be_a_name_or_a_wait_so_it_is_not_guessed(queue: str, tmp_pa
     text = inspect_file(path)
     assert "# not used: queue\n" in text
     assert use(text, path).jobs[["vc", "wait_s"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "job_id"),
+    [
+        ("name,job_id,submit,duration,gpus", "job_id"),
+        ("job_name,id,submit,duration,gpus", "id"),
+        ("job,JobIDRaw,id,submit,duration,gpus", "JobIDRaw"),
+        ("Job Name,submit,duration,gpus", "Job Name"),
+    ],
+)
+def test_a_name_is_the_job_id_only_where_there_is_no_other(columns: str, job_id: str) -> None:
+    assert guess_columns(columns.split(","))["job_id"] == job_id
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_duration_is_read_only_where_its_times_are_not_there(given: bool, tmp_path: Path) -> None:
+    """Its unit is not known; here it is minutes."""
+    path = tmp_path / "own.csv"
+    row = "1600000000,1600000060,1600000660" if given else "1600000000,,"
+    columns = "submit_time,start_time,end_time" if given else "submit_time,a,b"
+    path.write_text(f"id,{columns},duration,wait,gpus\n7,{row},10,1,1\n")
+    text = inspect_file(path)
+    assert ("# not used: duration, wait" in text) == given
+    assert use(text, path).jobs[["run_s", "wait_s"]].to_numpy().tolist() == [[600, 60] if given else [10, 1]]
+
+
+def test_states_of_jobs_that_have_not_ended_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    states = ["Succeeded", "Running", "Pending", "PENDING", "Queued"]
+    path.write_text(
+        "submit,duration,gpus,phase,state\n" + "".join(f"160000000{i},9,1,,{s}\n" for i, s in enumerate(states))
+    )
+    text = inspect_file(path)
+    assert "not known" not in text and "1 still running when" in text and "3 still pending when" in text
+    assert use(text, path).jobs["status"].tolist() == ["passed"]
 
 
 @pytest.mark.parametrize(("zeros", "how"), [("000", "unit: ms"), ("000000", "factor: 0.000001")])
@@ -151,6 +190,14 @@ def test_archives_are_looked_into(tmp_path: Path) -> None:
         ("bad.gz", b"\x1f\x8b\x08\x00nothing", "bad.gz"),
         ("bad.json", b'[{"a": 1}, {', "cannot be read"),
         ("a.zip", b"PK\x03\x04", "truncated or damaged"),
+        (
+            "a.csv",
+            bz2.compress(CSV.encode()),
+            "a.csv: cannot be read .it is packed by bzip2; unpack it, or pack it by gzip",
+        ),
+        ("a.csv", lzma.compress(CSV.encode()), "packed by xz; unpack it"),
+        ("a.csv", b"\x28\xb5\x2f\xfd" + CSV.encode(), "packed by zstd; unpack it"),
+        ("a.csv", CSV.encode("utf-16-le"), "a.csv: cannot be read .it is not text, its first line holds zero bytes"),
         ("a.tar.gz", b"no archive", "truncated or damaged"),
     ],
 )
@@ -202,13 +249,14 @@ ROWS = [
 SACCT = "\n".join([HEADER, *ROWS]) + "\n"
 
 
-@pytest.mark.parametrize("sign", [";", "\t", ","])
-def test_another_sign_between_the_fields_makes_no_difference(sign: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sign", "name"), [(";", "JobID"), ("\t", "JobID"), (",", "JobID"), ("|", "JobIDRaw")])
+def test_another_sign_between_the_fields_or_name_makes_no_difference(sign: str, name: str, tmp_path: Path) -> None:
     """Quoted where a field holds it."""
     plain, other = tmp_path / "plain.txt", tmp_path / "jobs.txt"
     plain.write_text(SACCT)
+    text = SACCT.replace("JobID", name)
     with open(other, "w", newline="") as file:
-        csv.writer(file, delimiter=sign, lineterminator="\n").writerows(x.split("|") for x in SACCT.splitlines())
+        csv.writer(file, delimiter=sign, lineterminator="\n").writerows(x.split("|") for x in text.splitlines())
     for path in (plain, other):
         found, _ = suggested(path)
         assert found.format == "sacct" and len(found.table) == 3

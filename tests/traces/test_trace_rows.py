@@ -57,6 +57,15 @@ def test_a_file_of_raw_columns(tmp_path: Path) -> None:
         clean_trace("t", config, path)
 
 
+def test_a_share_of_a_gpu_by_the_rule_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    pd.DataFrame(ROWS | {"run_s": 60, "gpus": [1.5, 0.4, 2]}).assign(unusable=["odd", None, None]).to_parquet(path)
+    found = {rule: clean_trace("t", trace_config("rows", gpu_share=rule), path) for rule in ("round_up", "leave_out")}
+    assert {rule: one.jobs["gpus"].tolist() for rule, one in found.items()} == {"round_up": [1, 2], "leave_out": [2]}
+    assert found["round_up"].audit.noted == {"share of a GPU rounded up to whole GPUs": 2}
+    assert found["leave_out"].audit.left_out == {"odd": 1, "asks for a share of a GPU (gpu_share: leave_out)": 1}
+
+
 @pytest.mark.parametrize(
     ("name", "kept", "out"),
     [

@@ -52,6 +52,8 @@ MOST_SLOTS = 64
 
 MOST = 1_000_000
 """The largest number in a list of nodes."""
+MOST_GB = 32_768
+"""The largest memory of a node in a CSV, GB."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
                 f"make the file with {SINFO}"
             )
         fields = dict(zip(names, cells, strict=True))
-        if set("[],") & set(fields["name"]):
+        if _several(fields["name"]):
             raise DataError(
                 f"{path}:{number}: found {fields['name']}, several nodes in one line, expected one; make the file with {SINFO}"
             )
@@ -140,6 +142,11 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()))
 
 
+def _several(name: str) -> bool:
+    """Whether a name is a range or a list of hosts."""
+    return bool(set("[],") & set(name))
+
+
 def _csv(text: str, path: Path) -> pd.DataFrame:
     try:
         raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=None, engine="python", dtype="str")
@@ -162,15 +169,23 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     for name in ("gpus", "cpus", "mem_gb", "nodes"):
         values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
         whole = "whole numbers from " if name in ("gpus", "nodes") else ""
-        bad = ~values.between(0, MOST) | (values % 1 > 0 if whole else False)
+        most, unit = (MOST_GB, " GB (is it in MB?)") if name == "mem_gb" else (MOST, "")
+        bad = ~values.between(0, most) | (values % 1 > 0 if whole else False)
         if name in found and (bad := bad & raw[found[name]].notna()).any():
             line = int(bad.to_numpy().argmax()) + 2
             raise DataError(
-                f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected {whole}0 to {MOST:,}"
+                f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected {whole}0 to {most:,}{unit}"
             )
         table[name] = values
     table["gpus"] = table["gpus"].fillna(0).round().astype(int)
     table["name"] = raw[found["name"]] if "name" in found else [f"node{i}" for i in range(len(raw))]
+    several = table["name"].astype("str").map(_several)
+    if several.any() and "nodes" not in found:
+        line = int(several.to_numpy().argmax()) + 2
+        raise DataError(
+            f"{path}:{line}: found {table['name'][several].iloc[0]}, several nodes in one line, expected one, or a column "
+            "nodes with their number"
+        )
     table["type"] = raw[found["type"]].fillna(NO_TYPE) if "type" in found else NO_TYPE
     parts = raw[found["partition"]].fillna("") if "partition" in found else pd.Series("", raw.index)
     table["partitions"] = [tuple(p.rstrip("*") for p in re.split(r"[,;+ ]+", text) if p) for text in parts]
@@ -195,6 +210,10 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
         remarks.append(
             f"nodes left out, without {'GPUs' if slots == 'gpu' else 'known CPUs'}: {len(table) - len(have):,}"
         )
+    if nodes.source == "sinfo":
+        # Up to a tenth of a GB, so that nodes are alike: down, a job with all the memory would not fit its node. sacct may
+        # print that with two decimals of GiB, up to 0.006 GB more than there is.
+        have = have.assign(mem_gb=np.ceil((have["mem_gb"] + 0.006) * 10) / 10)
     if not len(have):
         raise DataError(f"no node of the list has {key}; expected {EXPECTED}")
     if down := int(have["down"].sum()):
@@ -260,7 +279,6 @@ def _groups(mine: pd.DataFrame, slots: str) -> list[NodeGroup]:
             continue
         cpus = float(node["cpus"]) if node["cpus"] > 0 else 8.0 * node["gpus"]
         mem = float(node["mem_gb"]) if node["mem_gb"] > 0 else 64.0 * node["gpus"]
-        mem = round(mem, 1) or mem
         counted[str(node["type"]), int(node["gpus"]), cpus, mem] += 1
     if too_many := [k for k in counted if k[1] > MOST_SLOTS]:
         raise DataError(f"a node has {too_many[0][1]} GPUs, at most {MOST_SLOTS} are possible; check the list")

@@ -148,7 +148,7 @@ class Columns(Block):
     model: Column | None = None
     """Model that it trains, by the name that a cluster's profile of speeds has for it."""
     status: Column | None = None
-    """How it ended: passed, failed, killed, running or unknown."""
+    """How it ended: passed, failed, killed or unknown; running and not started are left out."""
     sla: Column | None = None
     """Whether it has a service-level agreement (true or false)."""
 
@@ -267,7 +267,7 @@ class TraceConfig(Block):
     example, the default, or finetuning)."""
     gpu_share: GpuShare = "round_up"
     """How fractions of a GPU become whole GPUs: the job's total is rounded up, or the job is left out (formats `csv`,
-    `alibaba2020`, `alibaba2023`, `authors`)."""
+    `rows`, `alibaba2020`, `alibaba2023`, `authors`)."""
     columns: Columns | None = None
     """Format `csv`: column of the job table → column of the file (a name alone is short for `{column: name}`)."""
     filter: list[Filter] = []

@@ -10,10 +10,9 @@ from rltune.config.trace import TIMES
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.frame import parse_numbers
 from rltune.traces.readers import sacct
-from rltune.traces.readers.csv import finer_unit
+from rltune.traces.readers.csv import NOT_STARTED, finer_unit
 
 _NAMES: dict[str, str] = {  # `queue` is none: it may be a name or a wait
-    "job_id": r"^(job[_ ]?id(raw)?|job[_ ]?name|job|id|name)$",
     "user": r"^(user|user[_ ]?(id|name)|uid|owner)$",
     "vc": r"^(vc|vc[_ ]?id|virtual[_ ]?cluster|partition|queue[_ ]?name|pool)$",
     "submit_s": r"^(submi(t|tted|ssion)([_ ]?(time|s|ts))?|creation[_ ]?time|created([_ ]?at)?|arrival([_ ]?time)?)$",
@@ -30,15 +29,18 @@ _NAMES: dict[str, str] = {  # `queue` is none: it may be a name or a wait
     "status": r"^(status|state|job[_ ]?state|pod[_ ]?phase)$",
     "run_clamped": r"^(run[_ ]?)?clamped.*$",
 }
+_JOB_ID = (r"^job[_ ]?id(raw)?$", "^id$", "^job$", r"^(job[_ ]?)?name$")
+"""Names of a column of job ids, the surest first."""
 _STATUS = {
     **{state.lower(): status for state, status in sacct.STATUS.items()},
     **dict.fromkeys(map(str.lower, slurm.RUNNING), "running"),
+    **dict.fromkeys((*map(str.lower, slurm.WAITING), "queued", "waiting"), NOT_STARTED),
     **dict.fromkeys(("pass", "passed", "succeeded", "terminated", "success"), "passed"),
     "error": "failed",
     "canceled": "killed",
     "killed": "killed",
 }
-NOT_KNOWN = "unknown  # not known: say passed, failed, killed or running; unknown ones are kept"
+NOT_KNOWN = "unknown  # not known: say passed, failed, killed, running or not started; unknown ones are kept"
 """Comment next to a state whose meaning is not known."""
 _UNITS = {
     "mem_gb": {"mib": "MiB", "gib": "GiB", "mb": "MB", "": "GB"},
@@ -73,13 +75,17 @@ def guess_map(table: pd.DataFrame, path: Path) -> str:
 
 
 def guess_columns(columns: list[str]) -> dict[str, str]:
-    """Canonical column → column of the file, by name; each column of the file is used once."""
+    """Canonical column → column of the file, by name; each column of the file is used once, and a duration not where the
+    times that it lies between are there, as its unit is not known."""
     found: dict[str, str] = {}
-    for name, pattern in _NAMES.items():
+    for name, pattern in (*(("job_id", pattern) for pattern in _JOB_ID), *_NAMES.items()):
         for column in columns:
-            if column not in found.values() and re.match(pattern, column.strip(), re.IGNORECASE):
+            unused = name not in found and column not in found.values()
+            if unused and re.match(pattern, column.strip(), re.IGNORECASE):
                 found[name] = column
-                break
+    for name, times in (("run_s", {"start_s", "end_s"}), ("wait_s", {"submit_s", "start_s"})):
+        if times <= found.keys():
+            found.pop(name, None)
     return found
 
 

@@ -35,6 +35,8 @@ _LENIENT: Any = {
     "index_col": False,
 }
 """A first look only: cleaning counts the lines that are left out."""
+_PACKED = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+"""First bytes of what is not unpacked here."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?|")
 _PAI_STATUS = {"Terminated", "Failed", "Running", "Waiting"}
 _PAI_MACHINE = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
@@ -78,8 +80,10 @@ def sniff(path: Path) -> Found:
         Exception: whatever the libraries raise for a damaged file.
     """
     with open(path, "rb") as file:
-        magic = file.read(4)
-    if magic == b"PAR1":
+        magic = file.read(6)
+    if packed_by := next((name for mark, name in _PACKED.items() if magic.startswith(mark)), None):
+        raise ValueError(f"it is packed by {packed_by}; unpack it, or pack it by gzip")
+    if magic.startswith(b"PAR1"):
         return _parquet(path)
     if magic.startswith(b"PK"):
         with zipfile.ZipFile(path) as archive:
@@ -159,6 +163,8 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
     file = io.BufferedReader(Utf8(file, str(path)), 1 << 16)
     lines = text.splitlines()
     line = next((x for x in lines if x.strip() and x.lstrip()[0] != ";"), "")
+    if "\0" in line:
+        raise ValueError("it is not text, its first line holds zero bytes; save it as UTF-8")
     if len(line.split()) == len(swf.COLUMNS) and "," not in line:
         table = _read(file, sep=r"\s+", comment=";", names=swf.COLUMNS)
         zone = swf.header(lines).get("TimeZoneString")

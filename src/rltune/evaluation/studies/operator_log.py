@@ -31,6 +31,10 @@ FEWEST_JOBS = 3000
 FEWEST_LEARNED = 5700
 """Jobs on the cluster from which validation has two such windows, the least for a gain with an error."""
 
+MOST_MISSING = 0.1
+"""The largest share, of the jobs that name a GPU type, whose type the nodes may lack; they are left out. Above it types are
+ignored."""
+
 
 @dataclass(frozen=True)
 class Log:
@@ -124,16 +128,17 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
     except ValidationError as error:
         raise DataError(f"{nodes_path}: {explain(error.errors(), NodeGroup, plugins=False)[0][1]}") from None
     asked, types = set(jobs["gpu_type"].dropna()), {g.gpu_type for p in cluster.pools for g in p.groups}
-    if cluster.gpu_types == "match" and not {part for kind in asked for part in kind.split("|")} <= types:
+    missing = {kind for kind in asked if not set(kind.split("|")) & types}
+    if cluster.gpu_types == "match" and jobs["gpu_type"].isin(missing).sum() > MOST_MISSING * jobs["gpu_type"].count():
         cluster = cluster.model_copy(update={"gpu_types": "ignore"})
         notes.append(
-            f"the log asks for GPU types ({_some(asked)}) that the nodes do not name ({_some(types)}): types are ignored; "
+            f"the log asks for GPU types ({_some(missing)}) that the nodes do not name ({_some(types)}): types are ignored; "
             "to use them, write them alike and set `gpu_types: match`"
         )
     if speeds is not None:
         if cluster.gpu_types == "ignore":
             few = "processors" if slots == "cpu" else f"one GPU type, {_some(types)}"
-            unlike = f"GPU types in the log ({_some(asked)}) that the nodes do not name ({_some(types)})"
+            unlike = f"GPU types in the log ({_some(missing)}) that the nodes do not name ({_some(types)})"
             raise DataError(
                 f"--speeds: found {few if slots == 'cpu' or len(types) == 1 else unlike}; expected several GPU types, named alike in "
                 f"the log and in {nodes_path}"

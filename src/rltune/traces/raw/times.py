@@ -54,13 +54,14 @@ def wall_clock_to_unix(
 
 
 def written_as_digits(text: pd.Series) -> pd.Series | None:
-    """A column mostly of dates without separators (``20201231``, ``20201231235959``) in ISO form; None for any other.
+    """A column mostly of dates without separators (``20201231``, perhaps with ``2359`` or ``235959``) in ISO form; None for
+    any other.
 
     A date is one from 1990 to 2100. Text that is none is kept as it is.
     """
-    stamps = pd.to_datetime(text.where(text.str.len() == 8), errors="coerce", format="%Y%m%d")
-    to_the_second = pd.to_datetime(text.where(text.str.len() == 14), errors="coerce", format="%Y%m%d%H%M%S")
-    stamps = stamps.fillna(to_the_second)
+    stamps = pd.Series(pd.NaT, text.index, dtype="datetime64[s]")
+    for digits, form in ((8, "%Y%m%d"), (12, "%Y%m%d%H%M"), (14, "%Y%m%d%H%M%S")):
+        stamps = stamps.fillna(pd.to_datetime(text.where(text.str.len() == digits), errors="coerce", format=form))
     dates = stamps.between(pd.Timestamp("1990-01-01"), pd.Timestamp("2101-01-01"), inclusive="left")
     mostly = dates.sum() * 2 > max(text.notna().sum(), 1)
     return stamps.dt.strftime("%Y-%m-%d %H:%M:%S").where(dates, text) if mostly else None

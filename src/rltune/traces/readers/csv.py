@@ -4,11 +4,12 @@ Each may have a unit, factor, time zone, value map, fallback or a constant. With
 ``start_s``; without ``wait_s`` the wait is ``start_s`` − submission. Without ``job_id``, jobs are numbered by row, from 1. ``filter`` keeps rows by a condition and counts the others.
 
 - Times are local times (``2017-10-01 12:00:00``, with an offset or in the time zone given), or numbers: seconds since 1970
-  after unit and factor. A column without unit and factor that holds mostly dates from 1990 to 2100 written ``YYYYMMDD`` or
-  ``YYYYMMDDhhmmss`` is read as local time; noted.
+  after unit and factor. A column without unit and factor that holds mostly dates from 1990 to 2100 written ``YYYYMMDD``,
+  ``YYYYMMDDhhmm`` or ``YYYYMMDDhhmmss`` is read as local time; noted.
 - If most times of a column lie after the year 2200 but are dates in milliseconds, microseconds or nanoseconds, an error
   names the fix. Numeric submissions before 1990 are noted: the file may have its own clock.
 - Durations are numbers, or ``hh:mm:ss`` and ``d-hh:mm:ss`` if most of the column is written so.
+- Jobs whose status is running, or not started, are left out: their run time is not known.
 - A column named by the map or a filter may occur only once in the header. A negative wait is unknown, noted.
 """
 
@@ -27,6 +28,7 @@ from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.csv_text import read_csv_text
 from rltune.traces.raw.frame import LEFT_OUT, numbers, parse_numbers, raw_frame, reasons, refuse_mostly_bad, whole_gpus
 from rltune.traces.raw.times import wall_clock_to_unix, written_as_digits
+from rltune.traces.readers.sacct import STILL_PENDING, STILL_RUNNING
 
 _1990_S, _2100_S, _2200_S = 631_152_000.0, 4_102_444_800.0, 7_258_118_400.0
 """Beginnings of these years, s since 1970 UTC."""
@@ -35,6 +37,8 @@ _SCALES = (
     ("microseconds", 1e-6, "factor: 0.000001"),
     ("nanoseconds", 1e-9, "factor: 0.000000001"),
 )
+NOT_STARTED = "not started"
+"""Status, in a map, of jobs that have not started."""
 FLAGS = ("run_clamped", "sla")
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
@@ -81,6 +85,8 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     if "gpus" in values:
         values["gpus"], shared = whole_gpus(values["gpus"], trace.gpu_share, audit)
     out = [(f"filter: not {f.column} {f.op} {f.value}", ~_matches(table, f)) for f in trace.filter]
+    if "status" in values:
+        out += [(STILL_PENDING, values["status"] == NOT_STARTED), (STILL_RUNNING, values["status"] == "running")]
     values["unusable"] = reasons(rows, *out, (LEFT_OUT, shared))
     return raw_frame(values, rows)
 
@@ -112,7 +118,7 @@ class _Source:
             return text
         text = text.str.strip().str.casefold()
         if name == "status":
-            return text.where(text.isin(STATUSES))
+            return text.where(text.isin((*STATUSES, NOT_STARTED)))
         known = text.isin(RESOURCES)
         self.audit.note(f"{name} not given: taken as gpu", text.isna().sum())
         self.audit.note(f"{name} not one of {', '.join(RESOURCES)}: taken as gpu", (~known & text.notna()).sum())
@@ -146,7 +152,9 @@ class _Source:
                 since = numbers(text, name, self.audit, self.where) * factor
                 self._check_unit(name, text, since, column)
                 return since
-            self.audit.note(f"{name} read as dates written YYYYMMDD or YYYYMMDDhhmmss", (dates != text).sum())
+            self.audit.note(
+                f"{name} read as dates written YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss", (dates != text).sum()
+            )
             text = dates
         for field, numeric in (("factor", column.factor != 1), ("unit", column.unit not in (None, "s"))):
             if numeric:

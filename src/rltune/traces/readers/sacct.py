@@ -152,7 +152,8 @@ def delimiter(header: str) -> str | None:
     """
     sign = delimiter_of(header)
     names = {name.strip().strip('"') for name in header.split(sign)}
-    return sign if {"JobID", "State"} <= names and (sign == "|" or names & set(GPUS)) else None
+    jobs = "State" in names and names & {"JobID", "JobIDRaw"}
+    return sign if jobs and (sign == "|" or names & set(GPUS)) else None
 
 
 def _needed(names: list[str], where: str) -> None:
