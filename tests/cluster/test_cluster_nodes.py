@@ -38,6 +38,7 @@ def written(folder: Path, text: str) -> Path:
         ("gpu:a100:4(S:0),gpu:v100:2(S:1)", (6, "a100+v100")),
         ("gpu:2,mps:200", (2, "gpu")),
         ("gpu:3090:8", (8, "3090")),
+        ("gpu:p100:0000000001", (1, "p100")),
         ("cpu=8,gres/gpu=4,mem=64G", (4, "gpu")),
         ("gres/gpu=4,gres/gpu:a100=4", (4, "a100")),
         ("gres/gpu:a100=2,gres/gpu:v100=2", (4, "a100+v100")),

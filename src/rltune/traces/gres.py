@@ -11,7 +11,7 @@ from collections import Counter
 EMPTY = frozenset({"", "N/A", "(null)", "None", "none", "Unknown", "NONE"})
 """Slurm's words for nothing."""
 PARENTHESES = re.compile(r"\([^()]*\)")
-AMOUNT = re.compile(r"(\d{1,9})([KkMmGg]?)")
+AMOUNT = re.compile(r"(0*\d{1,9})([KkMmGg]?)")
 FACTOR = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 LEFT_OUT = frozenset({"no_consume", "one_sharing", "all_sharing", ""})
 
