@@ -11,6 +11,7 @@ from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.report import figures, tables
 from rltune.report.artefact import Artefact, load_artefacts, save
+from rltune.report.figures.deployment import COLOURS
 from rltune.report.tables.deployment import pair_sentences, switch_advice
 from rltune.report.verdict import TOO_FEW
 
@@ -146,6 +147,19 @@ def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long() -> None:
     assert set(frame["shows"]) == {"cycles too long"} and frame["p_holm"].isna().all()
     assert set(frame["verdict"]) == {"cycles too long", ""}, "none where the paper has no figure"
     assert any("RLTune 31.0 s in the slowest" in note for note in artefact.notes)
+
+
+def test_a_controller_with_too_long_cycles_is_not_recommended() -> None:
+    artefact, _ = numbers(repeated(9), taken(repeated(9), 31.0))
+    assert artefact.notes[0].startswith(
+        "Switch the controller “RLTune” on? Not on this evidence: its cycles take too long. Jobs complete "
+    )
+    artefact, _ = numbers(repeated(9), taken(repeated(9), 20.0))
+    assert "on? Yes: jobs complete" in artefact.notes[0]
+
+
+def test_schedulers_have_colours_of_their_own() -> None:
+    assert len(set(COLOURS.values())) == len(COLOURS)
 
 
 def test_which_sizes_wait_longer_is_said_in_words() -> None:

@@ -173,6 +173,21 @@ def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_no
     assert set(frame.loc[frame["key"].str.startswith("section7"), "verdict"]) == {ABSENT}, "another trace"
 
 
+def test_who_learned_nothing_is_counted_among_those_of_whom_it_is_known() -> None:
+    gains = {"low": 0.2, "high": 0.8, "windows": 40, "verdict": "", "data": "own"}
+    slurm = pd.DataFrame(
+        [{"ours": "rltune", "theirs": "slurm", "measure": "wait", "gain": 0.4, "learned": "no", **gains}]
+    )
+    variant = {"paper_trace": "Philly", "policy": "multifactor", "metric": "bsld", "paper": 0.5, "choice": "from SAF"}
+    variant |= {"pro_over": 0.5, "pro_over_low": 0.2, "pro_over_high": 0.8, "windows": 40, "data": "own"}
+    artefact, frame = tables.claims({"deployment-numbers": slurm}, pd.DataFrame([variant]), PAPER)
+    assert set(frame["artefact"]) == {"deployment-numbers", "fig10-numbers", ""}
+    note = (
+        "Of 1 that hold or match and have an entry under “Learned”, 1 come from agents that learned nothing, and 0 from"
+    )
+    assert any(note in text for text in artefact.notes)
+
+
 def test_headlines_are_of_the_papers_gpu_traces(made: Project) -> None:
     numbers = made.saved["fig12-numbers"].frame
     cpu = numbers.assign(paper_trace="SDSC-SP2", improvement=0.99, low=0.98, high=0.995)

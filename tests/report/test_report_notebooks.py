@@ -1,10 +1,13 @@
 """Executed notebooks as pages: the report's look, loading folded, links back and to their neighbours, words for figures."""
 
+import ast
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 import nbformat
+import pandas as pd
 import pytest
 from IPython.core.formatters import format_display_data
 from IPython.display import Image
@@ -79,3 +82,20 @@ def test_figures_have_words_and_tables_scroll(page: str, figure: Image) -> None:
     assert re.search(r"""<img alt='Bars "A" &amp; B'""", page)
     assert re.search(r'<div [^>]*class="scroll"[^>]*>\s*<div[^>]*>\s*<table>', page)
     assert matplotlib.rcParams["font.size"] == matplotlib.rcParamsDefault["font.size"]
+
+
+@pytest.mark.parametrize("name", ["scheduling_rules", "gpu_types"])
+def test_titles_of_a_user_are_escaped_in_the_answer(name: str) -> None:
+    path = Path(__file__).resolve().parents[2] / "notebooks" / f"{name}.ipynb"
+    cells = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    (loading,) = (cell for cell in cells if "plumbing" in cell.metadata.get("tags", []))
+    imports = [line for line in ast.parse(loading.source).body if isinstance(line, ast.Import | ast.ImportFrom)]
+    title = "Our <b>cluster"
+    row = {"what": "agent", "workload": title, "less": 0.2, "low": 0.1, "high": 0.3, "windows": 40, "over_bound": 2.0}
+    there = {"frame": pd.DataFrame([row]), "artefact": SimpleNamespace(notes=[f"{title}: a note"]), "workloads": [1]}
+    exec(compile(ast.Module(imports, []), name, "exec"), there)
+    *before, answer = ast.parse(cells[-1].source).body
+    exec(compile(ast.Module(before, []), name, "exec"), there)
+    assert isinstance(answer, ast.Expr)
+    text = eval(compile(ast.Expression(answer.value), name, "eval"), there).data
+    assert "Our &lt;b&gt;cluster: " in text and "<b>" not in text

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -20,9 +21,11 @@ from rltune.files import write_text
 from rltune.report import artefacts
 from rltune.report.artefact import save
 from rltune.report.common import best_measured
-from rltune.report.page import build, contents, marks, opponents, provenance
+from rltune.report.page import build, contents, marks, opponents, provenance, summary
+from rltune.report.page.build import _page
 from rltune.report.page.summary import claims
-from rltune.report.verdict import ABSENT
+from rltune.report.studies import WAIT
+from rltune.report.verdict import ABSENT, FAILS, HOLDS, TOO_FEW
 
 TAG = re.compile(r"<(/?[a-z][\w-]*)")
 SECTIONS = {"summary", "methods", "deviations", "paper", "run-cost", "provenance"}
@@ -286,3 +289,61 @@ def test_of_each_item_of_the_paper_the_page_says_how_much_it_has(made: Project) 
     printed = replace(placements, frame=placements.frame.assign(placement="algorithm1"))
     found = {one.item.where: one for one in contents.coverage(PAPER, {**made.saved, "placements": printed})}
     assert [a.id for a in found["Algorithm 1"].ours] == ["placements"]
+
+
+def said(what: str, run: Run, shown: dict, rows: opponents.Rows | None = None) -> str:
+    """What a macro of the summary says about these tables, as one line."""
+    claimed, untested = claims(shown)
+    s = summary.facts(run, shown, rows or {}, claimed)
+    call = {"answers": f"answers(s, {len(untested)}, [], {{}})", "others": "others(s)"}[what]
+    html = _page().from_string(f'{{% import "summary.html" as say with context %}}{{{{ say.{call} }}}}').render(s=s)
+    return " ".join(BeautifulSoup(html, "html.parser").text.split())
+
+
+@pytest.mark.parametrize(
+    ("base", "random", "answer"),
+    [
+        (["better"] * 4, ["better"] * 4, "Yes"),
+        (["worse"] * 4, ["better"] * 4, "No"),
+        (["better"] * 4, ["worse", *["open"] * 3], "No"),
+        (["better"] * 4, ["better", *["open"] * 3], "In part"),
+        (["open"] * 4, ["better"] * 4, "Not decided"),
+        (["open"] * 4, ["open"] * 4, "Not decided"),
+        (["better", TOO_FEW], ["better", TOO_FEW], "Yes"),
+    ],
+)
+def test_an_agent_that_beats_one_of_base_policy_and_random_order_does_not_beat_both(
+    empty: Project, base: list[str], random: list[str], answer: str
+) -> None:
+    rows = pd.DataFrame({"shows": base, "shows_random": random, "shows_strong": "open"})
+    rows = rows.assign(sequence_jobs=256, windows=40, learned="yes", heuristics=15)
+    assert f"a random order?{answer}. Better than its base policy in" in said("answers", empty.run, {}, {WAIT: rows})
+
+
+def test_naive_variants_of_one_setting_count_once_and_only_with_enough_windows(empty: Project) -> None:
+    one = {"trace_title": "T", "policy": "fifo", "cluster_title": "C", "backfill": "none", "locality": "strict"}
+    one |= {"metric": "wait", "estimate": "exact", "preset": "quick", "sequence_jobs": 256, "windows": 40}
+    rows = [
+        {**one, "variant": "naive", "pro_over_low": 0.4, "pro_over_high": 0.5},
+        {**one, "variant": "naive, whole nodes", "pro_over_low": 0.5, "pro_over_high": 0.6},
+        {**one, "variant": "pro", "pro_over_low": float("nan"), "pro_over_high": float("nan")},
+        {**one, "policy": "sjf", "variant": "naive", "pro_over_low": 0.1, "pro_over_high": 0.2, "windows": 5},
+    ]
+    shown = {"fig10-numbers": SimpleNamespace(frame=pd.DataFrame(rows))}
+    assert "better than every naive variant in 1 of 1 settings, worse in 0" in said("others", empty.run, shown)
+    rows[1]["pro_over_low"] = -0.1
+    shown = {"fig10-numbers": SimpleNamespace(frame=pd.DataFrame(rows))}
+    assert "better than every naive variant in 0 of 1 settings, worse in 0" in said("others", empty.run, shown)
+
+
+def test_comparisons_of_one_claim_are_told_apart_and_counted_as_such(empty: Project) -> None:
+    one = {"claim": "Less wait on Philly", "key": "fig12: a", "where": "Figure 12", "cluster_title": "One"}
+    one |= {"preset": "quick", "estimate": "exact", "seed": "1", "against": float("nan"), "verdict": FAILS}
+    one |= {"sequence_jobs": 256, "windows": 40, "learned": "", "artefact": "fig12-numbers", "row": 0}
+    rows = [one, one | {"cluster_title": "Two"}, one | {"cluster_title": "Two", "seed": "2", "verdict": HOLDS}]
+    rows += [one | {"key": "fig12: b", "verdict": TOO_FEW}]
+    shown = {"claims": SimpleNamespace(frame=pd.DataFrame(rows))}
+    assert [c["setting"] for c in claims(shown)[0]] == [" (One, seed 1)", " (Two, seed 1)", " (Two, seed 2)", ""]
+    text = said("answers", empty.run, shown)
+    assert "Of 4 comparisons with 2 figures of the paper, 0 match, 1 hold in direction only, 2 do not hold and" in text
+    assert "1 is not decided. Not: less wait on Philly (One, seed 1); less wait on Philly (Two, seed 1)." in text

@@ -135,6 +135,15 @@ def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made:
     assert np.isnan(first.loc[("Best heuristic: SAF + EASY", "Wait, s"), "paper_improvement"])
 
 
+def test_table9_numbers_say_which_of_several_agents_rltune_is(empty: Project) -> None:
+    cells = empty.cells[empty.cells["paper_trace"] == "Philly"]
+    one = fakes.batches(cells)
+    two = pd.concat([one, one[one["who"] == "rltune"].assign(preset="tuned")], ignore_index=True)
+    shown = [tables.table9_numbers(cells, batches, PAPER, INTERVALS) for batches in (one, two)]
+    assert "agent" not in shown[0][0].columns and shown[1][0].columns["agent"].heading == "RLTune"
+    assert set(shown[1][1]["agent"]) == {"RLTune, quick"}
+
+
 def test_growth_is_over_half_the_queue_and_next_to_the_papers(made: Project) -> None:
     frame = made.saved["latency"].frame.set_index("queue")
     assert frame.loc[256, "growth"] == pytest.approx(1.5) and np.isnan(frame.loc[[128, 10_000], "growth"]).all()

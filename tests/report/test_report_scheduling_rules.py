@@ -1,5 +1,6 @@
 """The chapter on rules, headroom, fairness and balanced clusters: what its tables and figures say."""
 
+import pandas as pd
 import pytest
 from report_fakes import Project
 from report_fakes_rules import headroom_results, jobs_by_group, load_results, rule_results
@@ -36,6 +37,26 @@ def test_a_share_by_the_agents_own_rule_is_given_where_its_seeds_chose_one_rule(
         artefact, _ = tables.scheduling_rules(frame.assign(backfill=frame["backfill"].mask(of_agent, chosen)))
         note = artefact.notes[0].replace("\u00a0", " ")
         assert remark in note and ("own backfill rule" in note) is bool(remark) and "Without any learning" in note
+
+
+def test_an_agent_whose_base_policy_uses_fair_shares_is_compared_with_fifo() -> None:
+    """Also where the workload's first agent has another base policy: SAF waits 5,000 s under (a), FIFO 10,000."""
+    rows = where(rule_results(), workload="Philly")
+    agents = rows[rows["who"] == "agent"]
+    saf = where(agents, policy="saf")
+    rows = pd.concat([where(rows, who="order"), saf, saf.assign(policy="multifactor")], ignore_index=True)
+    frame = summaries.rule_steps(rows, INTERVALS)
+    before = where(frame, who="agent").set_index("policy")["before_s"]
+    assert before.to_dict() == pytest.approx({"saf": 5e3, "multifactor": 1e4})
+    artefact, _, figure = figures.scheduling_rules(tables.scheduling_rules(frame)[1])
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "FIFO where that uses fair shares" in artefact.caption and "base policy or FIFO, (a)" in legend
+
+
+def test_sizes_are_not_called_gpus_alone() -> None:
+    artefact, _, figure = figures.fairness(summaries.fairness(jobs_by_group(), INTERVALS).sizes)
+    assert {axis.get_xlabel() for axis in figure.axes} == {"GPUs (CPUs) of a job"}
+    assert "in GPUs, for CPU traces CPUs" in artefact.alt and "1 GPUs" not in artefact.alt
 
 
 def test_where_the_agent_gains_nothing_there_is_no_share() -> None:

@@ -1,16 +1,18 @@
 """Tables and figures: known numbers out of generated results, empty and odd inputs, purity."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import report_fakes_traces as seen
+from matplotlib.text import Text
 from report_fakes import Project
 from report_runs import INTERVALS, PAPER
 
 from rltune.placement.agreement import SOLVED_TWICE
-from rltune.report import figures, read, tables
+from rltune.report import figures, read, style, tables
 from rltune.report.common import distinct_names, where
 from rltune.report.studies import WAIT
 from rltune.report.tables.comparison import learned_in
@@ -83,6 +85,32 @@ def test_without_a_pair_there_is_no_ablation(made: Project) -> None:
     assert frame.empty and artefact.columns == {}
     with pytest.raises(ValueError, match="no ablation"):
         figures.ablation(frame, PAPER)
+
+
+def test_a_variant_has_one_position_whatever_the_window_length_and_its_name_beside_it() -> None:
+    """The test part of Alpha is too short for long windows."""
+    same = {"data": "own", "paper_trace": "", "policy": "fifo", "backfill": "none", "metric": "wait", "measure": "wait"}
+    same |= {"measure_title": "mean wait", "cluster_title": "C", "locality": "strict", "estimate": "exact", "seed": "1"}
+    rows = [
+        {"trace_title": trace, "trace": trace, "sequence_jobs": n, "variant": variant, "improvement": gain, **same}
+        | {"low": gain - 0.05, "high": gain + 0.05, "features": variant, "placement": variant, "preset": "quick"}
+        for trace, n, variant, gain in (
+            *(("Beta", 1024, "naive", 0.2), ("Beta", 1024, "pro", 0.3), ("Alpha", 256, "naive", -0.5)),
+            *(("Alpha", 256, "pro", -0.4), ("Beta", 256, "naive", 0.2), ("Beta", 256, "pro", 0.3)),
+        )
+    ]
+    _, _, figure = figures.ablation(pd.DataFrame(rows), PAPER)
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names == ["Beta, FIFO", "", "Alpha, FIFO", ""]
+    for axis, traces in zip(figure.axes, (["Beta"], ["Beta", "Alpha"]), strict=True):
+        drawn = {
+            (round(float(x), 3), round(float(y), 3))
+            for line in axis.lines
+            if line.get_marker() == "o"
+            for x, y in zip(line.get_xdata(), line.get_ydata())
+        }
+        where_is = {"Beta": {(0.2, 0.0), (0.3, 1.0)}, "Alpha": {(-0.5, 2.0), (-0.4, 3.0)}}
+        assert drawn == set().union(*(where_is[trace] for trace in traces))
 
 
 def test_other_placements_are_compared_with_the_cells_own(made: Project) -> None:
@@ -195,6 +223,17 @@ def test_agents_that_were_never_asked_where_to_place_leave_an_empty_table_of_sol
     nothing = pd.DataFrame(columns=["cell", *SOLVED_TWICE])
     artefact, frame = tables.solvers(made.cells, nothing)
     assert frame.empty and "0 of 0 answers agree" in artefact.caption
+
+
+def test_dollars_in_titles_are_no_mathematics() -> None:
+    names = ["A $x_$ B", "GPU farm ($5 and $10 nodes)"]
+    with style.styled():
+        figure, axes = style.panels(names, 2, 1.5)
+        style.name_rows(axes[0], names)
+        style.legend(figure, [style.handle(name, style.BLUE) for name in names])
+        figure.savefig(drawn := io.StringIO(), format="svg")
+    texts = [text for text in figure.findobj(Text) if text.get_text() in names]
+    assert len(texts) >= 6 and not any(text.get_parse_math() for text in texts) and drawn.getvalue()
 
 
 def test_titles_tell_workloads_apart(made: Project) -> None:

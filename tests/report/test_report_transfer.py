@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_fakes_cells as ran
+from matplotlib.colors import to_hex
 from report_fakes import Project
 from report_runs import INTERVALS, PAPER
 
-from rltune.report import tables
+from rltune.report import artefacts, figures, style, tables
 from rltune.report.common import where
 from rltune.report.tables import policies_of
 from rltune.report.transferred import less, transferred
@@ -107,3 +108,32 @@ def test_robustness_knows_level_and_slope(made: Project) -> None:
             assert row[[value, f"{value}_low", f"{value}_high"]].to_numpy(float) == pytest.approx(expected)
     agents = frame.loc[frame["kind"] == "agent", "scheduler"].unique()
     assert list(agents) == [f"RLTune, trained on {p}" for p in ("FIFO", "SJF", "F1", "WFP3")]
+
+
+def test_the_random_orders_placement_is_said_next_to_equal_rules(empty: Project) -> None:
+    artefact, _ = tables.transfer(transferred(empty.cells), ran.away(empty.cells), PAPER, INTERVALS)
+    (note,) = (note for note in artefact.notes if "nodes, estimates and rules" in note)
+    assert (
+        "random order, which is always best-fit" in note and "random order with best-fit placement" in artefact.caption
+    )
+    (note,) = (note for note in artefacts.entry_of("fig12-numbers").notes if note.startswith("The random order"))
+    assert "always with best-fit placement" in note
+
+
+def test_the_estimates_named_with_robustness_are_those_of_agents_that_are_drawn(empty: Project) -> None:
+    cells, runs = transferred(empty.cells), ran.noise(empty.cells)
+    left_out = cells.head(1).assign(cell="another", estimate="requested")
+    artefact, _, _ = figures.robustness(pd.concat([cells, left_out]), runs, INTERVALS)
+    assert any("from a cell with lognormal-1 estimates" in note for note in artefact.notes)
+
+
+def test_many_agents_are_told_apart_by_colour_and_marker(empty: Project) -> None:
+    cells, runs = transferred(empty.cells), ran.noise(empty.cells)
+    first = cells.iloc[:1]
+    copies = [first.assign(cell=f"agent {i}", preset=f"preset {i}") for i in range(15)]
+    theirs = [runs[runs["cell"] == first["cell"].item()].assign(cell=one["cell"].item()) for one in copies]
+    heuristics = runs[(runs["cell"] == "") & (runs["trace"] == first["trace"].item())]
+    _, _, figure = figures.robustness(pd.concat(copies), pd.concat([*theirs, heuristics]), INTERVALS)
+    agents = [line for line in figure.legends[0].legend_handles if line.get_label().startswith("RLTune")]
+    looks = {(to_hex(line.get_color()), str(line.get_marker())) for line in agents}
+    assert len(agents) == len(looks) == 15 and {colour for colour, _ in looks} >= {style.BLUE, style.SKY}

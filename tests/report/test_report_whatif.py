@@ -186,6 +186,14 @@ def test_maximum_waits_are_shown_and_never_recommended() -> None:
     assert row["less_wait"] > 0.5 and np.isnan(row["less_wait_holm"])
 
 
+def test_on_a_cluster_of_cpus_no_gpu_hours_are_waited() -> None:
+    frame = jobs({"saf-easy": 0.7})
+    log = frame.iloc[:0].assign(wait_s=np.nan)
+    artefact, _ = tables.whatif_numbers(totals(frame, INTERVALS), RAN, log, 0.6, FACTS | {"machine": "CPU"})
+    assert "the CPU-hours waited (CPUs × wait)" in artefact.caption
+    assert {artefact.columns[name].heading for name in ("gpu_h", "less_gpu")} == {"CPU-hours waited"}
+
+
 def test_it_says_who_would_wait_longer() -> None:
     assert advised({"saf-easy": 0.7})["Who would wait longer"].startswith("No group")
     said = advised({"saf-easy": 0.7}, worse=True)["Who would wait longer"]

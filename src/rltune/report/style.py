@@ -95,7 +95,9 @@ def panels(
     figure = Figure(figsize=(WIDTH_IN, above_in + each_in * down))
     axes = figure.subplots(down, across, squeeze=False, **share).ravel()
     for axis, title in zip(axes, titles):
-        axis.set_title("\n".join(fill(line, 66 // across, break_on_hyphens=False) for line in title.split("\n")))
+        axis.set_title(
+            "\n".join(fill(line, 66 // across, break_on_hyphens=False) for line in title.split("\n")), parse_math=False
+        )
     for axis in axes[len(titles) :]:
         axis.remove()
     for axis in axes[max(0, len(titles) - across) : len(titles)]:
@@ -110,7 +112,9 @@ def handle(name: str, colour: str, marker: str = "", line: Any = "none", **look:
 
 def legend(figure: Figure, handles: Sequence[Any], columns: int = 6) -> None:
     """A legend above all panels."""
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))
+    made = figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)))
+    for text in made.get_texts():
+        text.set_parse_math(False)
 
 
 def legend_of(axis: Axes, columns: int = 6) -> None:
@@ -134,7 +138,7 @@ def rows_only(axis: Axes) -> None:
 
 def name_rows(axis: Axes, names: Sequence[str]) -> None:
     """A named row for each mark, the first on top, without lines across."""
-    axis.set_yticks(range(len(names)), names)
+    axis.set_yticks(range(len(names)), names, parse_math=False)
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.grid(axis="y", visible=False)
     axis.tick_params(axis="y", length=0)

@@ -31,13 +31,15 @@ def ablation(variants: pd.DataFrame, paper: PaperResults) -> Drawing:
     frame = variants.assign(setting=_settings(variants, variants["measure_title"]))
     sizes = frame["sequence_jobs"].unique()
     colours = _colours(frame["variant"])
-    tall = 0.2 * len(frame) / len(sizes)
+    named = frame[["setting", "variant"]].drop_duplicates(ignore_index=True)  # a position each, the same in every panel
+    position = {(of["setting"], of["variant"]): y for y, of in named.iterrows()}
     titles = [f"Windows of {show(n, 'int')} jobs" for n in sizes]
-    figure, axes = style.panels(titles, len(sizes), tall, 1.1, sharex=True, sharey=True)
+    figure, axes = style.panels(titles, len(sizes), 0.2 * len(named), 1.1, sharex=True, sharey=True)
     for axis, n in zip(axes, sizes):
         rows = where(frame, sequence_jobs=n)
-        dots(axis, rows, ("improvement", "low", "high"), list(rows["variant"].map(colours)))
-        style.name_rows(axis, list(rows["setting"].where(~rows["setting"].duplicated(), "")))
+        y = [position[of] for of in zip(rows["setting"], rows["variant"], strict=True)]
+        dots(axis, rows, ("improvement", "low", "high"), list(rows["variant"].map(colours)), y)
+        style.name_rows(axis, list(named["setting"].where(~named["setting"].duplicated(), "")))
     only = set(frame["measure"]) == {"wait"}
     figure.supxlabel("Less mean wait than base (negative: more)" if only else "Better than base")
     style.legend(figure, [style.handle(name, colour, "o", "-") for name, colour in colours.items()])

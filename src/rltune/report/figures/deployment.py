@@ -18,7 +18,7 @@ from rltune.report.paper import PaperResults
 from rltune.report.tables.deployment import HOUR_S, long_title, pair_sentences, short
 
 COLOURS = {"slurm": style.ORANGE, "rltune": style.BLUE, "saf": style.PURPLE, "sjf": style.GREEN, "fifo": style.SKY}
-COLOURS |= {"slurm_fastest": style.INK, "rltune_types": style.GREEN}
+COLOURS |= {"slurm_fastest": style.INK, "rltune_types": style.VERMILION}
 PANELS = {"makespan_s": "Makespan", "wait_s": "Mean wait", "wait_max_s": "Longest wait"}
 """Column of a run → its title; drawn in hours."""
 OVER_TIME = {"utilisation": "GPUs in use", "waiting": "Waiting"}

@@ -1,7 +1,7 @@
 """What worse run-time estimates cost agents and heuristics."""
 
 import math
-from itertools import cycle, product
+from itertools import product
 from textwrap import fill
 from typing import Any
 
@@ -22,7 +22,7 @@ SIDES = {"share": "Mean wait / FIFO’s", "more": "More wait than\nwith exact es
 LEAST = {"share": 0.0, "more": -0.1}
 """Where the axes begin, or lower."""
 COLOURS = {
-    "agent": (style.BLUE, style.SKY),
+    "agent": (style.BLUE, style.SKY, style.INK),
     "heuristic": (style.MUTED, style.VERMILION, style.PURPLE, style.ORANGE, style.GREEN),
 }
 HIGHEST = 2.0
@@ -64,7 +64,7 @@ def robustness(cells: pd.DataFrame, runs: pd.DataFrame, by: Intervals) -> Drawin
         frame,
         reference=scheduler_title(*REFERENCE),
         factor=math.exp(largest),
-        trained=", ".join(dict.fromkeys(cells["estimate"])),
+        trained=", ".join(dict.fromkeys(cells.loc[cells["cell"].isin(runs["cell"]), "estimate"])),
         highest=HIGHEST,
         off=bool((frame[["share", "more"]] > HIGHEST).any().any()),
         largest=largest,
@@ -93,7 +93,9 @@ def _draw(frame: pd.DataFrame) -> Figure:
     traces = list(frame["trace_title"].unique())
     colours: dict[str, str] = {}
     for kind, some in COLOURS.items():
-        colours |= dict(zip(frame.loc[frame["kind"] == kind, "scheduler"].unique(), cycle(some)))
+        names = frame.loc[frame["kind"] == kind, "scheduler"].unique()
+        # a name further where the markers begin again, so that no two agents look the same
+        colours |= {name: some[(i + i // len(style.MARKERS)) % len(some)] for i, name in enumerate(names)}
     dashed = set(frame.loc[frame["kind"] == "heuristic", "scheduler"])
     titles, above_in = [*traces, *[""] * len(traces)], 0.3 + 0.12 * sum(name.count("\n") + 1 for name in colours)
     figure, axes = style.panels(titles, len(traces), 2.0, above_in, sharex=True, sharey="row")

@@ -19,7 +19,7 @@ from rltune.report.style import policy_title
 from rltune.report.tables.scheduling_rules import AGENT, LOADS, RLTUNE, STEPS, TITLES, scheduler_names
 
 BARS = {
-    "base policy, (a)": style.MUTED,
+    "base policy or FIFO, (a)": style.MUTED,
     "less by this rule": style.GREEN,
     "more by this rule": style.VERMILION,
     "RLTune": style.BLUE,
@@ -146,7 +146,7 @@ def fairness(sizes: pd.DataFrame) -> Drawing:
             axis.set_ylim(-1, max(3 * part[measure].max(), 2 * style.LINEAR_BELOW_S))
         else:
             axis.set_yscale("log")
-        axis.set(xlabel="GPUs of a job", ylabel=MEASURES[measure])
+        axis.set(xlabel="GPUs (CPUs) of a job", ylabel=MEASURES[measure])
         axis.yaxis.set_major_formatter(style.PLAIN)
     style.legend(figure, [style.handle(name, colour, marker) for name, marker, colour in SCHEDULERS.values()])
     facts = {

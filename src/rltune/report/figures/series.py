@@ -28,10 +28,14 @@ INTERVAL: dict[str, Any] = {
 """How seaborn draws such rows, a line of them with ``sort=False``. A value without an interval has none."""
 
 
-def dots(axis: Axes, rows: pd.DataFrame, columns: Sequence[str], colours: Sequence[str]) -> None:
-    """Improvements with their intervals (``columns``: value, low, high), a dot a row, the first on top."""
+def dots(
+    axis: Axes, rows: pd.DataFrame, columns: Sequence[str], colours: Sequence[str], y: Sequence[int] | None = None
+) -> None:
+    """Improvements with their intervals (``columns``: value, low, high), a dot a row, the first on top, or at ``y``."""
     clipped = rows[list(columns)].clip(lower=LEFT_MOST).set_axis(["x", "low", "high"], axis=1)
-    clipped = clipped.assign(y=range(len(rows)), colour=colours, marker=np.where(clipped["x"] > LEFT_MOST, "o", "<"))
+    clipped = clipped.assign(
+        y=range(len(rows)) if y is None else y, colour=colours, marker=np.where(clipped["x"] > LEFT_MOST, "o", "<")
+    )
     look = {"linestyle": "none", "markersize": 5.5, "err_kws": {"linewidth": 2.2}, "native_scale": True, "orient": "h"}
     for (colour, marker), some in clipped.groupby(["colour", "marker"], sort=False):
         each = {"color": colour, "marker": marker, **look, **INTERVAL}

@@ -6,13 +6,17 @@ The sentences are in templates/summary.html.
 from collections.abc import Hashable
 from typing import Any
 
+import pandas as pd
+
 from rltune.config.context import Run
+from rltune.evaluation.intervals import FEWEST
 from rltune.report.artefact import Saved
-from rltune.report.common import best_measured
+from rltune.report.common import PRO, SETTINGS, best_measured
 from rltune.report.format import from_to, show
 from rltune.report.page.marks import by_label
 from rltune.report.page.opponents import Rows, column_of
 from rltune.report.studies import STUDIES
+from rltune.report.tables.claims import SHOWN
 from rltune.report.verdict import ABSENT, FAILS, HOLDS, MATCHES, TOO_FEW, UNDECIDED
 
 TABLE = "claims"
@@ -24,8 +28,8 @@ def claims(shown: dict[str, Saved]) -> tuple[list[Claim], list[Claim]]:
     """The claims of the paper that this run has a counterpart of, a row a claim and setting, at the window length with the
     most windows; and those without a counterpart.
 
-    The first have `index`, of the row in the CSV; `setting`, in words where a claim has several; `source`, the row that
-    our number is from, where the page shows it; `unlearned`, whether the agent learned nothing.
+    The first have `index`, of the row in the CSV; `setting`, what tells it from others of its claim; `source`, the row
+    that our number is from, where the page shows it; `unlearned`, whether the agent learned nothing.
     """
     if TABLE not in shown:
         return [], []
@@ -35,17 +39,26 @@ def claims(shown: dict[str, Saved]) -> tuple[list[Claim], list[Claim]]:
     ordered = known.sort_values(["windows", "sequence_jobs"], ascending=[False, True])
     length = known["key"].map(ordered.groupby("key")["sequence_jobs"].first())
     best = known[known["sequence_jobs"] == length].reset_index()
-    several = best["key"].duplicated(keep=False)
     found = [
         {
             **row,
-            "setting": f" ({row['preset']}, {row['estimate']}, seed {show(row['seed'])})" if one_of_several else "",
+            "setting": setting,
             "source": shown[row["artefact"]].frame.loc[int(row["row"])] if row["artefact"] in shown else None,
             "unlearned": str(row["learned"]).startswith("no"),
         }
-        for row, one_of_several in zip(best.to_dict("records"), several, strict=True)
+        for row, setting in zip(best.to_dict("records"), _settings(best), strict=True)
     ]
     return found, frame[absent].to_dict("records")
+
+
+def _settings(rows: pd.DataFrame) -> pd.Series:
+    """` (Cluster 1, tuned)`: what tells each row from others of its claim; "" of the only one."""
+    found = pd.Series("", rows.index)
+    for _, same in rows.groupby("key"):
+        differ = {c: "seed " if c == "seed" else "" for c in (*SHOWN, "against") if same[c].nunique() > 1}
+        for i, row in same[list(differ)].iterrows():
+            found[i] = f" ({', '.join(before + show(row[c]) for c, before in differ.items())})" if differ else ""
+    return found
 
 
 OUTCOMES = {
@@ -56,6 +69,8 @@ OUTCOMES = {
     "The paper’s figure holds or is matched": ("verdict", ("matches", "holds")),
 }
 """Possible outcomes of a comparison → the column of a study's table that has it, and its words for it."""
+NAIVE_SETTING = ["trace_title", "policy", *(c for c in SETTINGS if c not in (*PRO, "seed"))]
+"""Columns in which the variants of one setting agree."""
 UP_TO = "Abstract"
 """The section with the paper's headlines, which repeat the best of its other claims."""
 IN_SUMMARY = ("Recommendation", "RLTune", "What it learned", "Simulated and recorded")
@@ -82,6 +97,15 @@ def score(rows: Rows, column: str, words: tuple[str, ...]) -> dict[str, int] | N
     return {"hits": int(known.isin(words).sum()), "of": len(known)}
 
 
+def over_both(rows: Rows) -> dict[str, int]:
+    """Of the comparisons with a verdict, in how many the agent is better than both base policy and random order, and in
+    how many worse than either."""
+    shows = pd.concat([column_of(rows, "shows"), column_of(rows, "shows_random")], axis=1)
+    shows = shows[~(shows.isna() | shows.isin(["", TOO_FEW])).any(axis=1)]
+    yes, no = (shows == "better").all(axis=1), (shows == "worse").any(axis=1)
+    return {"yes": int(yes.sum()), "no": int(no.sum()), "of": len(shows)}
+
+
 def facts(run: Run, shown: dict[str, Saved], rows: Rows, claimed: list[Claim]) -> dict[str, Any]:
     """The facts in the sentences of the summary."""
     names = dict.fromkeys(c.trace for c in run.config.cells())
@@ -96,6 +120,7 @@ def facts(run: Run, shown: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
         "single": single,
         "verdicts": verdicts,
         "scores": {name: score(rows, *outcome) for name, outcome in OUTCOMES.items()},
+        "over_both": over_both(rows),
         "idle": int(learned.astype(str).str.startswith("no").sum()),
         "trained": len(learned),
         "heuristics": from_to(column_of(rows, "heuristics")),
@@ -105,7 +130,8 @@ def facts(run: Run, shown: dict[str, Saved], rows: Rows, claimed: list[Claim]) -
 
 
 def _others(shown: dict[str, Saved]) -> dict[str, Any]:
-    """The best measured rows of naive variants, notes on GPU types, and the tables of loads and costs; None where missing."""
+    """What pro gains over the naive variants, a row a setting, notes on GPU types, and the tables of loads and costs; None
+    where missing."""
     found: dict[str, Any] = {name: shown[name].frame if name in shown else None for name in ("loads", "costs")}
     found |= {"naive": None, "gpu_types": None}
     if "gpu-types-numbers" in shown:
@@ -113,8 +139,10 @@ def _others(shown: dict[str, Saved]) -> dict[str, Any]:
         found["gpu_types"] = saved.artefact.notes[: saved.frame["workload"].nunique()]
     if "fig10-numbers" in shown and len(frame := shown["fig10-numbers"].frame):
         rows = best_measured(frame)
-        naive = rows[rows["variant"].str.startswith("naive") & rows["pro_over_low"].notna()]
-        found["naive"] = naive if len(naive) else None
+        measured = rows["pro_over_low"].notna() & (rows["windows"] >= FEWEST)
+        naive = rows[rows["variant"].str.startswith("naive") & measured]
+        least_and_most = {"pro_over_low": "min", "pro_over_high": "max"}
+        found["naive"] = naive.groupby(NAIVE_SETTING, dropna=False).agg(least_and_most) if len(naive) else None
     return found
 
 

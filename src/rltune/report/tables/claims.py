@@ -57,7 +57,7 @@ def claims(tables: Mapping[str, pd.DataFrame], variants: pd.DataFrame, paper: Pa
     frame = frame.fillna({"choice": "", "learned": "", "against": "", "artefact": ""})
     compared = frame[frame["verdict"] != ABSENT]
     single = compared[~compared["key"].str.startswith("abstract: ")]  # “up to” repeats one of the others
-    confirmed = single[single["verdict"].isin([MATCHES, HOLDS])]
+    confirmed = single[single["verdict"].isin([MATCHES, HOLDS]) & (single["learned"] != "")]
     return describe(
         "claims",
         frame,

@@ -1,6 +1,6 @@
 """The deployment in tables (paper §5.6): RLTune against Slurm, every run, its overheads, and the simulator's accuracy."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -70,9 +70,10 @@ def pair_sentences(paired: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def switch_advice(compared: pd.DataFrame, paired: pd.DataFrame) -> str:
+def switch_advice(compared: pd.DataFrame, paired: pd.DataFrame, slow: Container[str] = ()) -> str:
     """Whether an operator would switch the controller on (the one that decides types, where it ran), in three sentences;
-    "" without Slurm's own order. ``compared`` and ``paired``: as for :func:`deployment_numbers`."""
+    "" without Slurm's own order. ``compared`` and ``paired``: as for :func:`deployment_numbers`; ``slow``: schedulers
+    whose cycles are too long for a verdict."""
     compared = where(compared, theirs="slurm", measure="jct")
     compared = compared[compared["ours"].isin(LEARNED)]
     if not len(compared):
@@ -81,6 +82,7 @@ def switch_advice(compared: pd.DataFrame, paired: pd.DataFrame) -> str:
     runs = where(paired, ours=row["ours"], theirs="slurm")
     longest = runs.pivot(index="repetition", columns="side", values="wait_max_s")
     facts = {name: float(row[name]) for name in ("gain", "low", "high")}
+    facts["late"] = row["ours"] in slow
     facts["few"] = direction(row["low"], row["high"], row["windows"]) == TOO_FEW
     ratio = (longest["ours"] / longest["theirs"]).mask((longest == 0).all(axis=1), 1.0)
     facts["ratio"] = float("nan") if np.isinf(ratio).any() else float(ratio.max())
@@ -134,7 +136,7 @@ def deployment_numbers(
         facts=facts,
         cell=cell,
         block_jobs=block_jobs,
-        switch=switch_advice(compared, paired),
+        switch=switch_advice(compared, paired, slow.index),
         changes=pair_sentences(paired),
         repetitions=repetitions,
         slow=[f"{short(s)} {show(v, 'seconds')} s" for s, v in slow.items()] if late.any() else [],
