@@ -134,7 +134,7 @@ SEARCHED = {
     "search_questions": ("questions of the simulator", 1, 0),
     "search_gap_p50": ("the plan costs more than the program's, %, median", 100, 2),
     "search_gap_p95": ("the same, 95 %", 100, 2),
-    "search_proven": ("plans of two jobs or more that are proven optimal, %", 100, 1),
+    "search_proven": ("proven optimal, of all questions of two jobs or more, %", 100, 1),
     "cvxpy_p50_ms": ("the program in CVXPY, ms a question", 1, 0),
     "program_p50_ms": ("a decision with 60 queued jobs or more, ms, median", 1, 2),
     "program_p95_ms": ("the same, 95 %", 1, 1),

@@ -330,10 +330,14 @@ def test_naive_variants_of_one_setting_count_once_and_only_with_enough_windows(e
         {**one, "policy": "sjf", "variant": "naive", "pro_over_low": 0.1, "pro_over_high": 0.2, "windows": 5},
     ]
     shown = {"fig10-numbers": SimpleNamespace(frame=pd.DataFrame(rows))}
-    assert "better than every naive variant in 1 of 1 settings, worse in 0" in said("others", empty.run, shown)
+    assert "better than every naive variant in 1 of 1 settings, worse than every one in 0" in said(
+        "others", empty.run, shown
+    )
     rows[1]["pro_over_low"] = -0.1
     shown = {"fig10-numbers": SimpleNamespace(frame=pd.DataFrame(rows))}
-    assert "better than every naive variant in 0 of 1 settings, worse in 0" in said("others", empty.run, shown)
+    assert "better than every naive variant in 0 of 1 settings, worse than every one in 0" in said(
+        "others", empty.run, shown
+    )
 
 
 def test_comparisons_of_one_claim_are_told_apart_and_counted_as_such(empty: Project) -> None:

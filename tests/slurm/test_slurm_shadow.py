@@ -168,7 +168,6 @@ def test_jobs_that_their_owners_hold_are_not_compared() -> None:
         {"excluded": frozenset({"p100-2"})},
         {"partition": "small"},
         {"reason": "Licenses"},
-        {"reason": "ReqNodeNotAvail, UnavailableNodes:p100-1"},
     ],
     ids=str,
 )
@@ -182,7 +181,22 @@ def test_a_job_that_slurm_alone_keeps_waiting_is_not_compared(fields: dict[str, 
     there += [running(100 + k, "p100-2", **at_once) for k in range(4)]
     view = observe(there, nodes, rules, NOW_S + 7200)
     assert [one.id for one in view.ranked] == [50]
-    assert watchdog.cycle(view) == "" and (watchdog.last.jobs, watchdog.last.left_out) == (4, 0)
+    assert watchdog.cycle(view) == "" and watchdog.last is not None
+    assert (watchdog.last.jobs, watchdog.last.left_out, watchdog.last.excused) == (4, 0, 1)
+
+
+def test_too_few_jobs_to_compare_beside_those_that_cannot_be_simulated_are_said() -> None:
+    """Where every partition lacks a node of the pool, none is compared."""
+    said: list[str] = []
+    rules = config({"partitions": ["a", "b"]}, min_jobs=4, patience=1)
+    nodes = [node("p100-1", used=4, partitions=("a",)), node("p100-2", used=8, gpus=8, partitions=("a", "b"))]
+    nodes.append(node("p100-3", used=4, partitions=("b",)))
+    there = [running(k, f"p100-{k}", gpus=n, time_limit_s=1e6) for k, n in ((1, 4), (2, 8), (3, 4))]
+    there += [job(50 + k, submit_s=NOW_S, partition="ab"[k % 2]) for k in range(6)]
+    watchdog = Watchdog(rules, say=lambda text, *more: said.append(text))
+    for now_s in (NOW_S, NOW_S + 7200):
+        assert watchdog.cycle(observe(there, nodes, rules, now_s)) == ""
+    assert said == ["the watchdog has 0 jobs to compare, expected 4 or more; it cannot simulate 6"]
 
 
 @pytest.mark.parametrize(("realised_s", "says"), [(59.0, False), (61.0, True)])

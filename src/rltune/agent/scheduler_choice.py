@@ -98,10 +98,11 @@ def choose(
 
     A greedy search: one axis after the other is varied, and a candidate is taken whose mean score is better than that of
     the best so far by more than ERRORS standard errors of the paired difference, until nothing changes. Then backfill
-    is varied, and types ``joint`` with every price tried where jobs may then wait for a type (``has_price``); if backfill has changed,
-    the other axes once more, the policy, as conservative backfilling takes long, only where jobs may wait for a type; last,
-    the price. ``tunes`` is the preset's. ``gain`` is the difference from the best so far when the candidate was tried, ``error`` its standard
-    error; ``kept``: whether it was the best for a while. The first row is ``start``.
+    is varied, and types ``joint`` with every price tried where jobs may then wait for a type (``has_price``). If backfill has
+    changed, the other axes are varied once more; the policy only where jobs may wait for a type, since conservative
+    backfilling takes long. Last comes the price. ``tunes`` is the preset's. ``gain`` is the difference from the best so far
+    when the candidate was tried, ``error`` its standard error; ``kept``: whether it was the best for a while. The first row
+    is ``start``.
     """
     best, known = start, {start: scores(start)}
     rows = [_row(best, known[best], known[best], True)]

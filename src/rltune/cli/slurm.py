@@ -32,8 +32,8 @@ def run(
 ) -> None:
     """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until a signal to stop; release them then.
 
-    Exit status: 0 stopped; 1 too many cycles failed; 2 the configuration is wrong; 3 jobs may still have priorities of the
-    controller's; 4 policy or list of assigned jobs cannot be used, or somebody else writes priorities of the band. Jobs are
+    Exit status: 0 stopped; 1 too many cycles failed; 2 the configuration is wrong; 3 jobs may still have priorities or
+    nodes of the controller's; 4 policy or list of assigned jobs cannot be used, or somebody else writes priorities of the band. Jobs are
     released except with 2 and 3 or if it does not start; with --once only with 4.
     """
     from rltune.slurm.service import Service
@@ -59,7 +59,7 @@ def release(
 ) -> None:
     """Release every assigned job to Slurm: after a crash, or to be sure. It looks again until Slurm has saved its state.
 
-    Exit status 0: no job waits with a priority of the band any more; 3: some do.
+    Exit status 0: no job waits with a priority of the band any more; 3: some do, or may have nodes that it set.
     """
     controller = _controller(config, True)
     with controller.directory.lock():

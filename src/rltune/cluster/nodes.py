@@ -169,10 +169,11 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     for name in ("gpus", "cpus", "mem_gb", "nodes"):
         values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
         whole = "whole numbers from " if name in ("gpus", "nodes") else ""
-        most, unit = (MOST_GB, " GB (is it in MB?)") if name == "mem_gb" else (MOST, "")
+        most = MOST_GB if name == "mem_gb" else MOST
         bad = ~values.between(0, most) | (values % 1 > 0 if whole else False)
         if name in found and (bad := bad & raw[found[name]].notna()).any():
             line = int(bad.to_numpy().argmax()) + 2
+            unit = " GB (is it in MB?)" if name == "mem_gb" and values[bad].iloc[0] > most else ""
             raise DataError(
                 f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected {whole}0 to {most:,}{unit}"
             )
@@ -210,10 +211,11 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
         remarks.append(
             f"nodes left out, without {'GPUs' if slots == 'gpu' else 'known CPUs'}: {len(table) - len(have):,}"
         )
-    if nodes.source == "sinfo":
-        # Up to a tenth of a GB, so that nodes are alike: down, a job with all the memory would not fit its node. sacct may
-        # print that with two decimals of GiB, up to 0.006 GB more than there is.
-        have = have.assign(mem_gb=np.ceil((have["mem_gb"] + 0.006) * 10) / 10)
+    # Rounded up to a tenth of a GB, so that similar nodes form one group; rounded down, a job with all of a node's memory
+    # would not fit. sacct may print that with two decimals of GiB, up to 0.006 GB more than there is.
+    more_gb = 0.006 if nodes.source == "sinfo" else 0.0
+    rounded_gb = np.ceil(((have["mem_gb"] + more_gb) * 10).round(6)) / 10
+    have = have.assign(mem_gb=rounded_gb.where(have["mem_gb"] >= 1, have["mem_gb"]))
     if not len(have):
         raise DataError(f"no node of the list has {key}; expected {EXPECTED}")
     if down := int(have["down"].sum()):

@@ -68,10 +68,10 @@ class WatchdogConfig(Block):
     min_jobs: int = Field(20, ge=1)
     """Minimum number of jobs for a comparison."""
     tolerance: float = Field(0.2, gt=0)
-    """Fraction by which the mean wait may exceed that of the simulation."""
+    """Fraction by which the mean wait may exceed that of the simulation, besides `interval_s`."""
     tail_tolerance: ClassVar[float] = 1.0
     """Fraction by which the 95th and 99th percentile of the wait and the largest wait may exceed those of the simulation, each
-    by size of the jobs (`max_wait_h`)."""
+    by size of the jobs (`max_wait_h`), besides `interval_s`."""
     patience: int = Field(6, ge=1)
     """Consecutive comparisons that have to exceed the tolerance."""
 

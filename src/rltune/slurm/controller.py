@@ -207,7 +207,7 @@ class Controller:
         )
 
     def release_all(self, why: str, band_too: bool = False) -> tuple[int, list[Outcome]]:
-        """Release every job that waits with an assigned priority: (number released, what Slurm refused).
+        """Release every job that waits with an assigned priority: (number released, what was not).
 
         A job that somebody holds, or has given another priority, stays so; whole nodes are taken from it nevertheless.
         Running jobs stay on the list, since a requeued one keeps its priority. ``band_too``: also jobs of the ranked

@@ -95,8 +95,8 @@ class View:
     faults: tuple[str, ...]
     """Parts of the cluster that could not be used."""
     confined: frozenset[int] = frozenset()
-    """Jobs that may not use every node of their pool, though they are planned so: because of their partitions, or because
-    their users select nodes."""
+    """Jobs that may not use every node of their pool, though the plan assumes that they can: because of their partitions,
+    or because their users select nodes."""
     flexible: frozenset[int] = frozenset()
     """Ranked jobs whose GPU type is to be decided."""
     exclusions: Mapping[str, str] = field(default_factory=dict)

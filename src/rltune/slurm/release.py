@@ -73,8 +73,8 @@ class FullRelease:
     refused: dict[int, Outcome] = field(default_factory=dict)
     running: int = 0
     """Jobs of the list that run: they keep the assigned priority if they are requeued."""
-    unread: frozenset[int] = frozenset()
-    """Waiting jobs with node settings on the list that the last answer lacked."""
+    unread: Mapping[int, bool] = field(default_factory=dict)
+    """Jobs with node settings on the list that the last answer lacked → whether they wait."""
     unlisted: frozenset[int] = frozenset()
     """Waiting jobs of the ranked partitions whose priority of the band is not from the list."""
 
@@ -114,18 +114,21 @@ class FullRelease:
             self.keep(self.ownership)
             is_over = is_saved or not self.jobs and not any(given.missed for given in self.ownership.present.values())
             if is_over and not owned and not undo:
-                over = self.jobs - self.unread
+                over = self.jobs - self.unread.keys()
                 rest = {job: given for job, given in self.ownership.assigned.items() if job not in over}
                 self.ownership = replace(self.ownership, assigned=rest)
-                self.refused = {job: Outcome(job, False, UNREAD) for job in self.unread}
+                self.refused = self._unread()
                 return self.keep(self.ownership)
             if self.refused and self.refused.keys() == refused:
                 return None
             is_saved = not owned and not undo
             if is_saved:
                 self.pause(SAVED_S)
-        self.refused |= {job: Outcome(job, False, STILL) for job in owned}
+        self.refused |= self._unread() | {job: Outcome(job, False, STILL) for job in owned}
         return None
+
+    def _unread(self) -> dict[int, Outcome]:
+        return {job: Outcome(job, False, UNREAD) for job, waits in self.unread.items() if waits}
 
     def _look(self, read: Parsed[SlurmJob], requeue_s: float) -> dict[int, int]:
         """Bring the list up to date with an answer; jobs that wait with a priority of the list → that priority."""
@@ -137,7 +140,8 @@ class FullRelease:
             job.state not in WAITING_STATES and (job.id in assigned or job.array_id in assigned) for job in read.records
         )
         waiting = {job: state for job, state in found.items() if state.state in WAITING_STATES and job in assigned}
-        self.unread = frozenset(job for job in waiting if assigned[job].exclusive or assigned[job].excluded)
+        there = found.keys() & assigned.keys() - over
+        self.unread = {job: job in waiting for job in there if assigned[job].exclusive or assigned[job].excluded}
         return self.ownership.owned(read.records, band) | {
             job: state.priority for job, state in waiting.items() if assigned[job].includes(state.priority, band)
         }

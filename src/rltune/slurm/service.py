@@ -227,7 +227,8 @@ class Service:
             if k + 1 < TRIES:
                 time.sleep(self.between_tries_s)
         self.controller.say(
-            "jobs may still have priorities of the controller's: `rltune slurm release` releases them once Slurm answers",
+            "jobs may still have priorities or nodes of the controller's: `rltune slurm release` releases them once Slurm answers "
+            "for them",
             ERROR,
         )
         return NOT_RELEASED

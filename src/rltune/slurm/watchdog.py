@@ -26,8 +26,6 @@ from rltune.traces.raw.slurm_fields import RUNNING
 
 TAILS = ((0.95, "95th percentile", 20), (0.99, "99th percentile", 100), (1.0, "longest", 1))
 """Quantiles of long waits that are compared, in words, and the fewest jobs that have one."""
-SLURMS_OWN = frozenset({"Licenses", "ReqNodeNotAvail"})
-"""Reasons of waiting jobs that the simulation does not know."""
 MOST_RESERVED = 2_000
 """Jobs above which the simulation reserves nodes for the first job alone (EASY in place of conservative backfill): planning
 all reservations takes 0.4 s with 1,000 jobs on 40 GPUs, 3 s with 2,000, 25 s with 4,000."""
@@ -42,6 +40,8 @@ class Waits:
     simulated_s: float
     left_out: int = 0
     """Ranked jobs that are not compared, since they could not start on the initial nodes."""
+    excused: int = 0
+    """Ranked jobs that are not compared, since Slurm could not start them wherever the simulation could."""
     tails: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Long waits by size, in words → (realised, simulated), s."""
 
@@ -59,7 +59,7 @@ class Shadow:
     """Ranked jobs that wait on partitions without a usable node at the beginning."""
     _excused: set[int] = field(default_factory=set)
     """Jobs that the simulation could start although Slurm could not: those that may not use every node of their pool, that
-    wait for a reason of SLURMS_OWN, or were ranked and then held, limited or given another priority."""
+    wait for licences, or were ranked and then held, limited or given another priority."""
     _start_s: dict[int, float] = field(default_factory=dict)
     _end_s: dict[int, float] = field(default_factory=dict)
     """When jobs started and ended, s since 1970; an end is noticed in the cycle after it."""
@@ -88,9 +88,9 @@ class Shadow:
                 as_it_waited = replace(job, state=PENDING, reason="Priority", priority=max(job.priority, 1))
                 if reason_to_leave(as_it_waited, self.config.eligible, now_s, owned=True) == RANKED:
                     self._ranked.add(job.id)  # it started between two cycles
-        waiting = {job.id: job.reason.split(",")[0] for job in there.values() if job.state in WAITING_STATES}
-        self._excused |= (waiting.keys() & self._ranked) - ranked_now
-        self._excused |= {job for job, reason in waiting.items() if reason in SLURMS_OWN} | there.keys() & confined
+        waiting = {job.id for job in there.values() if job.state in WAITING_STATES}
+        self._excused |= (waiting & self._ranked) - ranked_now
+        self._excused |= {job for job in waiting if there[job].reason == "Licenses"} | there.keys() & confined
         self._elsewhere = ranked_now - self._jobs.keys() - self._running
         for number in (*self._jobs, *self._running):
             seen = there.get(number)
@@ -119,13 +119,14 @@ class Shadow:
         jobs = sorted(self._jobs.values(), key=lambda job: (max(job.submit_s, begin.t0_s), job.id))
         rows, kept = begin.cluster.compiled([*begin.running, *jobs], begin.t0_s)
         ranked = len((self._ranked - self._excused) & self._jobs.keys()) + len(self._elsewhere)
+        excused = len(self._ranked & self._excused & self._jobs.keys())
         first, ids = len(self._running), [job.id for job in jobs if job.id in kept]
         fits = self._could_start(rows)
         rows = rows.take(np.concatenate([np.arange(first), first + np.flatnonzero(fits)]))
         ids = [job for job, fit in zip(ids, fits, strict=True) if fit]
         compared = np.isin(ids, list(self._ranked - self._excused))
         if not compared.any():
-            return Waits(0, 0.0, 0.0, ranked)
+            return Waits(0, 0.0, 0.0, ranked, excused)
         for k, job in enumerate(ids):
             if job in self._end_s:
                 run_s = (self._end_s[job] - self._start_s[job]) / self._slow(rows, first + k, job)
@@ -144,7 +145,7 @@ class Shadow:
         simulated = np.minimum(state[0, first:], until)
         waits = [np.maximum((at - rows.submit_s[first:])[compared], 0) for at in (realised, simulated)]
         n, tails = int(compared.sum()), self._tails(rows.gpus[first:][compared], *waits)
-        return Waits(n, float(waits[0].mean()), float(waits[1].mean()), ranked - n, tails)
+        return Waits(n, float(waits[0].mean()), float(waits[1].mean()), ranked - n, excused, tails)
 
     @property
     def to_completion(self) -> bool:
@@ -213,6 +214,10 @@ class Watchdog:
         if without:
             self.say(f"the watchdog compares {waits.jobs} jobs, {without}")
         if waits.jobs < rules.min_jobs:
+            if waits.excused:
+                self.say(
+                    f"the watchdog has {waits.jobs} jobs to compare, expected {rules.min_jobs} or more; it cannot simulate {waits.excused}"
+                )
             return ""
         checked = [("mean", waits.realised_s, waits.simulated_s, rules.tolerance)]
         checked += [(name, *both, rules.tail_tolerance) for name, both in waits.tails.items()]

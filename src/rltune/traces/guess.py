@@ -76,7 +76,7 @@ def guess_map(table: pd.DataFrame, path: Path) -> str:
 
 def guess_columns(columns: list[str]) -> dict[str, str]:
     """Canonical column → column of the file, by name; each column of the file is used once, and a duration not where the
-    times that it lies between are there, as its unit is not known."""
+    times that it lies between are there, whose unit is surer."""
     found: dict[str, str] = {}
     for name, pattern in (*(("job_id", pattern) for pattern in _JOB_ID), *_NAMES.items()):
         for column in columns:

@@ -32,8 +32,8 @@ FEWEST_LEARNED = 5700
 """Jobs on the cluster from which validation has two such windows, the least for a gain with an error."""
 
 MOST_MISSING = 0.1
-"""The largest share, of the jobs that name a GPU type, whose type the nodes may lack; they are left out. Above it types are
-ignored."""
+"""Of the jobs that name a GPU type, the largest share whose type no node has; these are left out. Where there are more, types
+are ignored."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ def rule_steps(results: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
     """One row per workload × order × step, and one an agent, from scheduling_rules.rule_steps.
 
     wait_s: mean; before_s: that of the step before (of the first: itself; of an agent: of the first step of its base
-    policy, or of fifo where that is not among the orders); less: how much less than there, a fraction with interval (less_low, less_high, less_p); share: of what the
-    first agent of the workload gains over the first step of reference, how much is gained here (share_low,
+    policy, or of fifo where that is not among the orders); less: how much less than there, a fraction with interval
+    (less_low, less_high, less_p); share: of what the first agent of the workload gains over the first step of reference, how much is gained here (share_low,
     share_high; NaN where it gains nothing); best: whether no other order and step waits less; reference: the base
     policy in question (fifo where its own is not among the orders); base_backfill and other, which tell agents apart
     (empty of orders).

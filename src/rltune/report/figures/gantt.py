@@ -70,7 +70,7 @@ def gantt(
     with style.styled():
         waiting = waited[waited["start"] > waited["submit"]].sort_values(["submit", "start", "job"])
         figure = _draw(frame, waiting, sizes, (shown_s / unit_s) or 1.0, shown_s == makespan_s)
-        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=9.5)
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=9.5, parse_math=False)
         figure.axes[0].set_title(" · ".join(subtitle), fontsize=8, fontweight="normal", color=style.MUTED)
         figure.axes[-1].set_xlabel(f"Time since the first submission ({unit})")
     return figure

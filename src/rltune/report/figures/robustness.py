@@ -94,7 +94,7 @@ def _draw(frame: pd.DataFrame) -> Figure:
     colours: dict[str, str] = {}
     for kind, some in COLOURS.items():
         names = frame.loc[frame["kind"] == kind, "scheduler"].unique()
-        # a name further where the markers begin again, so that no two agents look the same
+        # one colour further where the markers begin again, so that no two agents look the same
         colours |= {name: some[(i + i // len(style.MARKERS)) % len(some)] for i, name in enumerate(names)}
     dashed = set(frame.loc[frame["kind"] == "heuristic", "scheduler"])
     titles, above_in = [*traces, *[""] * len(traces)], 0.3 + 0.12 * sum(name.count("\n") + 1 for name in colours)
