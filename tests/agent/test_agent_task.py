@@ -204,6 +204,7 @@ def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
     assert {row["backfill"] for row in priced} == ({"conservative"} if has_speeds and backfill == "easy" else set())
     tried = {(row["types"], row["gpu_price"]) for row in priced}
     assert tried == ({*product(("auto", "joint"), PRICES)} if priced else set())
+    assert len(priced) in (0, 2 * len(PRICES) + len(POLICIES) - 1), "and every other order at the price chosen"
     assert best.config.gpu_price == (0.1 if priced else 0.0)
     if priced:  # whoever takes the plan over takes the one that was chosen
         assert type_plan({"scheduler": best.facts()}) == {"types": "least", "gpu_price": 0.1}

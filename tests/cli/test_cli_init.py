@@ -139,7 +139,10 @@ OTHER_PARTITIONS = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8
             {"nodes.txt": "name,gpus,cpus\na,8,0.0001\n"},
             ["nodes.txt: cpus: found 0.0001, expected greater than or equal to 0.001; it is: CPU cores per node"],
         ),
-        ({"nodes.txt": NODES.replace("512000", "1e15")}, ["nodes.txt: mem_gb: found 1048576000000.1, expected less"]),
+        (
+            {"nodes.txt": NODES.replace("512000", "1e15")},
+            ["nodes.txt:2: found CPUS '64' and MEMORY '1e15', expected numbers, and up to 32,768 GB"],
+        ),
         ({"nodes.txt": ONE_NODE}, ["check the list of nodes", "of the largest pool: 2"]),
     ],
 )

@@ -53,7 +53,7 @@ MOST_SLOTS = 64
 MOST = 1_000_000
 """The largest number in a list of nodes."""
 MOST_GB = 32_768
-"""The largest memory of a node in a CSV, GB."""
+"""The largest memory of a node, GB."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,12 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
             )
         try:
             cpus, mib = float(fields["cpus"].rstrip("+")), float(fields["mib"].rstrip("+"))
-            if not np.isfinite([cpus, mib]).all():
+            if not np.isfinite([cpus, mib]).all() or mib * GB_PER_MIB > MOST_GB:
                 raise ValueError
         except ValueError:
             raise DataError(
-                f"{path}:{number}: found CPUS {fields['cpus']!r} and MEMORY {fields['mib']!r}, expected numbers"
+                f"{path}:{number}: found CPUS {fields['cpus']!r} and MEMORY {fields['mib']!r}, expected numbers, and up to "
+                f"{MOST_GB:,} GB"
             ) from None
         try:
             gpus, kind = gres_gpus(fields["gres"])
