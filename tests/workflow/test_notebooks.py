@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from IPython.display import HTML, Image
 from matplotlib.figure import Figure
+from traitlets.config import Config
 
 from rltune.config.cells import ANY_ESTIMATE, BACKFILLS, PLACEMENTS
 from rltune.errors import DataError
@@ -168,6 +169,9 @@ def test_it_runs_alone_from_its_own_folder(smoke_run: Any, tmp_path: Path, monke
     root = shutil.copytree(smoke_run.root, tmp_path / "run", symlinks=True)  # it writes what the parameters name
     monkeypatch.chdir(root / "notebooks")
     monkeypatch.delenv("RLTUNE_ROOT", raising=False)
-    papermill.execute_notebook("evaluate.ipynb", tmp_path / "out.ipynb", progress_bar=False, cwd=os.getcwd())
+    ipc = Config(KernelManager={"transport": "ipc", "ip": f"{tmp_path}/kernel"})  # tests beside this one use ports
+    papermill.execute_notebook(
+        "evaluate.ipynb", tmp_path / "out.ipynb", progress_bar=False, cwd=os.getcwd(), config=ipc
+    )
     executed = json.loads((tmp_path / "out.ipynb").read_text(encoding="utf-8"))
     assert all(c["execution_count"] for c in executed["cells"] if c["cell_type"] == "code")

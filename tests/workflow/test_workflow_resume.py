@@ -140,6 +140,8 @@ def test_a_stopped_run_says_what_it_waits_for(
         )
         [kernel] = children("ipykernel")
         kernel.suspend()  # so that the stage cannot end before the run is stopped
+        [connection] = [json.loads(Path(part).read_text()) for part in kernel.cmdline() if part.endswith(".json")]
+        assert connection["transport"] == "ipc"  # no ports, which another kernel could take
         if sent is signal.SIGINT:
             os.killpg(run.pid, sent)  # as a terminal does
         else:

@@ -10,6 +10,7 @@ import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 sys.modules["rfc3987_syntax"] = None  # optional for jsonschema, which checks notebooks; loading it takes a second
 
@@ -17,6 +18,7 @@ import nbformat
 import papermill
 from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import DeadKernelError
+from traitlets.config import Config
 
 from rltune.files import atomic_write
 from rltune.sources import made
@@ -59,8 +61,10 @@ def main(rule) -> None:
     facts = made(Path.cwd())  # of the beginning: files may change while a notebook is at work
     given = parameters(rule, set(papermill.inspect_notebook(source)))
     try:
-        with quiet(log.with_suffix(".stderr.txt")):
-            papermill.execute_notebook(source, log, given, progress_bar=False)
+        with quiet(log.with_suffix(".stderr.txt")), TemporaryDirectory() as sockets:
+            # Sockets in files: Jupyter frees a port before the kernel takes it, and then it may be another's.
+            ipc = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
+            papermill.execute_notebook(source, log, given, progress_bar=False, config=ipc)
     except papermill.PapermillExecutionError:
         sys.exit(1)  # the error is in the log
     except KeyboardInterrupt:
