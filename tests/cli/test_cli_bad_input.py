@@ -63,6 +63,9 @@ def test_speeds_of_ones_own(project: Any, cli: Cli) -> None:
     (project.root / "own.csv").write_text(SPEEDS)
     found = cli(*SIMULATE, "--backfill", "conservative", "--types", "least", "--gpu-price", "0.1")
     assert found.status == 0 and "types least, gpu_price 0.1" in found.out
+    assert cli("config", "check", "config/tiny.yaml").status == 0
+    (project.root / "own.csv").write_text(SPEEDS.replace("K80", "M40"))
+    cli("config", "check", "config/tiny.yaml").explains("own.csv: no speed on GPU type K80; found m40, v100")
     (project.root / "own.csv").unlink()
     cli(*SIMULATE).explains("own.csv", "No such file")
 

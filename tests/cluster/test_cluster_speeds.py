@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rltune.cluster.speeds import GAVEL, Profile, ratios, read_profile, slowdowns
+from rltune.cluster.speeds import GAVEL, Profile, ratios, read_profile, read_speeds, slowdowns
 from rltune.errors import DataError
 from rltune.traces.columns import empty_columns
 
@@ -101,9 +101,9 @@ def test_a_damaged_profile_is_named(damage: Callable[[bytes], bytes], tmp_path: 
 
 def test_what_a_profile_lacks_is_named(gavel: Profile, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="gavel_throughputs.csv: no speed on GPU type A100; found k80, p100, v100"):
-        slowdowns(jobs(2), gavel, ("P100", "A100"), "P100")
-    with pytest.raises(DataError, match="c: speeds: no speed on GPU type K80"):
-        slowdowns(jobs(2), ratios({"P100": 1.0}, "c: speeds"), ("K80",), "P100")
+        read_speeds("gavel", ("P100", "A100"), "")
+    with pytest.raises(DataError, match="c: speeds: no speed on GPU type K80; found p100"):
+        read_speeds({"P100": 1.0}, ("K80",), "c: speeds")
     with pytest.raises(DataError, match="no model 'GPT', which the trace names"):
         slowdowns(jobs(1).assign(model="GPT"), gavel, TYPES, "P100")
     with pytest.raises(DataError, match="'A3C' with 8 GPUs: not measured on p100"):

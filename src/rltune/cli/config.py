@@ -13,6 +13,8 @@ config_app = typer.Typer(no_args_is_help=True, help="Look at the configuration."
 @config_app.command()
 def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] = "config/default.yaml") -> None:
     """Check a run's configuration and files; estimate how long training takes; list its cells, each with a short id."""
+    from rltune.cluster.fit import speeds_of
+    from rltune.cluster.layout import build_layout
     from rltune.config.context import Run
     from rltune.evaluation.plugins import load_plugins
     from rltune.traces.fetch import local_file
@@ -28,6 +30,8 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
             if trace.predictions is None:
                 raise ConfigError(f"config/traces/{name}.yaml: no `predictions`, found estimate published in {file}")
             local_file(name, trace.predictions.path, run.root, "predictions.path")
+    for cluster in run.clusters.values():
+        speeds_of(cluster, build_layout(cluster))
     print(f"{file}: valid; {len(cells)} cells, results in {run.config.results}")
     rules = run.config.simulation.model_dump()
     print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items() if value != {})}")

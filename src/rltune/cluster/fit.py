@@ -9,7 +9,7 @@ import pandas as pd
 
 from rltune.cluster.layout import MILLI, Layout, build_layout
 from rltune.cluster.load import offered_load, within_load
-from rltune.cluster.speeds import Slowdowns, profile_of, ratios, read_profile, slowdowns
+from rltune.cluster.speeds import Profile, Slowdowns, read_speeds, slowdowns
 from rltune.config import ClusterConfig
 from rltune.errors import DataError
 from rltune.kernels import record
@@ -260,14 +260,15 @@ def _type_masks(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout, slow
 
 
 def _slowdowns(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> Slowdowns | None:
-    """By the cluster's ``speeds``; None where it has none."""
+    profile = speeds_of(cluster, layout)
+    return None if profile is None else slowdowns(jobs, profile, layout.types, cluster.recorded_on)
+
+
+def speeds_of(cluster: ClusterConfig, layout: Layout) -> Profile | None:
+    """The cluster's ``speeds``; None where it has none. Raises DataError where they cannot be read or lack one of its types."""
     if cluster.speeds is None:
         return None
-    if isinstance(cluster.speeds, dict):
-        profile = ratios(cluster.speeds, f"{cluster.title}: speeds")
-    else:
-        profile = read_profile(profile_of(cluster.speeds))
-    return slowdowns(jobs, profile, layout.types, cluster.recorded_on)
+    return read_speeds(cluster.speeds, (*layout.types, cluster.recorded_on), f"{cluster.title}: speeds")
 
 
 def _draw_types(jobs: pd.DataFrame, full: np.ndarray, cluster: ClusterConfig, layout: Layout) -> np.ndarray:

@@ -9,7 +9,7 @@ A job whose trace does not name its model is given one by its id, each model mea
 chance, as Gavel's generator of jobs does. That is an assumption, not data.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,6 +130,14 @@ def ratios(speeds: Mapping[str, float], where: str) -> Profile:
     return Profile(where, ("",), np.array([1]), tuple(kind.lower() for kind in speeds), steps)
 
 
+def read_speeds(speeds: str | Mapping[str, float], types: Iterable[str], where: str) -> Profile:
+    """What a key ``speeds`` names; ``where`` it stands, for messages. Raises DataError where one of ``types`` has no speed."""
+    read = read_profile(profile_of(speeds)) if isinstance(speeds, str) else ratios(speeds, where)
+    if missing := dict.fromkeys(kind for kind in types if kind.lower() not in read.types):
+        raise DataError(f"{read.path}: no speed on GPU type {', '.join(missing)}; found {', '.join(read.types)}")
+    return read
+
+
 def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], recorded_on: str) -> Slowdowns:
     """The slowdowns of jobs on a cluster's ``types``.
 
@@ -137,16 +145,13 @@ def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], reco
         jobs: job_id, gpus, ``model`` and ``gpu_type``, which is the type on which a job was recorded where it is one with a
             speed.
         profile: the speeds.
-        types: GPU types of the cluster.
-        recorded_on: the type on which the other jobs were recorded.
+        types: GPU types of the cluster, which all have speeds.
+        recorded_on: the type on which the other jobs were recorded; it has too.
 
     Raises:
-        DataError: a type without a speed; a model that the profile does not have, or not at the job's number of GPUs (or the next
+        DataError: a model that the profile does not have, or not at the job's number of GPUs (or the next
             fewer) where it was recorded.
     """
-    if missing := [t for t in (*types, recorded_on) if t.lower() not in profile.types]:
-        found = ", ".join(profile.types)
-        raise DataError(f"{profile.path}: no speed on GPU type {', '.join(dict.fromkeys(missing))}; found {found}")
     number = {t: i for i, t in enumerate(profile.types)}
     recorded = jobs["gpu_type"].str.lower().map(number).fillna(number[recorded_on.lower()]).to_numpy(np.int64)
     at_types = profile.numbers(types)

@@ -12,24 +12,12 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs, with_speeds
 from rltune.cluster.layout import Layout
-from rltune.cluster.speeds import Profile, Slowdowns, profile_of, ratios, read_profile
-from rltune.errors import DataError
+from rltune.cluster.speeds import Profile, Slowdowns
 from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.values import compress
 
 FEATURES = re.compile(r"[\w.-]+(\|[\w.-]+)*", re.ASCII)
 """Alternative features, the only constraints that are understood here."""
-
-
-def read_speeds(speeds: str | Mapping[str, float], types: Collection[str] = ()) -> Profile:
-    """The speeds that a configuration names. Raises DataError for a type without a speed."""
-    if isinstance(speeds, str):
-        read = read_profile(profile_of(speeds))
-    else:
-        read = ratios(speeds, "the configuration")
-    if missing := sorted(kind for kind in types if kind.lower() not in read.types):
-        raise DataError(f"speeds: {read.path} has no GPU type {', '.join(missing)}; found {', '.join(read.types)}")
-    return read
 
 
 def type_of(node: SlurmNode) -> str:

@@ -17,13 +17,13 @@ from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.free import CHUNK
 from rltune.cluster.layout import MILLI, Layout, build_layout
 from rltune.cluster.nodes import MOST_SLOTS
-from rltune.cluster.speeds import Profile
+from rltune.cluster.speeds import Profile, read_speeds
 from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.config.slurm import SlurmConfig
 from rltune.errors import DataError, RLTuneError
 from rltune.simulator.snapshot import FREE_RESOURCES, Snapshot, could_start
 from rltune.slurm.eligibility import RANKED, reason_to_leave
-from rltune.slurm.gpu_types import exclusions_by_type, flexible_jobs, read_speeds, type_of, with_live_speeds, with_types
+from rltune.slurm.gpu_types import exclusions_by_type, flexible_jobs, type_of, with_live_speeds, with_types
 from rltune.slurm.ownership import Ownership
 from rltune.slurm.records import WAITING_STATES, SlurmJob, SlurmNode
 from rltune.traces.columns import empty_columns
@@ -141,7 +141,8 @@ def observe(
         cluster = replace(cluster, pool_of={})
     if config.speeds is not None:
         try:
-            cluster = replace(cluster, speeds=read_speeds(config.speeds, cluster.layout.types))
+            speeds = read_speeds(config.speeds, cluster.layout.types, "the configuration's speeds")
+            cluster = replace(cluster, speeds=speeds)
             everyone = with_types(everyone, usable, restricted)
         except DataError as error:
             faults.append(f"{error}; no GPU types are decided")
