@@ -20,6 +20,7 @@ from rltune.config.context import Run
 from rltune.report.pdf import find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
+os.environ.pop("RLTUNE_ROOT", None)  # the user's; tests open this project, or make others
 
 USE_THE_SMOKE_RUN = ("test_determinism.py", "test_notebooks.py", "test_workflow_smoke.py")
 """Files of tests whose tests share one run of the whole workflow."""

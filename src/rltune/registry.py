@@ -1,5 +1,6 @@
 """Find things that have a file each in a package."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,5 +11,5 @@ def discover(package: str, attribute: str) -> list[Any]:
     (folder,) = import_module(package).__path__
     texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(folder).glob("*.py"))}
     # a module without it, such as one of compiled code, is not even loaded
-    names = [name for name, text in texts.items() if f"\n{attribute} = " in text]
+    names = [name for name, text in texts.items() if re.search(rf"^{attribute}\b[^=\n]*=", text, re.MULTILINE)]
     return [getattr(import_module(f"{package}.{name}"), attribute) for name in names]

@@ -71,6 +71,8 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
         (["--multi-node-slowdown", "0.5"], ["--multi-node-slowdown: found 0.5, expected 1 to 100"]),
         (["--warm-up", "0.5"], ["--warm-up: goes with --replay"]),
         (["--replay", "--warm-up", "50"], ["--warm-up: found 50, expected a share"]),
+        (["--replay", "--warm-up", "0.5", "--bound"], ["--bound: does not go with --warm-up", "of all jobs"]),
+        (["--gpu-price", "2"], ["--gpu-price: goes with --types least, allox, joint; here it is any"]),
         (["--replay", "--windows", "9"], ["--windows: does not go with --replay"]),
         (["--from", "-3"], ["--from: found -3, expected 0 or more"]),
         (["--jobs", "0"], ["--jobs: found 0, expected 1 or more"]),

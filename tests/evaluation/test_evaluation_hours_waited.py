@@ -68,6 +68,16 @@ def test_the_recommendation(factors: dict[str, float], outcome: str, chosen: str
     assert advised(jobs) == Advice(outcome, chosen, reached, 20)  # type: ignore[arg-type]
 
 
+def test_of_two_rules_that_wait_as_long_in_all_one_is_the_best_everywhere() -> None:
+    """Sums by the day and over all days round differently."""
+    rng = np.random.default_rng(0)
+    jobs = made({"fifo-easy": 0.6, "saf-easy": 0.6, "rltune": 0.3}).astype({"wait_s": int})
+    for _ in range(40):
+        waits = jobs.loc[jobs["scheduler"] == "fifo-easy", "wait_s"].to_numpy()
+        jobs.loc[jobs["scheduler"] == "saf-easy", "wait_s"] = rng.permutation(waits)
+        assert advised(jobs).outcome == "rltune"
+
+
 def test_too_few_days_give_no_verdict_however_large_the_gain() -> None:
     few = advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST - 1))
     assert few == Advice("too few days", "current", "current", FEWEST - 1)

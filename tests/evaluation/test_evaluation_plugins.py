@@ -48,6 +48,20 @@ def plug(project: Any) -> Plug:
     return write
 
 
+BAD_ANSWERS = {
+    "queue.estimate_s[:1]": ["mine.py: ValueError: policy 'my_sjf'", "expected"],
+    "queue.estimate_s * float('nan')": ["mine.py: ValueError: policy 'my_sjf'", "not a number (NaN)"],
+    "queue.nothing": ["mine.py:5: AttributeError", "nothing"],
+}
+
+
+@pytest.mark.parametrize("answer", BAD_ANSWERS)
+def test_what_it_answers_wrongly_is_explained(answer: str, plug: Plug, cli: Cli) -> None:
+    plug(OWN_SJF.replace("queue.estimate_s", answer))
+    simulate = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
+    cli(*simulate, "--policy", "my_sjf").explains(*BAD_ANSWERS[answer])
+
+
 def baselines() -> pd.DataFrame:
     """The heuristics on the tiny workload, as the workflow's script runs them."""
     run = Run.open("config/tiny.yaml")

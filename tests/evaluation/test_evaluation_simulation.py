@@ -127,6 +127,13 @@ def test_the_rules_of_the_run_hold_by_default(project: Any, cli: Cli) -> None:
     assert said == of_run != default
 
 
+@pytest.mark.parametrize(("share", "number"), [(0.07, 7), (0.14, 14), (0.28, 28), (0.55, 55), (0.551, 56)])
+def test_a_share_of_jobs_is_a_number_without_the_rounding_of_a_product(tiny: Run, share: float, number: int) -> None:
+    found = simulated(tiny, Request(jobs=100, replay=True, warm_up=share))
+    assert f"the first {number} of them not measured" in found.about()
+    assert found.metrics()["wait_s_mean"] == pytest.approx(found.jobs()["wait_s"].iloc[number:].mean())
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [

@@ -1,6 +1,7 @@
 """Base policies: known scores, properties, and one registry."""
 
 from math import log2, log10
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -12,6 +13,7 @@ from rltune.config.cells import Policy
 from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, IDS, POLICIES, Facts
 from rltune.policies.compiled import compiled_score
 from rltune.policies.policy import Policy as BasePolicy
+from rltune.registry import discover
 from rltune.simulator.batch import SchedulerConfig, simulate
 
 DAY = 86400.0
@@ -27,6 +29,22 @@ JOB = st.builds(
     SHARE,
     st.sampled_from([0.0, 1.0]),
 )
+
+
+def test_a_file_that_assigns_one_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {
+        "plain": "POLICY = 1",
+        "typed": "POLICY: int = 2",
+        "close": "POLICY=3",
+        "other": "POLICY_OF = 4",
+        "none": "",
+    }
+    (tmp_path / "some").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "some" / f"{name}.py").write_text(f"x = 1\n{text}\n")
+    (tmp_path / "some" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert discover("some", "POLICY") == [3, 1, 2]
 
 
 def test_the_registry_is_complete() -> None:

@@ -57,13 +57,15 @@ def check_named(trace: str, cluster: str, estimate: str) -> None:
 
 
 def check_goes_together(
-    replay: bool, warm_up: float, windows: int | None, part: str, begin: int | None, jobs: int | None
+    replay: bool, warm_up: float, bound: bool, windows: int | None, part: str, begin: int | None, jobs: int | None
 ) -> None:
     """Check that the options that say which jobs to take agree with each other. Raises ConfigError where they do not."""
     if not 0 <= warm_up < 1:
         raise ConfigError(f"--warm-up: found {warm_up:g}, expected a share of the jobs, 0 or more and below 1: 0.1")
     if warm_up and not replay:
         raise ConfigError("--warm-up: goes with --replay; windows start from an idle cluster")
+    if warm_up and bound:
+        raise ConfigError("--bound: does not go with --warm-up; the bound is on the mean wait of all jobs")
     if replay and windows is not None:
         raise ConfigError("--windows: does not go with --replay, which is one sequence; leave one of them out")
     if begin is not None and part != "all":

@@ -10,6 +10,7 @@ from rltune.cli.choices import check_goes_together, check_named, check_output, c
 from rltune.cli.steps import step
 from rltune.config.cells import BACKFILLS, LOCALITIES, PLACEMENTS, PLANNED_TYPES, POLICIES, TYPES, check_estimate
 from rltune.config.context import Run
+from rltune.errors import ConfigError
 from rltune.files import write_text
 
 Factor = float | None
@@ -56,7 +57,7 @@ def simulate(
     check_output("csv", csv)
     check_output("timeline", timeline)
     check_output("gantt", gantt, (".svg", ".png"))
-    check_goes_together(replay, warm_up, windows, part, begin, jobs)
+    check_goes_together(replay, warm_up, bound, windows, part, begin, jobs)
     given = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
     slowdowns = {name: factor for name, factor in given.items() if factor is not None}
     run = Run.open(config)
@@ -68,26 +69,30 @@ def simulate(
     with step("loading the simulator"):
         from rltune.cluster.workload import build_workload
         from rltune.evaluation import simulation
-        from rltune.evaluation.plugins import load_plugins
+        from rltune.evaluation.plugins import load_plugins, naming_plugins
         from rltune.report.simulation import draw, summary
     load_plugins(run)
+    files = [run.root / Path(name).expanduser() for name in run.config.plugins]
     scheduler = simulation.make_scheduler(
         run.config, **rules, **slowdowns, sticky_head=sticky_head, gpu_price=gpu_price
     )
     with step(f"reading {trace}, fitted to {cluster}"):
         workload = build_workload(run, trace, cluster, estimate, **slowdowns)
     request = simulation.Request(part, begin, jobs, windows, replay, warm_up, gantt is not None)
-    result = simulation.run(run.config, workload, request, scheduler, step)
+    ran = replace(scheduler, **workload.slowdowns).on(workload.jobs)
+    if gpu_price and ran.types not in PLANNED_TYPES:
+        raise ConfigError(f"--gpu-price: goes with --types {', '.join(PLANNED_TYPES)}; here it is {ran.types}")
+    with naming_plugins(files):
+        result = simulation.run(run.config, workload, request, scheduler, step)
 
     print(f"{trace} ({workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")
     if workload.left_out:
         print("not simulated: " + "; ".join(f"{n:,} {why}" for why, n in workload.left_out.items()))
     if estimate.startswith("lognormal") and result.has_limits:
         print("these estimates are the true run times, blurred; the trace has its users' limits: --estimate requested")
-    scheduler = replace(scheduler, **workload.slowdowns).on(workload.jobs)
-    hidden = {"policy"} if scheduler.types in PLANNED_TYPES else {"policy", "gpu_price"}
-    hidden |= {"types"} if scheduler.types == "any" else set()
-    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(scheduler).items() if k not in hidden and v != {})]))
+    hidden = {"policy"} if ran.types in PLANNED_TYPES else {"policy", "gpu_price"}
+    hidden |= {"types"} if ran.types == "any" else set()
+    print(", ".join([policy, *(f"{k} {v}" for k, v in asdict(ran).items() if k not in hidden and v != {})]))
     print(summary(result.metrics(), result.bound() if bound else None))
     if placed := result.placed():
         print(placed)

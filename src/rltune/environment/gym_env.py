@@ -117,8 +117,8 @@ class SchedulingEnv(gymnasium.Env):
     ## Arguments
 
     ``jobs`` and ``layout``: the workload and its cluster, both or neither (a small made-up workload). ``scheduler``:
-    base policy, backfill, placement and the other rules, default FIFO without backfill; with placement ``lookahead`` it
-    takes a ``placer``. ``features``: a feature set (rltune.environment.features). ``visible``: jobs seen of a queue.
+    base policy, backfill, placement and the other rules, the cluster's slowdowns among them, default FIFO without backfill
+    or slowdowns; with placement ``lookahead`` it takes a ``placer``. ``features``: a feature set (rltune.environment.features). ``visible``: jobs seen of a queue.
     ``sequence_jobs``: jobs a sequence. ``rows``: rows of the workload that sequences are drawn from (start, stop),
     default all. ``metric`` of the reward, with ε: ``wait`` or ``jct``, 1 s; ``bsld``, 1; ``utilisation``, over
     the submission span, of which more is better, 0.001. ``check``: assert the simulator's invariants at every event time.
@@ -126,7 +126,7 @@ class SchedulingEnv(gymnasium.Env):
     ``reset`` takes the options ``first`` (row of the first job) and ``n`` (jobs), one or both, which need not lie in
     ``rows``.
 
-    Raises ValueError for any of these, and any call, that is not as described.
+    Raises ValueError for a value of any of these, and a call, that is not as described.
 
     ## Version history
 
@@ -157,7 +157,7 @@ class SchedulingEnv(gymnasium.Env):
             raise ValueError(f"metric: found {metric!r}, expected one of {', '.join(METRICS)}")
         if render_mode is not None:
             raise ValueError(f"render_mode: found {render_mode!r}, expected None: there is nothing to render")
-        start, stop = rows or (0, len(jobs.row))
+        start, stop = (0, len(jobs.row)) if rows is None else rows
         if not 0 <= start < stop <= len(jobs.row):
             raise ValueError(f"rows: found {start} … {stop}, expected a part of 0 … {len(jobs.row)}")
         if not 2 <= sequence_jobs <= stop - start:

@@ -4,11 +4,13 @@ import hashlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rltune.config.cells import ANY_ESTIMATE
 from rltune.config.context import Run
-from rltune.errors import ConfigError
+from rltune.errors import ConfigError, RLTuneError
 from rltune.placement.placers import CUSTOM as PLACEMENTS
 from rltune.policies import CUSTOM
 
@@ -31,6 +33,20 @@ def load_plugins(run: Run) -> dict[str, Path]:
             f"{run.path}: evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {', '.join(allowed)}"
         )
     return found
+
+
+@contextmanager
+def naming_plugins(paths: Sequence[Path]) -> Iterator[None]:
+    """While a run uses what these files define: what fails in them, or is refused of what they answer, is a ConfigError."""
+    try:
+        yield
+    except RLTuneError:
+        raise
+    except Exception as error:
+        places = [place for path in paths if (place := _where(error, path)) != str(path)]
+        if not places and not (paths and isinstance(error, ValueError)):
+            raise
+        raise ConfigError(f"plugins: {', '.join(places or map(str, paths))}: {_what(error)}") from error
 
 
 def load_plugin(path: Path) -> list[str]:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -93,7 +94,7 @@ class Result:
             verbs = ("makes", "is") if self.left_out == 1 else ("make", "are")
             rest = f"; the last {self.left_out:,} {verbs[0]} no whole window and {verbs[1]} left out"
             return f"{jobs}: {windows}{rest if self.left_out else ''}"
-        warm_up = int(np.ceil(self.request.warm_up * n[0]))
+        warm_up = int(_warm_up(self.request, n[0]))
         return f"{jobs} as one sequence{f', the first {warm_up:,} of them not measured' if warm_up else ''}"
 
     def metrics(self) -> dict[str, float]:
@@ -102,7 +103,7 @@ class Result:
         that is no time); jobs_per_s: jobs simulated a second."""
         table = self.jobs()
         inside = table.groupby("window").cumcount().to_numpy()
-        measured = table[inside >= np.ceil(self.request.warm_up * self.state.n[table["window"]])]
+        measured = table[inside >= _warm_up(self.request, self.state.n)[table["window"]]]
         found: dict[str, float] = {}
         for column in ("wait_s", "jct_s", "bsld"):
             found |= {f"{column}_{name}": float(measured[column].agg(name)) for name in ("mean", "median", "max")}
@@ -190,6 +191,11 @@ def run(
     return Result(workload, state, seconds, request, counts, int(end - first[-1] - n[-1]))
 
 
+def _warm_up(request: Request, n: Any) -> Any:
+    """Jobs of sequences of ``n`` that are not measured, without the product's rounding: 7 of 100 for 0.07."""
+    return np.ceil(np.round(request.warm_up * n, 6))
+
+
 def _sequences(request: Request, workload: Workload) -> tuple[np.ndarray, np.ndarray, int]:
     """(First job of each sequence, its number of jobs, the job after the last that was asked for)."""
     total = len(workload.jobs.gpus)
@@ -205,7 +211,7 @@ def _sequences(request: Request, workload: Workload) -> tuple[np.ndarray, np.nda
     n = end - begin
     if request.window is not None and not 1 <= request.window <= n:
         raise ConfigError(f"--windows: found {request.window}, expected 1 to {n}: so many jobs are there")
-    if request.warm_up and np.ceil(request.warm_up * n) >= n:
+    if _warm_up(request, n) >= n:
         raise ConfigError(f"--warm-up: found {request.warm_up}, which leaves none of {n} jobs to measure")
     if request.replay:
         return np.array([begin]), np.array([n]), end

@@ -47,6 +47,11 @@ def by_block(jobs: pd.DataFrame, scheduler: str, measure: str) -> np.ndarray:
     return sums.unstack("block").sort_index(axis=1).to_numpy(float)
 
 
+def waited_h(jobs: pd.DataFrame, scheduler: str) -> float:
+    """Hours that all jobs waited, the mean over the seeds."""
+    return float(by_block(jobs, scheduler, "wait").sum(axis=1).mean())
+
+
 def less(jobs: pd.DataFrame, ours: str, theirs: str, measure: str, intervals: Intervals) -> Improvement:
     """How much less of a measure one scheduler has than another, over blocks of arrivals and the seeds of either."""
     x, y = by_block(jobs, ours, measure), by_block(jobs, theirs, measure)
@@ -70,7 +75,7 @@ def totals(jobs: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
             "jobs": len(part) // seeds,
             "seeds": seeds,
             "windows": part["block"].nunique(),
-            "wait_h": by_block(jobs, scheduler, "wait").sum() / seeds,
+            "wait_h": waited_h(jobs, scheduler),
             "gpu_h": by_block(jobs, scheduler, "gpu").sum() / seeds,
             "wait_mean_s": wait.mean(),
             "wait_median_s": wait.median(),
@@ -102,8 +107,9 @@ def steps(jobs: pd.DataFrame, intervals: Intervals, configuration: str = CONFIGU
     Columns: ours, theirs, windows (blocks), ours_h, theirs_h, gain (fraction less), low, high, p, p_holm, ``shows``
     (fewer | more, if the interval excludes zero and Holm's p is below 1 − CONFIDENCE; else open).
     """
-    hours = {s: by_block(jobs, s, "wait").sum(axis=1).mean() for s in dict.fromkeys(jobs["scheduler"])}
-    order = (best_rule(jobs), QSSF, CONFIGURATION, RLTUNE)
+    hours = {s: waited_h(jobs, s) for s in dict.fromkeys(jobs["scheduler"])}
+    best = min(jobs.loc[jobs["kind"] == "rule", "scheduler"].unique(), key=hours.__getitem__)  # the first of equals
+    order = (best, QSSF, CONFIGURATION, RLTUNE)
     pairs = [(name, CURRENT) for name in hours if name not in (CURRENT, BOUNDED)]
     pairs += [(ours, theirs) for i, ours in enumerate(order) for theirs in order[:i]] + [(RLTUNE, configuration)]
     rows, blocks = [], jobs["block"].nunique()
@@ -114,12 +120,6 @@ def steps(jobs: pd.DataFrame, intervals: Intervals, configuration: str = CONFIGU
     frame = pd.DataFrame(rows, columns=["ours", "theirs", "windows", "ours_h", "theirs_h", "gain", "low", "high", "p"])
     corrected = holm(frame["p"])
     return frame.assign(p_holm=corrected, shows=_shown(frame, corrected, "", ("fewer", "more")))
-
-
-def best_rule(jobs: pd.DataFrame) -> str:
-    """The rule with the fewest hours waited, of those that neither predict nor learn; the first of equals."""
-    rules = jobs[jobs["kind"] == "rule"]
-    return str(rules.groupby("scheduler", sort=False)["wait_s"].sum().idxmin())
 
 
 def with_longer(groups: pd.DataFrame) -> pd.DataFrame:
