@@ -174,11 +174,22 @@ def test_a_placement() -> None:
     assert long > alone["node"][jobs.estimate_s[alone["job"]] < 3600].mean()
 
 
-@pytest.mark.parametrize("answer", [[(2, 1), (3, 1)], [(1, 1)], [(2, 5)], [(0, 2)], []], ids=str)
+TWO = (4, [(0, 99, 4), (0, 99, 1), (1, 9, 2), (2, 9, 12)])
+FOUR = (8, [(0, 99, 4), (0, 99, 6), (1, 9, 4), (2, 9, 24)])
+"""GPUs a node, jobs; the third, of two or four GPUs, is the first that is asked about."""
+REFUSED = [
+    *((TWO, "strict", answer) for answer in ([(2, 1), (3, 1)], [(1, 1)], [(2, 5)], [(0, 2)], [(9, 2)], [(-1, 2)], [])),
+    (FOUR, "strict", [(2, 2), (3, 2)]),
+    (FOUR, "strict", [(0, 1), (2, 1), (3, 2)]),
+    (FOUR, "plus_one", [(0, 1), (2, 1), (3, 2)]),
+]
+
+
+@pytest.mark.parametrize(("case", "locality", "answer"), REFUSED)
 def test_a_placement_that_could_not_run_is_refused(
-    answer: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+    case: tuple[int, list], locality: str, answer: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job of two GPUs that may have one node: split, too few, too many, on a node in use, nowhere."""
+    """Split, too few GPUs, too many, on a node in use, on none that there is, nowhere; on more nodes than the locality allows."""
 
     class Wrong:
         top, counts = 1, Counts()
@@ -191,10 +202,10 @@ def test_a_placement_that_could_not_run_is_refused(
 
     monkeypatch.setitem(CUSTOM_PLACEMENTS, "wrong", Wrong)
     monkeypatch.setitem(ASKED, "wrong", ALWAYS)
-    jobs, layout = simple(cluster([group(4, 4)]), (0, 99, 4), (0, 99, 1), (1, 9, 2), (2, 9, 12))
+    jobs, layout = simple(cluster([group(4, case[0])]), *case[1])
     placer = placer_of("wrong", LookaheadConfig())
     with pytest.raises(ValueError, match=r"placement 'wrong': job 2: found \[.*\] \(node, GPUs\), expected its GPUs"):
-        simulate(jobs, layout, [0], [4], SchedulerConfig("fifo", placement="wrong"), placer=placer)
+        simulate(jobs, layout, [0], [4], SchedulerConfig("fifo", "none", "wrong", locality), placer=placer)
 
 
 def test_a_placement_from_the_command_line(project: Any, cli: Cli) -> None:

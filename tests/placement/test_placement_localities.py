@@ -152,6 +152,26 @@ def test_the_neighbour_that_loses_least() -> None:
     assert last_objective(placer) == pytest.approx(1 - (9 * 0.5 + 50) / 600)
 
 
+@pytest.mark.parametrize("kinds", ["K80", "V100|K80"])
+def test_a_slow_gpu_type_is_no_slowdown_by_neighbours(kinds: str) -> None:
+    """The job of two GPUs on K80s takes 10,000 s there, whether it might have had a faster type or not: the price of being
+    its neighbour is the same, and more than letting the last job start now is worth."""
+    speeds = {"V100": 4.0, "K80": 1.0}
+    config = cluster([group(1, 4), group(2, 4, "K80")], gpu_types="match", speeds=speeds, recorded_on="K80")
+    rows = [
+        {"gpus": 4, "run_s": 20_000.0, "gpu_type": "V100"},
+        {"submit_s": 1.0, "gpus": 2, "run_s": 10_000.0, "gpu_type": kinds},
+        {"submit_s": 2.0, "gpus": 2, "run_s": 800.0, "gpu_type": "K80"},
+        {"submit_s": 2.0, "gpus": 4, "run_s": 800.0, "gpu_type": "K80"},
+    ]
+    jobs, layout = compiled(config, rows)
+    scheduler = SchedulerConfig("fifo", "none", "lookahead", interference_slowdown=1.5)
+    placer = Lookahead(LookaheadConfig())
+    state = simulate(jobs, layout, [0], [4], scheduler, placer=placer, check=True)
+    assert [chunks_of(state, job) for job in range(3)] == [[(0, 4)], [(1, 2)], [(2, 2)]]
+    assert state.end[0, 1] == 10_001
+
+
 # where nothing answers, and whole runs
 
 

@@ -175,8 +175,11 @@ def _prices(nodes, jobs, st, s, pool, lasts_s):
     for i in range(seq.status.running):
         job = seq.heap[i].job
         row, run = jobs.row[seq.status.first + job], seq.run[job]
-        slowdown = run.slowdown
-        if row.pool != pool or row.gpus < 2 or slowdown >= options.interference_slowdown:
+        if row.pool != pool or row.gpus < 2:
+            continue
+        kind = nodes.row[seq.chunk[run.at].node].type
+        slowdown = run.slowdown / jobs.cut[seq.status.first + job, kind].slow  # over what it would be there by itself
+        if slowdown >= options.interference_slowdown:
             continue
         now, left = seq.status.now, run.due - seq.status.now
         if run.late:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.cluster.search import RULES
+from rltune.cluster.search import AS_MANY, RULES, WORTH_IT
 from rltune.config import LookaheadConfig
 from rltune.placement.algorithm1 import Algorithm1
 from rltune.placement.counts import CountingPlacer
@@ -85,7 +85,11 @@ class _Checked:
 def _is_placement(jobs: Jobs, layout: Layout, state: State, s: int, chunk: np.ndarray) -> bool:
     """Whether the job chosen in sequence ``s`` could run now as these chunks say."""
     j, (node, gpus) = state.first[s] + state.status["chosen"][s], (chunk["node"], chunk["gpus"])
-    most = jobs.gpus[j] if state.options.splits else jobs.cut["full"][j].max() + 1
+    if not ((node >= 0) & (node < len(layout.nodes.row))).all():
+        return False
+    cut = jobs.cut[j, layout.nodes.row["type"][node[0]]]
+    split = state.status["split"][s] and state.options.locality >= WORTH_IT  # asked where it does not fit otherwise
+    most = cut["full"] + (cut["rem"] > 0) + (AS_MANY if split else state.options.extra)
     return bool(
         len(chunk) <= most
         and len(np.unique(node)) == len(node)

@@ -30,7 +30,7 @@ def reserve(nodes, jobs, seq, options, job, extra):
         if other < 0:
             raise RuntimeError("a job in the queue can never fit its pool")
         time = upcoming
-        while upcoming == time:  # all that ends at one time is free at it
+        while other >= 0 and upcoming == time:  # all that ends at one time is free at it
             run = seq.run[other]
             take(nodes, jobs, seq.free, seq.status.first + other, whole, seq.chunk, run.at, run.len, ONE)
             seq.released[gone] = other

@@ -79,14 +79,16 @@ def without_names(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_impossible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:
-    """The rows with impossible optional numbers set to unknown: waits below 0 or over 10 years, the others at or below 0."""
+    """The rows with impossible optional numbers set to unknown: waits below 0, the others at or below 0, time limits and
+    waits over 10 years."""
     for name in ("requested_s", "cpus", "mem_gb", "wait_s"):
         bad = (rows[name] < 0) if name == "wait_s" else (rows[name] <= 0)
         audit.note(f"{name} {'negative' if name == 'wait_s' else 'not positive'}, taken as unknown", bad.sum())
         rows[name] = rows[name].mask(bad | rows[name].abs().eq(float("inf")))
-    long = rows["wait_s"] > _MOST_RUN_S
-    audit.note("wait_s impossible (over 10 years), taken as unknown", long.sum())
-    rows["wait_s"] = rows["wait_s"].mask(long)
+    for name in ("requested_s", "wait_s"):
+        long = rows[name] > _MOST_RUN_S
+        audit.note(f"{name} impossible (over 10 years), taken as unknown", long.sum())
+        rows[name] = rows[name].mask(long)
     return rows
 
 
