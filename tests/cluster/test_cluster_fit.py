@@ -1,5 +1,7 @@
 """What a cluster can hold of a trace: every reason to leave a job out, and how jobs are cut."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from workload_cases import cluster, compiled, group, random_cluster, random_rows
 
 from rltune.cluster.fit import compile_jobs, fit
 from rltune.cluster.layout import build_layout
+from rltune.cluster.speeds import STEPS
 from rltune.config import ClusterConfig, load_cluster, project_root
 from rltune.traces.table import validate
 
@@ -293,3 +296,31 @@ def test_a_job_that_only_a_type_without_a_share_could_hold_is_left_out() -> None
     config = cluster([group(2, 8, "V100"), group(2, 4, "P100")], type_shares={"P100": 1.0})
     fitted, audit = fit(table([{"gpus": 1}, {"gpus": 16}, {"gpus": 16, "gpu_type": "V100"}]), config)
     assert audit.left_out == {"no GPU type with a share could hold it": 1} and len(fitted) == 2
+
+
+def test_a_model_that_is_drawn_runs_where_the_job_may(tmp_path: Path) -> None:
+    """The large model does not run on K80s. A job in a virtual cluster of K80s, or that asks for one, is not of it; where the
+    trace says that it is, the reason for leaving it out is that."""
+    config = cluster([group(2, 8, "K80")], [group(2, 8, "V100")], speeds="speeds", recorded_on="V100")
+    speeds = pd.DataFrame(
+        {
+            "model": ["small", "small", "large", "large"],
+            "gpus": 1,
+            "gpu_type": ["K80", "V100"] * 2,
+            STEPS[0]: [1, 2, 0, 2],
+        }
+    )
+    speeds.assign(**{STEPS[1]: np.nan}).to_csv(tmp_path / "speeds.csv", index=False)
+    config = config.model_copy(update={"speeds": str(tmp_path / "speeds.csv")})
+    rows = [{"vc": "a"}, {"vc": "b"}, {"gpu_type": "K80"}, {"gpu_type": "V100|K80"}] * 100
+    fitted, audit = fit(table(rows), config)
+    drawn = fitted.groupby([fitted["vc"].fillna(""), fitted["gpu_type"].fillna("")])["model"].unique()
+    assert audit.left_out == {} and len(fitted) == 400
+    assert {key: set(models) for key, models in drawn.items()} == {
+        ("a", ""): {"small"},
+        ("b", ""): {"small", "large"},
+        ("", "K80"): {"small"},
+        ("", "V100|K80"): {"small", "large"},
+    }
+    _, audit = fit(table([{"vc": "a", "model": "large"}, {"vc": "b", "model": "large"}, {"gpu_type": "T4"}]), config)
+    assert audit.left_out == {"model runs on no GPU type that it may use": 1, "GPU type not in the cluster": 1}

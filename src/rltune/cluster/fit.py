@@ -103,9 +103,14 @@ def fit(
         leave_out(f"more GPUs than max_job_gpus ({cluster.max_job_gpus})", gpus > cluster.max_job_gpus)
     # a profile of speeds need not have what is left out already
     jobs, gpus, keep = jobs[keep], gpus[keep], keep[keep]
-    slow = _slowdowns(jobs, cluster, layout)
+    vc, usable = jobs["vc"], _type_masks(jobs, cluster, layout, None)
+    leave_out("GPU type not in the cluster", ~usable.any(axis=1))
+    served = vc.map({name: layout.serves(name) for name in vc.dropna().unique()})
+    known = served.notna().to_numpy() & (len(layout.pools) > 1)
+    usable[known] &= layout.nodes.domain_of[served[known].to_numpy(np.int64)] >= 0
+    slow = _slowdowns(jobs, cluster, layout, usable)
     kinds = _type_masks(jobs, cluster, layout, slow)
-    leave_out("GPU type not in the cluster", ~kinds.any(axis=1))
+    leave_out("model runs on no GPU type that it may use", usable.any(axis=1) & ~(usable & kinds).any(axis=1))
     cpu, mem = _per_gpu(jobs)
     asked = (gpus, cpu, mem, kinds)
     # what each pool could hold, for every job: [J, P]
@@ -113,9 +118,6 @@ def fit(
     leave_out("larger than every pool", ~could.any(axis=1))
     pool = np.zeros(len(jobs), dtype=np.int64)
     if len(layout.pools) > 1:  # jobs are separated by virtual cluster
-        vc = jobs["vc"]
-        served = vc.map({name: layout.serves(name) for name in vc.dropna().unique()})
-        known = served.notna().to_numpy()
         pool[known] = served[known].to_numpy(np.int64)
         unknown = ~known & vc.notna().to_numpy()
         if cluster.unknown_vc == "leave_out":
@@ -259,9 +261,11 @@ def _type_masks(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout, slow
     return able & table[codes]  # the sentinel −1 takes the last row
 
 
-def _slowdowns(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> Slowdowns | None:
+def _slowdowns(
+    jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout, usable: np.ndarray | None = None
+) -> Slowdowns | None:
     profile = speeds_of(cluster, layout)
-    return None if profile is None else slowdowns(jobs, profile, layout.types, cluster.recorded_on)
+    return None if profile is None else slowdowns(jobs, profile, layout.types, cluster.recorded_on, usable)
 
 
 def speeds_of(cluster: ClusterConfig, layout: Layout) -> Profile | None:

@@ -138,7 +138,9 @@ def read_speeds(speeds: str | Mapping[str, float], types: Iterable[str], where: 
     return read
 
 
-def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], recorded_on: str) -> Slowdowns:
+def slowdowns(
+    jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], recorded_on: str, usable: np.ndarray | None = None
+) -> Slowdowns:
     """The slowdowns of jobs on a cluster's ``types``.
 
     Args:
@@ -147,6 +149,7 @@ def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], reco
         profile: the speeds.
         types: GPU types of the cluster, which all have speeds.
         recorded_on: the type on which the other jobs were recorded; it has too.
+        usable: which of ``types`` each job may use [J, T] bool, default all: a model that is drawn runs on one of them, if any does.
 
     Raises:
         DataError: a model that the profile does not have, or not at the job's number of GPUs (or the next
@@ -181,9 +184,11 @@ def slowdowns(jobs: pd.DataFrame, profile: Profile, types: tuple[str, ...], reco
             )
     drawn = np.flatnonzero(model < 0)
     u = job_uniform(jobs["job_id"].to_numpy(), "model")
-    for g, r in sorted(set(zip(size[drawn].tolist(), recorded[drawn].tolist()))):
-        some = drawn[(size[drawn] == g) & (recorded[drawn] == r)]
-        of = np.flatnonzero(able[:, g, r])
+    usable = np.ones((len(jobs), len(types)), bool) if usable is None else usable
+    alike, group = np.unique(np.column_stack([size, recorded, usable])[drawn], axis=0, return_inverse=True)
+    for k, (g, r, *kinds) in enumerate(alike.tolist()):
+        some, fits = drawn[group.reshape(-1) == k], (profile.steps[:, g, at_types, 0] > 0) & np.array(kinds, bool)
+        of = np.flatnonzero(able[:, g, r] & (fits.any(axis=1) | ~fits[able[:, g, r]].any()))
         model[some] = of[np.minimum((u[some] * len(of)).astype(np.int64), len(of) - 1)]
     there = np.nan_to_num(profile.steps[:, :, at_types], nan=0.0)  # [models, G, T, 2]
     with np.errstate(divide="ignore"):
