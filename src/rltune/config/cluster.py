@@ -17,7 +17,7 @@ class NodeGroup(Block):
 
     gpu_type: str
     """GPU type, as jobs request it; a job never runs on two types."""
-    nodes: int = Field(ge=1)
+    nodes: int = Field(ge=1, le=1_000_000)
     """Number of nodes."""
     gpus: int = Field(ge=1, le=64)
     """GPUs per node."""
@@ -90,12 +90,18 @@ class ClusterConfig(Block):
 
     @model_validator(mode="after")
     def _types_are_known(self) -> ClusterConfig:
+        types = {g.gpu_type for p in self.pools for g in p.groups}
+        if several := sorted(name for name in types if "|" in name):
+            raise ValueError(
+                f"gpu_type: found {', '.join(several)}, expected one type; A|B is how a job asks for either"
+            )
         for key in ("type_shares", "speeds"):
             if getattr(self, key) is not None and self.gpu_types == "ignore":
                 raise ValueError(f"{key}: goes with gpu_types: match or any; with ignore there is one type only")
+        if isinstance(self.speeds, dict) and (twice := repeated([kind.lower() for kind in self.speeds])):
+            raise ValueError(f"speeds: found {', '.join(twice)} twice; upper and lower case are the same type")
         if self.type_shares is None:
             return self
-        types = {g.gpu_type for p in self.pools for g in p.groups}
         unknown = sorted(set(self.type_shares) - types)
         if unknown:
             raise ValueError(f"type_shares: found {', '.join(unknown)}; the cluster has {', '.join(sorted(types))}")

@@ -25,7 +25,7 @@ class LookaheadConfig(Block):
     """K: the job to place and the next K − 1 of the ranking (paper §5.7: 8–16)."""
     slots: int = Field(1, ge=1, le=8)
     """T: number of time slots in the model; slot 1 is now."""
-    slot_s: float = Field(600.0, gt=0)
+    slot_s: float = Field(600.0, ge=1)
     """Seconds from one slot to the next; a start in slot t has weight (T + 1 − t) / T."""
     solver: Literal["glpk", "cvxpy"] = "glpk"
     """What solves the model: `glpk`, which is fast, or `cvxpy`, the readable model with HiGHS."""
