@@ -13,6 +13,10 @@ class ConfigError(RLTuneError, ValueError):
     """A value, key or file of the configuration is wrong. A ValueError, which pydantic's validators may raise."""
 
 
+class AnswerError(RLTuneError, ValueError):
+    """A custom policy or placement answered what cannot be done."""
+
+
 class DataError(RLTuneError):
     """A trace file is missing, truncated, or not what its configuration says."""
 

@@ -9,8 +9,8 @@ from workload_cases import cluster, compiled, group, random_cluster, random_rows
 
 from rltune.cluster.fit import compile_jobs, fit
 from rltune.cluster.layout import build_layout
-from rltune.cluster.speeds import STEPS
 from rltune.config import ClusterConfig, load_cluster, project_root
+from rltune.errors import DataError
 from rltune.traces.table import validate
 
 ONE = cluster([group(2, 4)])
@@ -298,29 +298,55 @@ def test_a_job_that_only_a_type_without_a_share_could_hold_is_left_out() -> None
     assert audit.left_out == {"no GPU type with a share could hold it": 1} and len(fitted) == 2
 
 
-def test_a_model_that_is_drawn_runs_where_the_job_may(tmp_path: Path) -> None:
-    """The large model does not run on K80s. A job in a virtual cluster of K80s, or that asks for one, is not of it; where the
-    trace says that it is, the reason for leaving it out is that."""
-    config = cluster([group(2, 8, "K80")], [group(2, 8, "V100")], speeds="speeds", recorded_on="V100")
-    speeds = pd.DataFrame(
-        {
-            "model": ["small", "small", "large", "large"],
-            "gpus": 1,
-            "gpu_type": ["K80", "V100"] * 2,
-            STEPS[0]: [1, 2, 0, 2],
-        }
+SPEEDS = "model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s\n" + "".join(
+    f"{model},{gpus},{kind},{speed},\n"
+    for gpus in (1, 16)
+    for model, kind, speed in (
+        *(("small", kind, 1) for kind in ("K80", "P100", "V100")),
+        *(("large", kind, 0) for kind in ("K80", "P100")),
+        ("large", "V100", 2),
     )
-    speeds.assign(**{STEPS[1]: np.nan}).to_csv(tmp_path / "speeds.csv", index=False)
-    config = config.model_copy(update={"speeds": str(tmp_path / "speeds.csv")})
-    rows = [{"vc": "a"}, {"vc": "b"}, {"gpu_type": "K80"}, {"gpu_type": "V100|K80"}] * 100
-    fitted, audit = fit(table(rows), config)
-    drawn = fitted.groupby([fitted["vc"].fillna(""), fitted["gpu_type"].fillna("")])["model"].unique()
-    assert audit.left_out == {} and len(fitted) == 400
-    assert {key: set(models) for key, models in drawn.items()} == {
-        ("a", ""): {"small"},
-        ("b", ""): {"small", "large"},
-        ("", "K80"): {"small"},
-        ("", "V100|K80"): {"small", "large"},
+)
+K80_OR_V100 = ([group(2, 8, "K80")], [group(2, 8)])
+RUNS_ON_V100 = [
+    ("its VC's pool", cluster(*K80_OR_V100), {"vc": "a"}, {"small"}),
+    ("its VC's pool", cluster(*K80_OR_V100), {"vc": "b"}, {"small", "large"}),
+    ("a pool drawn for its VC", cluster(*K80_OR_V100, unknown_vc="impute"), {"vc": "x"}, {"small"}),
+    ("a pool drawn for its VC", cluster(*K80_OR_V100, unknown_vc="impute"), {"vc": "z"}, {"small", "large"}),
+    ("any pool", cluster(*K80_OR_V100), {}, {"small", "large"}),
+    (
+        "types it asks for",
+        cluster([group(1, 8, "K80"), group(1, 8, "P100"), group(1, 8)]),
+        {"gpu_type": "K80|P100"},
+        {"small"},
+    ),
+    ("its size", cluster([group(4, 8, "K80"), group(1, 8)]), {"gpus": 16}, {"small"}),
+    ("its size", cluster([group(4, 8, "K80"), group(2, 8)]), {"gpus": 16}, {"small", "large"}),
+    ("shares", cluster([group(1, 8, "K80"), group(1, 8)], type_shares={"K80": 1.0}), {}, {"small"}),
+]
+
+
+@pytest.mark.parametrize(("by", "config", "job", "models"), RUNS_ON_V100)
+def test_a_model_that_is_drawn_runs_where_the_job_may(
+    by: str, config: ClusterConfig, job: dict, models: set[str], tmp_path: Path
+) -> None:
+    """The large model runs on V100s only. No job is left out for the model that it was given."""
+    (tmp_path / "speeds.csv").write_text(SPEEDS)
+    config = config.model_copy(update={"speeds": str(tmp_path / "speeds.csv"), "recorded_on": "V100"})
+    fitted, audit = fit(table([job] * 200), config)
+    assert audit.left_out == {} and set(fitted["model"]) == models
+    assert len(fitted) == 200
+
+
+def test_where_the_model_that_the_trace_names_does_not_run_it_is_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "speeds.csv").write_text(SPEEDS)
+    config = cluster(*K80_OR_V100).model_copy(update={"speeds": str(tmp_path / "speeds.csv"), "recorded_on": "V100"})
+    rows = [{"vc": "a", "model": "large"}, {"vc": "b", "model": "large"}, {"gpu_type": "T4"}, {"vc": "a", "gpus": 99}]
+    _, audit = fit(table(rows), config)
+    assert audit.left_out == {
+        "model runs on no GPU type that could hold it": 1,
+        "GPU type not in the cluster": 1,
+        "larger than every pool": 1,
     }
-    _, audit = fit(table([{"vc": "a", "model": "large"}, {"vc": "b", "model": "large"}, {"gpu_type": "T4"}]), config)
-    assert audit.left_out == {"model runs on no GPU type that it may use": 1, "GPU type not in the cluster": 1}
+    with pytest.raises(DataError, match="left out: 1 model runs on no GPU type that could hold it$"):
+        fit(table(rows[:1]), config)

@@ -133,7 +133,7 @@ CLUSTERS = [
     (CLUSTER + "type_shares: {T4: 1.0}\n", "type_shares: found T4; the cluster has P100"),
     (CLUSTER + "type_shares: {P100: -1.0}\n", "expected shares of 0 or more"),
     (CLUSTER + "type_shares: {P100: 0.0}\n", "one above 0"),
-    (CLUSTER.replace("P100", "P100|K80"), "gpu_type: found P100|K80, expected one type"),
+    (CLUSTER.replace("P100", "P100|K80"), "gpu_type: found P100|K80, expected the name of one type"),
     (CLUSTER.replace("nodes: 2", "nodes: 2000000"), "nodes: found 2000000, expected less than or equal to 1000000"),
     (CLUSTER + "speeds: {P100: 1, p100: 2}\n", "speeds: found p100 twice"),
     (CLUSTER + "type_shares: {P100: 1.0}\ngpu_types: ignore\n", "type_shares: goes with gpu_types: match or any"),

@@ -174,6 +174,22 @@ def test_a_placement() -> None:
     assert long > alone["node"][jobs.estimate_s[alone["job"]] < 3600].mean()
 
 
+def answers(answer: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A placement ``mine`` that always answers this."""
+
+    class Mine:
+        top, counts = 1, Counts()
+
+        def place(self, jobs: Any, layout: Any, state: Any, asking: Any) -> None:
+            for s in asking:
+                state.status["place_len"][s] = len(answer)
+                for i, chunk in enumerate(answer):
+                    state.place[s, i] = chunk
+
+    monkeypatch.setitem(CUSTOM_PLACEMENTS, "mine", Mine)
+    monkeypatch.setitem(ASKED, "mine", ALWAYS)
+
+
 TWO = (4, [(0, 99, 4), (0, 99, 1), (1, 9, 2), (2, 9, 12)])
 FOUR = (8, [(0, 99, 4), (0, 99, 6), (1, 9, 4), (2, 9, 24)])
 """GPUs a node, jobs; the third, of two or four GPUs, is the first that is asked about."""
@@ -182,6 +198,7 @@ REFUSED = [
     (FOUR, "strict", [(2, 2), (3, 2)]),
     (FOUR, "strict", [(0, 1), (2, 1), (3, 2)]),
     (FOUR, "plus_one", [(0, 1), (2, 1), (3, 2)]),
+    (FOUR, "worth_it", [(2, 2), (3, 2)]),
 ]
 
 
@@ -191,21 +208,22 @@ def test_a_placement_that_could_not_run_is_refused(
 ) -> None:
     """Split, too few GPUs, too many, on a node in use, on none that there is, nowhere; on more nodes than the locality allows."""
 
-    class Wrong:
-        top, counts = 1, Counts()
-
-        def place(self, jobs: Any, layout: Any, state: Any, asking: Any) -> None:
-            for s in asking:
-                state.status["place_len"][s] = len(answer)
-                for i, chunk in enumerate(answer):
-                    state.place[s, i] = chunk
-
-    monkeypatch.setitem(CUSTOM_PLACEMENTS, "wrong", Wrong)
-    monkeypatch.setitem(ASKED, "wrong", ALWAYS)
     jobs, layout = simple(cluster([group(4, case[0])]), *case[1])
-    placer = placer_of("wrong", LookaheadConfig())
-    with pytest.raises(ValueError, match=r"placement 'wrong': job 2: found \[.*\] \(node, GPUs\), expected its GPUs"):
-        simulate(jobs, layout, [0], [4], SchedulerConfig("fifo", "none", "wrong", locality), placer=placer)
+    answers(answer, monkeypatch)
+    placer = placer_of("mine", LookaheadConfig())
+    with pytest.raises(ValueError, match=r"placement 'mine': job 2: found \[.*\] \(node, GPUs\), expected its GPUs"):
+        simulate(jobs, layout, [0], [4], SchedulerConfig("fifo", "none", "mine", locality), placer=placer)
+
+
+@pytest.mark.parametrize("locality", ["plus_one", "any", "worth_it", "soonest_end"])
+def test_a_split_that_the_locality_allows_is_taken(locality: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two GPUs that are free on two nodes, the second chosen first."""
+    answers([(1, 1), (0, 1)], monkeypatch)
+    jobs, layout = simple(cluster([group(2, 4)]), (0, 99, 3), (0, 99, 3), (1, 9, 2))
+    scheduler = SchedulerConfig("fifo", "none", "mine", locality, multi_node_slowdown=1.5)
+    state = simulate(jobs, layout, [0], [3], scheduler, placer=placer_of("mine", LookaheadConfig()), check=True)
+    chunks = chunk_table(state).query("job == 2")
+    assert chunks["node"].tolist() == [1, 0] and state.start[0, 2] == 1 and state.end[0, 2] == 14.5
 
 
 def test_a_placement_from_the_command_line(project: Any, cli: Cli) -> None:

@@ -172,6 +172,7 @@ def test_wrong_calls_are_refused(small: dict) -> None:
         ({"render_mode": "human"}, "nothing to render"),
         ({"rows": (5, 601)}, "rows: found 5 … 601, expected a part of 0 … 600"),
         ({"rows": (0, 59)}, "sequence_jobs: found 60"),
+        ({"rows": ()}, "not enough values"),
         ({"sequence_jobs": 1}, "sequence_jobs: found 1, expected 2"),
         ({"visible": 0}, "visible: found 0"),
     ],

@@ -49,8 +49,8 @@ def plug(project: Any) -> Plug:
 
 
 BAD_ANSWERS = {
-    "queue.estimate_s[:1]": ["mine.py: ValueError: policy 'my_sjf'", "expected"],
-    "queue.estimate_s * float('nan')": ["mine.py: ValueError: policy 'my_sjf'", "not a number (NaN)"],
+    "queue.estimate_s[:1]": ["policy 'my_sjf': expected", "numbers, one a queued job; found shape (1,)"],
+    "queue.estimate_s * float('nan')": ["policy 'my_sjf': expected", "not a number (NaN)"],
     "queue.nothing": ["mine.py:5: AttributeError", "nothing"],
 }
 

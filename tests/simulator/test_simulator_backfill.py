@@ -5,6 +5,8 @@ import pytest
 from twin_cases import played, starts
 from workload_cases import at_speeds, cluster, compiled, group, simple
 
+from rltune.simulator.batch import SchedulerConfig, simulate
+
 ONE_NODE, TWO_NODES, THREE_NODES = (cluster([group(nodes, 4)]) for nodes in (1, 2, 3))
 
 
@@ -118,3 +120,11 @@ def test_easy_starts_a_job_that_is_quick_enough_though_its_estimate_is_not() -> 
     assert starts((jobs, layout), "fifo", "easy") == [0, 100, 150]
     jobs.cut["slow"][2] = 0.5
     assert starts((jobs, layout), "fifo", "easy") == [0, 100, 2]
+
+
+def test_an_estimate_without_an_end_is_waited_for() -> None:
+    """It overflows on a type on which the job takes four times as long; the head starts when the job does end."""
+    jobs, layout = simple(ONE_NODE, (0, 100, 4, 1e308), (1, 50, 4), (2, 10, 1))
+    jobs.cut["slow"] = 4.0
+    state = simulate(jobs, layout, [0], [3], SchedulerConfig("fifo", "easy"), check=True)
+    assert state.start[0].tolist() == [0, 400, 600]

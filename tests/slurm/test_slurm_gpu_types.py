@@ -183,6 +183,11 @@ def test_a_model_that_its_comment_names_has_the_speeds_of_the_profile(tmp_path: 
     assert [slurm.queue[k].excluded for k in (10, 11)] == [frozenset(), frozenset()], "11 has one type only"
 
 
+def test_two_speeds_of_one_type_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="found k80 twice; upper and lower case are the same type"):
+        made(cluster(), tmp_path, speeds={"K80": 1.0, "k80": 4.0})
+
+
 def test_a_type_without_a_speed_is_named(tmp_path: Path) -> None:
     """A new type must not end the controller: the order goes on."""
     slurm, control = restricted(tmp_path)

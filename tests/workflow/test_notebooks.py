@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -169,9 +170,10 @@ def test_it_runs_alone_from_its_own_folder(smoke_run: Any, tmp_path: Path, monke
     root = shutil.copytree(smoke_run.root, tmp_path / "run", symlinks=True)  # it writes what the parameters name
     monkeypatch.chdir(root / "notebooks")
     monkeypatch.delenv("RLTUNE_ROOT", raising=False)
-    ipc = Config(KernelManager={"transport": "ipc", "ip": f"{tmp_path}/kernel"})  # tests beside this one use ports
-    papermill.execute_notebook(
-        "evaluate.ipynb", tmp_path / "out.ipynb", progress_bar=False, cwd=os.getcwd(), config=ipc
-    )
+    with TemporaryDirectory(dir="/tmp") as sockets:  # tests beside this one use ports
+        ipc = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
+        papermill.execute_notebook(
+            "evaluate.ipynb", tmp_path / "out.ipynb", progress_bar=False, cwd=os.getcwd(), config=ipc
+        )
     executed = json.loads((tmp_path / "out.ipynb").read_text(encoding="utf-8"))
     assert all(c["execution_count"] for c in executed["cells"] if c["cell_type"] == "code")

@@ -61,8 +61,8 @@ def main(rule) -> None:
     facts = made(Path.cwd())  # of the beginning: files may change while a notebook is at work
     given = parameters(rule, set(papermill.inspect_notebook(source)))
     try:
-        with quiet(log.with_suffix(".stderr.txt")), TemporaryDirectory() as sockets:
-            # Sockets in files: Jupyter frees a port before the kernel takes it, and then it may be another's.
+        with quiet(log.with_suffix(".stderr.txt")), TemporaryDirectory(dir="/tmp") as sockets:
+            # Sockets in files, whose paths have to be short: Jupyter frees a port before the kernel takes it.
             ipc = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
             papermill.execute_notebook(source, log, given, progress_bar=False, config=ipc)
     except papermill.PapermillExecutionError:

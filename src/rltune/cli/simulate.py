@@ -57,6 +57,8 @@ def simulate(
     check_output("csv", csv)
     check_output("timeline", timeline)
     check_output("gantt", gantt, (".svg", ".png"))
+    if gpu_price and types in set(TYPES) - {"auto", *PLANNED_TYPES}:
+        raise ConfigError(f"--gpu-price: goes with --types {', '.join(PLANNED_TYPES)}; found {types}")
     check_goes_together(replay, warm_up, bound, windows, part, begin, jobs)
     given = {"multi_node_slowdown": multi_node_slowdown, "interference_slowdown": interference_slowdown}
     slowdowns = {name: factor for name, factor in given.items() if factor is not None}
@@ -69,10 +71,9 @@ def simulate(
     with step("loading the simulator"):
         from rltune.cluster.workload import build_workload
         from rltune.evaluation import simulation
-        from rltune.evaluation.plugins import load_plugins, naming_plugins
+        from rltune.evaluation.plugins import files_of, load_plugins, naming_plugins
         from rltune.report.simulation import draw, summary
     load_plugins(run)
-    files = [run.root / Path(name).expanduser() for name in run.config.plugins]
     scheduler = simulation.make_scheduler(
         run.config, **rules, **slowdowns, sticky_head=sticky_head, gpu_price=gpu_price
     )
@@ -81,8 +82,10 @@ def simulate(
     request = simulation.Request(part, begin, jobs, windows, replay, warm_up, gantt is not None)
     ran = replace(scheduler, **workload.slowdowns).on(workload.jobs)
     if gpu_price and ran.types not in PLANNED_TYPES:
-        raise ConfigError(f"--gpu-price: goes with --types {', '.join(PLANNED_TYPES)}; here it is {ran.types}")
-    with naming_plugins(files):
+        raise ConfigError(
+            f"--gpu-price: goes with --types {', '.join(PLANNED_TYPES)}; here --types auto is {ran.types}"
+        )
+    with naming_plugins(files_of(run)):
         result = simulation.run(run.config, workload, request, scheduler, step)
 
     print(f"{trace} ({workload.meta.data} data) on {cluster}, {result.about()}; estimates {estimate}")

@@ -103,33 +103,38 @@ def fit(
         leave_out(f"more GPUs than max_job_gpus ({cluster.max_job_gpus})", gpus > cluster.max_job_gpus)
     # a profile of speeds need not have what is left out already
     jobs, gpus, keep = jobs[keep], gpus[keep], keep[keep]
-    vc, usable = jobs["vc"], _type_masks(jobs, cluster, layout, None)
-    leave_out("GPU type not in the cluster", ~usable.any(axis=1))
-    served = vc.map({name: layout.serves(name) for name in vc.dropna().unique()})
-    known = served.notna().to_numpy() & (len(layout.pools) > 1)
-    usable[known] &= layout.nodes.domain_of[served[known].to_numpy(np.int64)] >= 0
-    slow = _slowdowns(jobs, cluster, layout, usable)
-    kinds = _type_masks(jobs, cluster, layout, slow)
-    leave_out("model runs on no GPU type that it may use", usable.any(axis=1) & ~(usable & kinds).any(axis=1))
+    kinds = _type_masks(jobs, cluster, layout)
+    leave_out("GPU type not in the cluster", ~kinds.any(axis=1))
     cpu, mem = _per_gpu(jobs)
-    asked = (gpus, cpu, mem, kinds)
-    # what each pool could hold, for every job: [J, P]
-    could = np.stack([_cuts(layout, p, *asked)[1].max(axis=1) >= 0 for p in range(len(layout.pools))], 1)
-    leave_out("larger than every pool", ~could.any(axis=1))
-    pool = np.zeros(len(jobs), dtype=np.int64)
+    asked = (gpus, cpu, mem)
+    # which types of each pool could hold every job: [P, J, T]
+    holds = np.stack([_cuts(layout, p, *asked, kinds)[1] >= 0 for p in range(len(layout.pools))])
+    leave_out("larger than every pool", ~holds.any(axis=(0, 2)))
+    pool, vc, nodes = np.zeros(len(jobs), dtype=np.int64), jobs["vc"], np.diff(layout.nodes.pool_start)
+    missing = np.zeros(len(jobs), dtype=bool)
     if len(layout.pools) > 1:  # jobs are separated by virtual cluster
-        pool[known] = served[known].to_numpy(np.int64)
-        unknown = ~known & vc.notna().to_numpy()
+        served = vc.map({name: layout.serves(name) for name in vc.dropna().unique()})
+        known, missing = served.notna().to_numpy(), vc.isna().to_numpy()
+        unknown = ~known & ~missing
         if cluster.unknown_vc == "leave_out":
             leave_out("its VC is not in the cluster", unknown)
-        audit.note("VC missing, pool drawn", int((keep & vc.isna().to_numpy()).sum()))
+        audit.note("VC missing, pool drawn", int((keep & missing).sum()))
         audit.note("VC not in the cluster, pool drawn", int((keep & unknown).sum()))
-        draw = keep & ~known
-        # a pool by its nodes: for a job without a VC of those that could hold it, for a VC of all
-        weight = (could | unknown[:, None])[draw] * np.diff(layout.nodes.pool_start)
-        pool[draw] = _drawn(vc.astype(object).where(unknown, jobs["job_id"]).to_numpy()[draw], "pool", weight)
-    leave_out("larger than its pool", ~could[np.arange(len(jobs)), pool])
-    full = _draw_types(jobs, _cuts_in(layout, cluster, pool, *asked)[1], cluster, layout)
+        pool[known] = served[known].to_numpy(np.int64)
+        pool[unknown] = _drawn(vc.astype(object).to_numpy()[unknown], "pool", np.tile(nodes, (unknown.sum(), 1)))
+    could = np.where(missing[:, None], holds.any(axis=0), holds[pool, np.arange(len(jobs))])
+    leave_out("larger than its pool", ~could.any(axis=1))
+    may_get = could.copy()
+    if cluster.type_shares is not None:
+        may_get &= jobs["gpu_type"].notna().to_numpy()[:, None] | (_shares(cluster, layout) > 0)
+    slow = _slowdowns(jobs, cluster, layout, may_get)
+    if slow is not None:
+        runs = np.isfinite(slow.consolidated)
+        kinds, holds, could = kinds & runs, holds & runs, could & runs
+        leave_out("model runs on no GPU type that could hold it", ~could.any(axis=1))
+    draw = keep & missing  # by their nodes, among those that could hold the job
+    pool[draw] = _drawn(jobs["job_id"].to_numpy()[draw], "pool", holds.any(axis=2).T[draw] * nodes)
+    full = _draw_types(jobs, _cuts_in(layout, cluster, pool, *asked, kinds)[1], cluster, layout)
     if cluster.type_shares is not None:
         leave_out("no GPU type with a share could hold it", ~(full >= 0).any(axis=1))
         audit.note("GPU type missing, drawn by type_shares", int((keep & jobs["gpu_type"].isna().to_numpy()).sum()))
@@ -158,7 +163,7 @@ def fit(
         raise DataError(
             f"{name or cluster.title}: no job of the trace fits the cluster ({audit.rows_read} read); left out: "
             + "; ".join(f"{n} {reason}" for reason, n in audit.left_out.items())
-            + _types_in_words(jobs, layout, kinds)
+            + _types_in_words(jobs, layout, _type_masks(jobs, cluster, layout))
         )
     return fitted, audit
 
@@ -184,8 +189,8 @@ def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterC
     row["estimate_s"], row["qos"] = estimate_s, row["sla"]
     row["cpu_milli"], row["mem_mb"] = cpu, mem = _per_gpu(fitted)
     row["account"] = pd.factorize(fitted["user"].fillna(fitted["vc"]), sort=True, use_na_sentinel=False)[0]
-    slow = _slowdowns(fitted, cluster, layout)
-    kinds = _type_masks(fitted, cluster, layout, slow)
+    slow, kinds = _slowdowns(fitted, cluster, layout), _type_masks(fitted, cluster, layout)
+    kinds = kinds if slow is None else kinds & np.isfinite(slow.consolidated)
     cut = np.zeros((len(fitted), len(layout.types)), CUT)
     cut["size"], cut["full"], cut["rem"] = _cuts_in(layout, cluster, row["pool"], row["gpus"], cpu, mem, kinds)
     cut["full"] = _draw_types(fitted, cut["full"], cluster, layout)
@@ -250,15 +255,14 @@ def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return whole_cpu, whole_mem
 
 
-def _type_masks(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout, slow: Slowdowns | None) -> np.ndarray:
-    """Which types each job may use [J, T]: all on which it runs where it names none; ``A|B`` names two."""
-    able = np.ones((len(jobs), len(layout.types)), bool) if slow is None else np.isfinite(slow.consolidated)
+def _type_masks(jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout) -> np.ndarray:
+    """Which types each job asks for [J, T]: all where it names none; ``A|B`` names two."""
     if cluster.gpu_types != "match":
-        return able
+        return np.ones((len(jobs), len(layout.types)), bool)
     codes, names = pd.factorize(jobs["gpu_type"], use_na_sentinel=True)
     table = np.array([[t in str(n).split("|") for t in layout.types] for n in names], dtype=bool)
     table = np.vstack([table.reshape(-1, len(layout.types)), np.ones(len(layout.types), dtype=bool)])
-    return able & table[codes]  # the sentinel −1 takes the last row
+    return table[codes]  # the sentinel −1 takes the last row
 
 
 def _slowdowns(
@@ -275,11 +279,17 @@ def speeds_of(cluster: ClusterConfig, layout: Layout) -> Profile | None:
     return read_speeds(cluster.speeds, (*layout.types, cluster.recorded_on), f"{cluster.title}: speeds")
 
 
+def _shares(cluster: ClusterConfig, layout: Layout) -> np.ndarray:
+    """``type_shares`` of each type [T]."""
+    shares = cluster.type_shares or {}
+    return np.array([shares.get(t, 0.0) for t in layout.types])
+
+
 def _draw_types(jobs: pd.DataFrame, full: np.ndarray, cluster: ClusterConfig, layout: Layout) -> np.ndarray:
     """``full`` [J, T] with −1 but for the type drawn, of jobs that name none; the same for a job in every run."""
     if cluster.type_shares is None:
         return full
-    weight = np.array([cluster.type_shares.get(t, 0.0) for t in layout.types]) * (full >= 0)
+    weight = _shares(cluster, layout) * (full >= 0)
     drawn = _drawn(jobs["job_id"].to_numpy(), "gpu_type", weight)[:, None] == np.arange(len(layout.types))
     return np.where(jobs["gpu_type"].notna().to_numpy()[:, None] | drawn, full, -1)
 

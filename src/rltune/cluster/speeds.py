@@ -5,8 +5,8 @@ A profile is a CSV file: ``model``, ``gpus``, ``gpu_type``, ``consolidated_steps
 there, for example because of its memory. The
 profile that ships, ``gavel``, was measured by Narayanan et al. (OSDI 2020) on K80, P100 and V100.
 
-A job whose trace does not name its model is given one by its id, each model measured at its number of GPUs with the same
-chance, as Gavel's generator of jobs does. That is an assumption, not data.
+A job whose trace does not name its model is given one by its id, each model measured at its number of GPUs that runs on a
+type it may use with the same chance, as Gavel's generator of jobs does where every model runs on every type. That is an assumption, not data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -148,7 +148,7 @@ def slowdowns(
             speed.
         profile: the speeds.
         types: GPU types of the cluster, which all have speeds.
-        recorded_on: the type on which the other jobs were recorded; it has too.
+        recorded_on: the type on which the other jobs were recorded, which has a speed too.
         usable: which of ``types`` each job may use [J, T] bool, default all: a model that is drawn runs on one of them, if any does.
 
     Raises:

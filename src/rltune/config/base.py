@@ -46,6 +46,16 @@ def _each_once(values: Sequence[Hashable]) -> Sequence[Hashable]:
 EachOnce = AfterValidator(_each_once)
 
 
+def _distinct(speeds: str | dict[str, float]) -> str | dict[str, float]:
+    if isinstance(speeds, dict) and (twice := repeated([kind.lower() for kind in speeds])):
+        raise ValueError(f"found {', '.join(twice)} twice; upper and lower case are the same type")
+    return speeds
+
+
+Speeds = Annotated[str | dict[str, Annotated[float, Field(gt=0)]], AfterValidator(_distinct)]
+"""`gavel`, a file, or the speed of each GPU type in any unit."""
+
+
 class Block(BaseModel):
     """A block of configuration: no unknown keys, immutable once read."""
 

@@ -5,11 +5,11 @@ One file a cluster in ``config/clusters/<name>.yaml``; the file's stem is the cl
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
-from rltune.config.base import Block, repeated
+from rltune.config.base import Block, Speeds, repeated
 
 
 class NodeGroup(Block):
@@ -51,7 +51,7 @@ class ClusterConfig(Block):
     gpu_types: Literal["match", "any", "ignore"] = "match"
     """`match`: a job's GPU type is a constraint; `any`: a job may use any type, whatever it requests; `ignore`: all GPUs of a
     pool count as the same type."""
-    speeds: str | dict[str, Annotated[float, Field(gt=0)]] | None = None
+    speeds: Speeds | None = None
     """How fast jobs run on each GPU type: `gavel`, measured for 26 models on K80, P100 and V100; a CSV file of the same form,
     relative to the root; or the speed of each type in any unit. null: a job runs as long on every type."""
     recorded_on: str = "P100"
@@ -93,13 +93,11 @@ class ClusterConfig(Block):
         types = {g.gpu_type for p in self.pools for g in p.groups}
         if several := sorted(name for name in types if "|" in name):
             raise ValueError(
-                f"gpu_type: found {', '.join(several)}, expected one type; A|B is how a job asks for either"
+                f"gpu_type: found {', '.join(several)}, expected the name of one type; a job writes A|B to ask for either"
             )
         for key in ("type_shares", "speeds"):
             if getattr(self, key) is not None and self.gpu_types == "ignore":
                 raise ValueError(f"{key}: goes with gpu_types: match or any; with ignore there is one type only")
-        if isinstance(self.speeds, dict) and (twice := repeated([kind.lower() for kind in self.speeds])):
-            raise ValueError(f"speeds: found {', '.join(twice)} twice; upper and lower case are the same type")
         if self.type_shares is None:
             return self
         unknown = sorted(set(self.type_shares) - types)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from rltune.config.base import Block
+from rltune.config.base import Block, Speeds
 from rltune.config.max_wait import DEFAULT, MaxWait
 
 MOST_PRIORITY = 2**32 - 3
@@ -104,7 +104,7 @@ class SlurmConfig(Block):
     this flag: a released job has OverSubscribe=YES, which in a partition with OverSubscribe=YES lets it share nodes."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
     """Factor on the run time of a job of several GPUs while another such job is on one of its nodes."""
-    speeds: str | dict[str, Annotated[float, Field(gt=0)]] | None = None
+    speeds: Speeds | None = None
     """Speed of jobs on each GPU type: one number per type (only ratios count), or `gavel` or a CSV file, by the model that a
     job names in its comment. The controller then also chooses the type of each job that may use several. Time limits are
     taken to be for the slowest type that a job may use. Not with `exclusive: model`. null: types are left to Slurm."""

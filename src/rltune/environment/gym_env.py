@@ -126,7 +126,7 @@ class SchedulingEnv(gymnasium.Env):
     ``reset`` takes the options ``first`` (row of the first job) and ``n`` (jobs), one or both, which need not lie in
     ``rows``.
 
-    Raises ValueError for a value of any of these, and a call, that is not as described.
+    Raises ValueError for an argument or a call that is not as described.
 
     ## Version history
 

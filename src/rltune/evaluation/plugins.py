@@ -22,7 +22,7 @@ def load_plugins(run: Run) -> dict[str, Path]:
     baseline that is then neither built in nor one of these.
     """
     found: dict[str, Path] = {}
-    for path in (run.root / Path(name).expanduser() for name in run.config.plugins):
+    for path in files_of(run):
         for name in load_plugin(path):
             if name in found:
                 raise ConfigError(f"{path}: policy {name!r} is registered by {found[name]} too; rename one of them")
@@ -37,16 +37,21 @@ def load_plugins(run: Run) -> dict[str, Path]:
 
 @contextmanager
 def naming_plugins(paths: Sequence[Path]) -> Iterator[None]:
-    """While a run uses what these files define: what fails in them, or is refused of what they answer, is a ConfigError."""
+    """While a run uses what these files define: an error that came through one of them is a ConfigError with file and line."""
     try:
         yield
     except RLTuneError:
         raise
     except Exception as error:
-        places = [place for path in paths if (place := _where(error, path)) != str(path)]
-        if not places and not (paths and isinstance(error, ValueError)):
+        places = [f"{path}:{line}" for path in paths if (line := _line(error, path))]
+        if not places:
             raise
-        raise ConfigError(f"plugins: {', '.join(places or map(str, paths))}: {_what(error)}") from error
+        raise ConfigError(f"plugins: {places[0]}: {_what(error)}") from error
+
+
+def files_of(run: Run) -> list[Path]:
+    """The files that the run names."""
+    return [run.root / Path(name).expanduser() for name in run.config.plugins]
 
 
 def load_plugin(path: Path) -> list[str]:
@@ -84,8 +89,14 @@ def _where(error: BaseException, path: Path) -> str:
     """``file:line`` of the deepest place in the file that the error came through; the file alone for none."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{path}:{error.lineno}"
+    line = _line(error, path)
+    return f"{path}:{line}" if line else str(path)
+
+
+def _line(error: BaseException, path: Path) -> int | None:
+    """The deepest line of the file that the error came through; None for none."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return f"{path}:{lines[-1]}" if lines else str(path)
+    return lines[-1] if lines else None
 
 
 def _what(error: BaseException) -> str:

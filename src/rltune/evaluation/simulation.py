@@ -211,7 +211,7 @@ def _sequences(request: Request, workload: Workload) -> tuple[np.ndarray, np.nda
     n = end - begin
     if request.window is not None and not 1 <= request.window <= n:
         raise ConfigError(f"--windows: found {request.window}, expected 1 to {n}: so many jobs are there")
-    if _warm_up(request, n) >= n:
+    if request.warm_up and _warm_up(request, n) >= n:
         raise ConfigError(f"--warm-up: found {request.warm_up}, which leaves none of {n} jobs to measure")
     if request.replay:
         return np.array([begin]), np.array([n]), end

@@ -175,12 +175,10 @@ def _prices(nodes, jobs, st, s, pool, lasts_s):
     for i in range(seq.status.running):
         job = seq.heap[i].job
         row, run = jobs.row[seq.status.first + job], seq.run[job]
-        if row.pool != pool or row.gpus < 2:
+        slow = jobs.cut[seq.status.first + job, nodes.row[seq.chunk[run.at].node].type].slow
+        if row.pool != pool or row.gpus < 2 or run.slowdown >= options.interference_slowdown * slow:
             continue
-        kind = nodes.row[seq.chunk[run.at].node].type
-        slowdown = run.slowdown / jobs.cut[seq.status.first + job, kind].slow  # over what it would be there by itself
-        if slowdown >= options.interference_slowdown:
-            continue
+        slowdown = run.slowdown / slow  # over what it would be on this type by itself
         now, left = seq.status.now, run.due - seq.status.now
         if run.late:
             left = now - run.start if options.overrun == DOUBLE else 0.0

@@ -10,6 +10,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import AS_MANY, RULES, WORTH_IT
 from rltune.config import LookaheadConfig
+from rltune.errors import AnswerError
 from rltune.placement.algorithm1 import Algorithm1
 from rltune.placement.counts import CountingPlacer
 from rltune.placement.lookahead import Lookahead
@@ -71,12 +72,12 @@ class _Checked:
         self.name, self.placer, self.top, self.counts = name, placer, placer.top, placer.counts
 
     def place(self, jobs: Jobs, layout: Layout, state: State, asking: np.ndarray) -> None:
-        """Ask the placer. Raises ValueError where a job could not run as it says."""
+        """Ask the placer. Raises AnswerError where a job could not run as it says."""
         self.placer.place(jobs, layout, state, asking)
         for s in asking:
             chunk = state.place[s, : state.status["place_len"][s]]
             if not (_is_placement(jobs, layout, state, s, chunk) if len(chunk) else state.status["may_wait"][s]):
-                raise ValueError(
+                raise AnswerError(
                     f"placement {self.name!r}: job {state.status['chosen'][s]}: found {chunk.tolist()} (node, GPUs), expected "
                     "its GPUs on free nodes of one type, on no more of them than the locality allows"
                 )

@@ -10,6 +10,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import EXCLUSIVE
 from rltune.cluster.types import with_type_rule
+from rltune.errors import AnswerError
 from rltune.policies import CUSTOM, Queue
 from rltune.simulator.check import check_all
 from rltune.simulator.config import ASKED, CONSERVATIVE, SchedulerConfig
@@ -37,7 +38,7 @@ Ranker = Callable[[State, np.ndarray], None]
 
 
 def rank_by_custom_policy(name: str, jobs: Jobs, state: State, asking: np.ndarray) -> None:
-    """Answer the engine's RANK questions. Raises ValueError for a policy that does not return a score a job."""
+    """Answer the engine's RANK questions. Raises AnswerError for a policy that does not return a score a job."""
     for s in asking:
         now, rows = float(state.now[s]), state.first[s] + state.queued_jobs(s)
         by_submission = np.argsort(rows)
@@ -49,11 +50,11 @@ def rank_by_custom_policy(name: str, jobs: Jobs, state: State, asking: np.ndarra
         try:
             scores = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"{expected}; found {answer!r:.80}") from None
+            raise AnswerError(f"{expected}; found {answer!r:.80}") from None
         if scores.shape != rows.shape:
-            raise ValueError(f"{expected}; found {f'shape {scores.shape}' if scores.ndim else repr(answer)}")
+            raise AnswerError(f"{expected}; found {f'shape {scores.shape}' if scores.ndim else repr(answer)}")
         if np.isnan(scores).any():
-            raise ValueError(f"{expected}; {int(np.isnan(scores).sum())} of them are not a number (NaN)")
+            raise AnswerError(f"{expected}; {int(np.isnan(scores).sum())} of them are not a number (NaN)")
         state.score[s, by_submission] = scores
 
 

@@ -87,7 +87,7 @@ def _without_impossible(rows: pd.DataFrame, audit: Audit) -> pd.DataFrame:
         rows[name] = rows[name].mask(bad | rows[name].abs().eq(float("inf")))
     for name in ("requested_s", "wait_s"):
         long = rows[name] > _MOST_RUN_S
-        audit.note(f"{name} impossible (over 10 years), taken as unknown", long.sum())
+        audit.note(f"{name} over 10 years, taken as unknown", long.sum())
         rows[name] = rows[name].mask(long)
     return rows
 
