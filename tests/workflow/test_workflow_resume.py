@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -170,6 +171,19 @@ def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
     errors = [o for c in executed["cells"] for o in c.get("outputs", []) if o["output_type"] == "error"]
     assert [e["ename"] for e in errors] == ["DataError"] and errors[0]["traceback"]
     assert not finished(project.root)
+
+
+def test_a_kernel_that_does_not_start_says_what_it_printed(
+    project: Any, shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv = [sys.executable, "-c", "raise SystemExit('no room for it')", "{connection_file}"]
+    (tmp_path / "kernels" / "rltune").mkdir(parents=True)
+    spec = {"argv": argv, "display_name": "RLTune", "language": "python"}
+    (tmp_path / "kernels" / "rltune" / "kernel.json").write_text(json.dumps(spec))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    text = shell.make(*RUN, cwd=project.root).err
+    assert "clean.ipynb: Kernel died before replying to kernel_info\nno room for it" in text, text
+    assert "Traceback" not in text, text
 
 
 @pytest.mark.parametrize(

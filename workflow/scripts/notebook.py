@@ -60,8 +60,9 @@ def main(rule) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     facts = made(Path.cwd())  # of the beginning: files may change while a notebook is at work
     given = parameters(rule, set(papermill.inspect_notebook(source)))
+    stderr = log.with_suffix(".stderr.txt")
     try:
-        with quiet(log.with_suffix(".stderr.txt")), TemporaryDirectory(dir="/tmp") as sockets:
+        with quiet(stderr), TemporaryDirectory(dir="/tmp") as sockets:
             # Sockets in files, whose paths have to be short: Jupyter frees a port before the kernel takes it.
             ipc = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
             papermill.execute_notebook(source, log, given, progress_bar=False, config=ipc)
@@ -71,6 +72,8 @@ def main(rule) -> None:
         os._exit(130)  # at once and quietly: what is half done is done again, or resumed; the kernel follows
     except DeadKernelError:
         sys.exit(f"{source.name}: its kernel was stopped, by Ctrl-C or for want of memory")
+    except RuntimeError as error:  # it ended before it was asked anything
+        sys.exit(f"{source.name}: {error}\n{stderr.read_text(encoding='utf-8', errors='replace')[-2000:]}")
     except NoSuchKernel as error:
         sys.exit(f"{source.name}: no Jupyter kernel {error.name!r} here; `make .venv/.ready` installs it")
     done = nbformat.read(log, as_version=4)
