@@ -38,7 +38,8 @@ def reserve_all(nodes, jobs, st):
             ranked = _ranked(seq)
             for p in range(nodes.pool.shape[0]):
                 if st.options.sticky_head or p == seq.status.queue:
-                    _plan_pool(nodes, jobs, seq, st.options, p, ranked, profile)
+                    unplanned = np.full(ranked.shape[0], -1, np.int64)
+                    _plan_pool(nodes, jobs, seq, st.options, p, ranked, unplanned, profile)
             drop_started(jobs, seq, seq.status.queue, ZERO, seq.queue[seq.status.queue].len)
             seq.status.phase = POOL
 
@@ -59,11 +60,11 @@ def _ranked(seq):
 
 
 @inner_allocating
-def _plan_pool(nodes, jobs, seq, options, p, ranked, profile):
+def _plan_pool(nodes, jobs, seq, options, p, ranked, chosen, profile):
+    """Reserve for the jobs of a pool in this order, each in its alternative ``chosen``; −1: in any."""
     fill(nodes, jobs, seq, options, p, profile)
     # reservations are made again at every event: once nothing behind could start now, the rest need none
     fewest = _fewest(jobs, seq, p, ranked)
-    chosen = np.full(ranked.shape[0], -1, np.int64)  # alternatives that were planned
     planned = options.together == 0
     for r in range(ranked.shape[0]):
         if not options.whole and _none_fits(profile, fewest[r]):

@@ -1,0 +1,187 @@
+"""Plans that are evaluated over samples of run times: order, GPU type and spread that cost least on average.
+
+A job's run time is taken as lognormal around its calibrated estimate, with the standard deviation of the logarithm that such
+estimates had on the training rows; that of a running job as more than it has run so far. At a decision S samples are drawn of the
+run times of all jobs planned and running. The search (rltune.simulator.joint) plans for each sample, and for the estimates; each
+of these plans is then evaluated in every sample, and the one of the least mean cost is carried out.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri
+
+from parts.heldout import Task, loaded
+from rltune.cluster.fit import Jobs
+from rltune.cluster.types import PLANNED, PRICES
+from rltune.cluster.workload import Workload
+from rltune.evaluation.studies.gpu_types import SPREAD
+from rltune.kernels import ZERO, allocating
+from rltune.simulator.availability import fill, work_space
+from rltune.simulator.batch import Simulation, simulate
+from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.conservative import _plan_pool, _ranked, question
+from rltune.simulator.joint import _cost, _opened, search
+from rltune.simulator.metrics import sequence_table
+from rltune.simulator.queue import drop_started
+from rltune.simulator.state import POOL, RESERVE, sequence_of
+from rltune.traces.split import disjoint_windows, split_points, spread
+
+LENGTH = 256
+SAMPLES = 24
+TRIED = 40
+"""Windows of the training rows that a constant price is chosen on."""
+LIKELY = 1.0 - 1e-12
+"""Largest probability that is inverted."""
+
+
+class Sampled(Simulation):
+    """Sequences on one pool under ``joint``, whose plans are evaluated over samples.
+
+    ``samples``: how many; ``spread``: standard deviation of the logarithm of the run time, given its estimate. The samples of a job
+    keep their ranks from one decision to the next.
+    """
+
+    def __init__(self, *args: Any, samples: int, spread: float, seed: int = 1) -> None:
+        super().__init__(*args)
+        assert len(self.layout.nodes.pool) == 1, "samples are drawn on clusters of one pool"
+        shape = (samples, *self.state.run.shape)
+        self.rank, self.spread = np.random.default_rng(seed).random(shape), spread
+        self.single = self.state._replace(options=self.state.options._replace(together=0))
+
+    def reserve(self) -> None:
+        """Plan over samples, then reserve."""
+        for s in np.flatnonzero(self.state.phase == RESERVE):
+            plan_over_samples(self.layout.nodes, self.jobs, self.single, s, self.run_s(s))
+
+    def run_s(self, s: int) -> np.ndarray:
+        """Samples [S, N] of the run times of a sequence's jobs, s, as their estimates are."""
+        run, first, n = self.state.run[s], self.state.first[s], self.state.n[s]
+        estimate_s = self.jobs.estimate_s[first : first + n]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            lasts = (run["due"][:n] - run["start"][:n]) / estimate_s  # s on its nodes per s of the estimate
+            ran_s = np.nan_to_num((self.state.now[s] - run["start"][:n]) / lasts, nan=0.0, posinf=0.0)
+            past = ndtr(np.log(np.maximum(ran_s, 0.0) / estimate_s) / self.spread)
+        likely = np.minimum(past + self.rank[:, s, :n] * (1.0 - past), LIKELY)
+        return np.maximum(estimate_s * np.exp(self.spread * ndtri(likely)), ran_s + 1e-3)
+
+
+@allocating
+def plan_over_samples(nodes, jobs, st, s, run_s):
+    """Reserve in a sequence with RESERVE as the plan has it that costs least over the samples ``run_s`` [S, N]."""
+    seq = sequence_of(st, s)
+    ranked, profile = _ranked(seq), work_space(nodes, jobs, st)
+    chosen = np.full(ranked.shape[0], -1, np.int64)
+    some = ranked[:PLANNED]
+    if some.shape[0] > 1 and seq.free.total.sum() > 0:
+        fill(nodes, jobs, seq, st.options, ZERO, profile)
+        asked = [question(jobs, seq, st.options, some, ZERO, profile)]
+        ends, first = seq.ends[0], seq.status.first
+        due_at, due_len, late_len = ends.due_at, ends.due_len, ends.late_len
+        due, run, estimate_s = (
+            seq.due.copy(),
+            seq.run.copy(),
+            jobs.row["estimate_s"][first : first + seq.status.n].copy(),
+        )
+        running = np.concatenate((due[due_at : due_at + due_len], seq.late[ends.late_at : ends.late_at + late_len]))
+        for d in range(run_s.shape[0]):
+            for k in some:
+                jobs.row[first + k].estimate_s = run_s[d, k]
+            end_s = np.empty(running.shape[0])
+            for i in range(running.shape[0]):
+                k = running[i]
+                end_s[i] = run[k].start + (run[k].due - run[k].start) * run_s[d, k] / estimate_s[k]
+                seq.run[k].due, seq.run[k].late = end_s[i], False
+            turn = np.argsort(end_s)
+            for i in range(running.shape[0]):
+                seq.due[i] = running[turn[i]]
+            ends.due_at, ends.due_len, ends.late_len = 0, running.shape[0], 0
+            fill(nodes, jobs, seq, st.options, ZERO, profile)
+            asked.append(question(jobs, seq, st.options, some, ZERO, profile))
+        for k in some:
+            jobs.row[first + k].estimate_s = estimate_s[k]
+        for k in running:
+            seq.run[k].due, seq.run[k].late = run[k].due, run[k].late
+        seq.due[:] = due
+        ends.due_at, ends.due_len, ends.late_len = due_at, due_len, late_len
+        order, alternative = best_plan(asked)
+        some[:], chosen[: some.shape[0]] = some[order], alternative[order]
+    _plan_pool(nodes, jobs, seq, st.options, ZERO, ranked, chosen, profile)
+    drop_started(jobs, seq, ZERO, ZERO, seq.queue[0].len)
+    seq.status.phase = POOL
+
+
+@allocating
+def best_plan(asked):
+    """(Order, alternatives) [K] of the plan of the first Question and of those of the others that costs least over the others."""
+    jobs, types = asked[0].lasts_s.shape[0], asked[0].points.shape[0]
+    cost = np.zeros(len(asked))
+    orders, alternatives = np.empty((len(asked), jobs), np.int64), np.empty((len(asked), jobs), np.int64)
+    for c in range(len(asked)):
+        start, chosen, _ = search(asked[c])
+        orders[c], alternatives[c] = np.argsort(start, kind="mergesort"), chosen
+    start, line = np.empty(jobs), np.empty(jobs, np.int64)
+    for d in range(1, len(asked)):
+        work = _opened(asked[d])
+        for c in range(len(asked)):
+            for kind in range(types):
+                n = 0
+                for k in orders[c]:
+                    if alternatives[c, k] % types == kind:
+                        line[n] = k
+                        n += 1
+                cost[c] += _cost(asked[d], work, line, n, kind, alternatives[c], start)
+    best = np.argmin(cost)
+    return orders[best], alternatives[best]
+
+
+def priced(load: Workload) -> tuple[SchedulerConfig, dict[str, Any]]:
+    """The plan with SAF's order and the constant price that is best on windows of the training rows; that price."""
+    first = spread(disjoint_windows(*load.split.train, LENGTH), TRIED)
+    plan = SchedulerConfig("saf", "conservative", locality=SPREAD, types="joint")
+    tried = [replace(plan, gpu_price=price) for price in (0.0, *PRICES)]
+    best = min(tried, key=lambda one: windows_under(load.calibrated, load, one, first)["excess_s"].mean())
+    return best, {"price": best.gpu_price}
+
+
+def windows_under(jobs: Jobs, load: Workload, scheduler: SchedulerConfig, first: np.ndarray) -> pd.DataFrame:
+    """A row per window from jobs ``first`` [S]."""
+    state = simulate(jobs, load.layout, first, np.full(len(first), LENGTH), scheduler)
+    return sequence_table(jobs, state, load.layout.gpus)
+
+
+def windows_behind(load: Workload) -> np.ndarray:
+    """First jobs of the windows behind the training rows and before the last tenth."""
+    end = split_points(len(load.job_ids), 0.9, 0.1).validation[1]
+    return disjoint_windows(load.split.train[1], end, LENGTH)
+
+
+def plans_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row per window behind the training rows × plan: on estimates as given, calibrated and exact, without a price, each job in
+    turn, over samples."""
+    load = loaded(task)
+    scheduler, facts = priced(load)
+    train, known, exact = slice(*load.split.train), load.calibrated, load.with_exact_estimates().jobs
+    deviation = float(np.std(np.log(load.jobs.run_s[train] / known.estimate_s[train])))
+    first = windows_behind(load)
+
+    def sampled(jobs: Jobs, samples: int, spread: float) -> pd.DataFrame:
+        run = Sampled(jobs, load.layout, first, np.full(len(first), LENGTH), scheduler, samples=samples, spread=spread)
+        run.advance()
+        return sequence_table(jobs, run.state, load.layout.gpus)
+
+    frames = {
+        "given": windows_under(load.jobs, load, scheduler, first),
+        "calibrated": windows_under(known, load, scheduler, first),
+        "exact": windows_under(exact, load, scheduler, first),
+        "no price": windows_under(known, load, replace(scheduler, gpu_price=0.0), first),
+        "each in turn": windows_under(known, load, replace(scheduler, types="least"), first),
+        "sampled": sampled(known, SAMPLES, deviation),
+    }
+    certain = sampled(exact, 1, 1e-12)["excess_s"]  # one sample, the run times themselves: the exact plan, but for ties
+    assert np.isclose(certain, frames["exact"]["excess_s"]).mean() > 0.9, "another plan on samples that are the run times"
+    frame = pd.concat(part.assign(plan=name, first_job=first) for name, part in frames.items())
+    facts |= {"windows": len(first), "deviation": round(deviation, 2)}
+    return frame.assign(trace=task.trace, origin=task.origin), facts

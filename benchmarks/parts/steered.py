@@ -1,0 +1,276 @@
+"""Plans steered from the state: prices of GPU time by type, and how many jobs are planned together, learned in three ways.
+
+At every decision an *action* multiplies the price of each GPU type by its exponential, and its last number says how many of the
+first jobs of the ranking are planned together, the others each in turn: the weight of the plan. An action of zeros is the constant
+price that training starts from. Learners see the same features and are given as many simulated windows of the training rows:
+
+=========  ==================================================================================================
+evolution  actions linear in the features; their weights by the rank-μ part of CMA-ES (Hansen 2016, arXiv:1604.00772)
+ppo        a network's actions with Gaussian noise, PPO's clipped loss, advantages relative to other runs of the same jobs
+critic     the same network and noise; it follows the gradient of a second one that predicts these advantages from features
+           and action
+=========  ==================================================================================================
+"""
+
+import os
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from parts.heldout import Task, loaded
+from parts.sampled import LENGTH, priced, windows_behind
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+import pandas as pd
+import tensorflow as tf
+
+from rltune.agent.ppo import CLIP, set_up, waiting_saved
+from rltune.cluster.fit import Jobs
+from rltune.cluster.types import PLANNED
+from rltune.cluster.workload import Workload
+from rltune.environment.supply import _sums
+from rltune.kernels import ZERO, kernel
+from rltune.simulator.batch import Simulation
+from rltune.simulator.config import SchedulerConfig
+from rltune.simulator.conservative import reserve_all
+from rltune.simulator.metrics import sequence_table
+from rltune.simulator.state import DONE, RESERVE, sequence_of
+from rltune.traces.split import disjoint_windows
+
+FEATURES = ("one", "free", "back", "demand", "backlog", "queue")
+"""Of each type: 1; shares of its GPUs that are free, and expected back within an hour; hours of work queued for it, as the fastest of
+its job; those of all types; jobs queued. The last three as logarithms."""
+FARTHEST = 3.0
+"""Largest factor of a price, up or down, as its logarithm."""
+STEPS, WINDOWS, RUNS = 30, 12, 16
+"""Steps of training, windows that each draws, and how often it simulates each, by other weights or with other noise."""
+HORIZON_S = 4 * 3600.0
+"""Excess so much later counts 1/e as much for an action."""
+NOISE = 0.3
+"""Standard deviation of a network's actions."""
+GRADIENTS, RATE = 20, 3e-3
+"""Gradient steps of a network on a batch, and Adam's learning rate."""
+
+Act = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Features [K, T, FEATURES] of sequences [K] → actions [K, T + 1]."""
+
+
+class Steered(Simulation):
+    """Sequences of jobs of their own on one pool under ``joint``, steered; keeps (sequences, features, actions) in ``steps``."""
+
+    def __init__(self, *args: Any, act: Act) -> None:
+        super().__init__(*args)
+        types = self.jobs.cut.shape[1]
+        self.act, self.price = act, self.jobs.cut["price"].copy()
+        self.seen = np.zeros((len(self.state.n), types, len(FEATURES)))
+        self.gpus = np.zeros((3, types))
+        self.steps: list[tuple[np.ndarray, ...]] = []
+
+    def reserve(self) -> None:
+        """Ask for actions, then reserve."""
+        state, nodes = self.state, self.layout.nodes
+        asking = np.flatnonzero(state.phase == RESERVE)
+        describe(nodes, self.jobs, state, self.gpus, self.seen)
+        action = self.act(self.seen[asking], asking)
+        self.steps.append((asking, state.now[asking], self.seen[asking].astype(np.float32), action))
+        rows = state.first[asking, None] + np.arange(state.run.shape[1])
+        factor = np.exp(np.clip(action[:, None, :-1], -FARTHEST, FARTHEST))
+        self.jobs.cut["price"][rows] = self.price[rows] * factor
+        weight = np.minimum(2.0 / (1.0 + np.exp(-action[:, -1])), 1.0)
+        together = np.rint(PLANNED * weight).astype(int)
+        together[together == 1] = 0
+        state.phase[asking] = DONE  # not touched
+        for k in np.unique(together):
+            state.phase[asking[together == k]] = RESERVE
+            reserve_all(nodes, self.jobs, state._replace(options=state.options._replace(together=int(k))))
+
+
+@kernel
+def describe(nodes, jobs, st, gpus, out):
+    """Write the features of the sequences with RESERVE, on one pool, to ``out`` [S, T, FEATURES]."""
+    for s in range(st.status.shape[0]):
+        if st.status[s].phase == RESERVE:
+            seq = sequence_of(st, s)
+            _sums(nodes, seq, st.options, ZERO, True, gpus)
+            queue, all_s = seq.queue[0], 0.0
+            out[s, :, 3] = 0.0
+            for i in range(queue.len):
+                j = seq.status.first + seq.waiting[queue.at + i]
+                best = ZERO
+                for kind in range(gpus.shape[1]):
+                    if jobs.cut[j, kind].full >= 0 and (
+                        jobs.cut[j, best].full < 0 or jobs.cut[j, kind].slow < jobs.cut[j, best].slow
+                    ):
+                        best = kind
+                work_s = jobs.row[j].gpus * jobs.row[j].estimate_s * jobs.cut[j, best].slow
+                out[s, best, 3] += work_s
+                all_s += work_s
+            for kind in range(gpus.shape[1]):
+                out[s, kind, 0] = 1.0
+                out[s, kind, 1], out[s, kind, 2] = gpus[0, kind] / gpus[2, kind], gpus[1, kind] / gpus[2, kind]
+                out[s, kind, 3] = np.log1p(out[s, kind, 3] / (3600.0 * gpus[2, kind]))
+                out[s, kind, 4] = np.log1p(all_s / (3600.0 * nodes.pool[0].gpus))
+                out[s, kind, 5] = np.log2(1.0 + queue.len) / 8.0
+
+
+class Played(NamedTuple):
+    """Windows that were simulated with actions."""
+
+    run: Steered
+    jobs: Jobs
+    excess_s: np.ndarray  # [S]
+
+
+def play(load: Workload, scheduler: SchedulerConfig, first: np.ndarray, length: int, act: Act) -> Played:
+    """Simulate windows from jobs ``first`` [S], some more than once, with calibrated estimates."""
+    assert load.calibrated is not None and len(load.layout.nodes.pool) == 1, "one pool, calibrated estimates"
+    rows = (first[:, None] + np.arange(length)).ravel()
+    jobs = Jobs(load.calibrated.row[rows], load.calibrated.cut[rows])
+    n = np.full(len(first), length)
+    run = Steered(jobs, load.layout, np.arange(len(first)) * length, n, scheduler, act=act)
+    run.advance()
+    return Played(run, jobs, sequence_table(jobs, run.state, load.layout.gpus)["excess_s"].to_numpy())
+
+
+def constant(features: np.ndarray, sequences: np.ndarray) -> np.ndarray:
+    """The constant price, and the whole plan."""
+    return np.zeros((len(features), features.shape[1] + 1))
+
+
+def linear(weights: np.ndarray) -> Act:
+    """Actions of weights [S, 2 · FEATURES]: of the prices, the same for each type, and of the plan, on the mean over types."""
+    prices, plan = np.split(weights, 2, axis=1)
+
+    def act(features: np.ndarray, sequences: np.ndarray) -> np.ndarray:
+        by_type = (features * prices[sequences, None]).sum(axis=2)
+        return np.column_stack([by_type, (features.mean(axis=1) * plan[sequences]).sum(axis=1)])
+
+    return act
+
+
+Play = Callable[[np.ndarray, Act], Played]
+
+
+def evolution(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
+    """Weights of :func:`linear`: each step, the better half of RUNS draws moves their mean and, by a fifth, their covariance."""
+    mean, covariance = np.zeros(2 * len(FEATURES)), 0.25 * np.eye(2 * len(FEATURES))
+    for step in range(STEPS):
+        first = rng.choice(windows, WINDOWS, replace=False)
+        drawn = rng.multivariate_normal(mean, covariance, RUNS)
+        excess_s = play(np.tile(first, RUNS), linear(np.repeat(drawn, WINDOWS, axis=0))).excess_s
+        best = drawn[np.argsort(excess_s.reshape(RUNS, WINDOWS).mean(axis=1))[: RUNS // 2]] - mean
+        mean, covariance = mean + best.mean(axis=0), 0.8 * covariance + 0.2 * best.T @ best / len(best)
+        progress("evolution", step, excess_s)
+    return lambda features, sequences: linear(np.tile(mean, (len(features), 1)))(features, np.arange(len(features)))
+
+
+def ppo(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
+    """A network's actions by PPO."""
+    actor, adam = network(types), keras.optimizers.Adam(RATE)
+
+    @tf.function
+    def update(x, action, mean, advantage):
+        with tf.GradientTape() as tape:
+            squares = tf.reduce_sum((action - actor(x)) ** 2 - (action - mean) ** 2, axis=1)
+            ratio = tf.exp(-squares / (2 * NOISE**2))
+            clipped = tf.clip_by_value(ratio, 1 - CLIP, 1 + CLIP)
+            loss = -tf.reduce_mean(tf.minimum(ratio * advantage, clipped * advantage))
+        adam.apply(tape.gradient(loss, actor.trainable_variables), actor.trainable_variables)
+
+    for step in range(STEPS):
+        x, action, advantage, excess_s = explored(play, actor, windows, rng)
+        mean = actor(x)
+        for _ in range(GRADIENTS):
+            update(x, action, mean, advantage)
+        progress("ppo", step, excess_s)
+    return lambda features, sequences: actor(features.astype(np.float32)).numpy()
+
+
+def critic(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
+    """A network's actions by the gradient of a critic."""
+    actor, adam = network(types), keras.optimizers.Adam(RATE / 10)  # the critic knows little beyond the noise
+    size = types * len(FEATURES) + types + 1
+    judge = keras.Sequential([keras.Input((size,)), *hidden(), keras.layers.Dense(1)])
+    judging = keras.optimizers.Adam(RATE)
+
+    def judged(x, action):
+        return judge(tf.concat([tf.reshape(x, (-1, types * len(FEATURES))), action], axis=1))[:, 0]
+
+    @tf.function
+    def update(x, action, advantage):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((judged(x, action) - advantage) ** 2)
+        judging.apply(tape.gradient(loss, judge.trainable_variables), judge.trainable_variables)
+        with tf.GradientTape() as tape:
+            loss = -tf.reduce_mean(judged(x, actor(x)))
+        adam.apply(tape.gradient(loss, actor.trainable_variables), actor.trainable_variables)
+
+    for step in range(STEPS):
+        x, action, advantage, excess_s = explored(play, actor, windows, rng)
+        for _ in range(GRADIENTS):
+            update(x, action, advantage)
+        progress("critic", step, excess_s)
+    return lambda features, sequences: actor(features.astype(np.float32)).numpy()
+
+
+LEARNERS = {"evolution": evolution, "ppo": ppo, "critic": critic}
+
+
+def hidden() -> list[keras.layers.Layer]:
+    """Hidden layers of every network here."""
+    return [keras.layers.Dense(32, activation="tanh") for _ in range(2)]
+
+
+def network(types: int) -> keras.Model:
+    """Features [K, T, FEATURES] → actions [K, T + 1], zeros at first; one network for the prices of all types, one for the plan."""
+    x = keras.Input((types, len(FEATURES)))
+    last = {"kernel_initializer": "zeros"}
+    price = keras.Sequential([*hidden(), keras.layers.Dense(1, **last), keras.layers.Flatten()])(x)
+    plan = keras.Sequential([*hidden(), keras.layers.Dense(1, **last)])(keras.layers.GlobalAveragePooling1D()(x))
+    return keras.Model(x, keras.layers.Concatenate()([price, plan]))
+
+
+def explored(
+    play: Play, actor: keras.Model, windows: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(Features, actions, advantages relative to the other runs of the same window, excess) of WINDOWS windows, RUNS times each."""
+    means = tf.function(actor, input_signature=[tf.TensorSpec([None, *actor.input_shape[1:]])])
+
+    def act(features: np.ndarray, sequences: np.ndarray) -> np.ndarray:
+        mean = means(features.astype(np.float32)).numpy()
+        return mean + NOISE * rng.standard_normal(mean.shape).astype(np.float32)
+
+    run, jobs, excess_s = play(np.repeat(rng.choice(windows, WINDOWS, replace=False), RUNS), act)
+    sequence, now_s, x, action = (np.concatenate(part) for part in zip(*run.steps))
+    turn = np.argsort(sequence, kind="stable")
+    batch = SimpleNamespace(now_s=now_s[turn], sequence=sequence[turn])
+    advantage = waiting_saved("jct", run.state, jobs, batch, RUNS, HORIZON_S)
+    return x[turn], action[turn], advantage / max(float(advantage.std()), 1e-9), excess_s
+
+
+def progress(name: str, step: int, excess_s: np.ndarray) -> None:
+    """Print how far it is, now and then."""
+    if (step + 1) % 5 == 0:
+        print(f"  {name}: step {step + 1} of {STEPS}, excess {excess_s.mean():.0f} s", flush=True)
+
+
+def learned_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row per window behind the training rows under what the task's learner learned on the rows before them."""
+    set_up(task.seed, threads=1)
+    load = loaded(task)
+    scheduler, facts = priced(load)
+    train = disjoint_windows(*load.split.train, LENGTH)
+
+    def played(first: np.ndarray, act: Act) -> Played:
+        return play(load, scheduler, first, LENGTH, act)
+
+    act = LEARNERS[task.learner](played, train, load.jobs.cut.shape[1], np.random.default_rng(task.seed))
+    first = windows_behind(load)
+    run, jobs, _ = played(first, act)
+    actions = np.concatenate([step[-1] for step in run.steps])
+    facts |= {"actions": [round(float(mean), 3) for mean in actions.mean(axis=0)], "trained_on": STEPS * WINDOWS * RUNS}
+    frame = sequence_table(jobs, run.state, load.layout.gpus).assign(first_job=first)
+    return frame.assign(plan=task.learner, trace=task.trace, origin=task.origin, seed=task.seed), facts

@@ -1,0 +1,73 @@
+"""Planning order and GPU type under uncertainty: over samples of run times, and with prices and a weight of the plan that are learned.
+
+On clusters of three GPU types with measured speeds; windows of 256 jobs, from 60 to 90 % of the rows; estimates lognormal(1). What
+is learned is learned on the 60 % before them. All plans have SAF's order and the constant price that is best on windows of these. Compared
+with the plan on calibrated estimates are those on estimates as given and on exact ones, without a price, where each job in
+turn gets a type, and over samples (parts/sampled.py); and those with prices by type and a weight of the plan that follow the state
+(parts/steered.py). PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces), by default if they are
+there. Negative differences are better. The last line is one JSON object.
+"""
+
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from parts.heldout import THERE, TRACES, Task, add_options, against, pooled, prepare, work
+from parts.output import parser_of, report
+from parts.sampled import plans_on
+from parts.steered import LEARNERS, learned_on
+
+ORIGIN = 0.7
+"""Share of the rows before it that training and validation parts take; a tenth of all is validation."""
+BASE = "calibrated"
+"""The plan that others are compared with."""
+COLUMNS = ["excess_s", "wait_s"]
+
+
+def main() -> None:
+    """Simulate, train, print."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--traces", nargs="+", choices=list(TRACES), default=list(THERE))
+    parser.add_argument("--seeds", nargs="*", type=int, default=[1, 2], help="of what is learned")
+    add_options(parser)
+    args = parser.parse_args()
+    began, figures = time.perf_counter(), {}
+    with tempfile.TemporaryDirectory() as folder:
+        same = {"folder": folder, "cluster": "-mixed", "keep": args.keep}
+        plans = [Task(trace, ORIGIN, 0, "", **same) for trace in args.traces]
+        learning = [replace(t, learner=learner, seed=s) for t in plans for learner in LEARNERS for s in args.seeds]
+        jobs = [*((plans_on, task) for task in plans), *((learned_on, task) for task in learning)]
+        frames = []
+        with pooled(args.processes) as pool:
+            for task in plans:
+                pool.apply(prepare, (task,))
+            for (_, task), (frame, facts) in zip(jobs, pool.imap(work, jobs, chunksize=1)):
+                named = {"learner": task.learner, "seed": task.seed, **facts}
+                print("  " + ", ".join(f"{k} {v}" for k, v in {"trace": task.trace, **named}.items()), flush=True)
+                figures.setdefault(task.trace, {}).setdefault("runs", []).append(named)
+                frames.append(frame)
+    found = pd.concat(frames)
+    for trace in args.traces:
+        figures[trace] |= compared(trace, found[found["trace"] == trace])
+    figures["seconds"] = round(time.perf_counter() - began)
+    report(figures, args.write)
+
+
+def compared(trace: str, found: pd.DataFrame) -> dict[str, Any]:
+    """Means of a trace's plans, and each against BASE."""
+    by_plan = dict(list(found.groupby("plan", sort=False)))
+    means = found.groupby("plan", sort=False)[COLUMNS].mean().round(1)
+    print(f"\n{trace}, {len(by_plan[BASE])} windows\n{means.to_string()}")
+    base, differences = by_plan.pop(BASE).drop(columns="seed"), {}
+    for plan, frame in by_plan.items():
+        pairs = {column: against(frame.fillna({"seed": 0}), base, column) for column in COLUMNS}
+        differences[plan] = {column: [round(value, 4) for value in pair] for column, pair in pairs.items()}
+        print(f"  {plan}: {differences[plan]}")
+    return {"windows": len(base), "mean": means.to_dict("index"), "against": differences}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
