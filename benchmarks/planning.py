@@ -61,9 +61,12 @@ def compared(trace: str, found: pd.DataFrame) -> dict[str, Any]:
     by_plan = dict(list(found.groupby("plan", sort=False)))
     means = found.groupby("plan", sort=False)[COLUMNS].mean().round(1)
     print(f"\n{trace}, {len(by_plan[BASE])} windows\n{means.to_string()}")
-    base, differences = by_plan.pop(BASE).drop(columns="seed"), {}
+    base, differences = by_plan.pop(BASE).drop(columns="seed", errors="ignore"), {}
     for plan, frame in by_plan.items():
-        pairs = {column: against(frame.fillna({"seed": 0}), base, column) for column in COLUMNS}
+        pairs = {
+            column: against(frame.assign(seed=frame.get("seed", 0)).fillna({"seed": 0}), base, column)
+            for column in COLUMNS
+        }
         differences[plan] = {column: [round(value, 4) for value in pair] for column, pair in pairs.items()}
         print(f"  {plan}: {differences[plan]}")
     return {"windows": len(base), "mean": means.to_dict("index"), "against": differences}

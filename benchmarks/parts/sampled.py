@@ -6,6 +6,7 @@ run times of all jobs planned and running. The search (rltune.simulator.joint) p
 of these plans is then evaluated in every sample, and the one of the least mean cost is carried out.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +31,7 @@ from rltune.simulator.state import POOL, RESERVE, sequence_of
 from rltune.traces.split import disjoint_windows, split_points, spread
 
 LENGTH = 256
-SAMPLES = 24
+SAMPLES = 12
 TRIED = 40
 """Windows of the training rows that a constant price is chosen on."""
 LIKELY = 1.0 - 1e-12
@@ -40,15 +41,15 @@ LIKELY = 1.0 - 1e-12
 class Sampled(Simulation):
     """Sequences on one pool under ``joint``, whose plans are evaluated over samples.
 
-    ``samples``: how many; ``spread``: standard deviation of the logarithm of the run time, given its estimate. The samples of a job
+    ``samples``: how many; ``deviation``: standard deviation of the logarithm of the run time, given its estimate. The samples of a job
     keep their ranks from one decision to the next.
     """
 
-    def __init__(self, *args: Any, samples: int, spread: float, seed: int = 1) -> None:
+    def __init__(self, *args: Any, samples: int, deviation: float, seed: int = 1) -> None:
         super().__init__(*args)
         assert len(self.layout.nodes.pool) == 1, "samples are drawn on clusters of one pool"
         shape = (samples, *self.state.run.shape)
-        self.rank, self.spread = np.random.default_rng(seed).random(shape), spread
+        self.rank, self.deviation = np.random.default_rng(seed).random(shape), deviation
         self.single = self.state._replace(options=self.state.options._replace(together=0))
 
     def reserve(self) -> None:
@@ -63,9 +64,9 @@ class Sampled(Simulation):
         with np.errstate(invalid="ignore", divide="ignore"):
             lasts = (run["due"][:n] - run["start"][:n]) / estimate_s  # s on its nodes per s of the estimate
             ran_s = np.nan_to_num((self.state.now[s] - run["start"][:n]) / lasts, nan=0.0, posinf=0.0)
-            past = ndtr(np.log(np.maximum(ran_s, 0.0) / estimate_s) / self.spread)
+            past = ndtr(np.log(np.maximum(ran_s, 0.0) / estimate_s) / self.deviation)
         likely = np.minimum(past + self.rank[:, s, :n] * (1.0 - past), LIKELY)
-        return np.maximum(estimate_s * np.exp(self.spread * ndtri(likely)), ran_s + 1e-3)
+        return np.maximum(estimate_s * np.exp(self.deviation * ndtri(likely)), ran_s + 1e-3)
 
 
 @allocating
@@ -137,19 +138,38 @@ def best_plan(asked):
     return orders[best], alternatives[best]
 
 
-def priced(load: Workload) -> tuple[SchedulerConfig, dict[str, Any]]:
-    """The plan with SAF's order and the constant price that is best on windows of the training rows; that price."""
+Tables = Callable[[SchedulerConfig, np.ndarray], pd.DataFrame]
+"""A scheduler, first jobs of windows [S] → a row per window."""
+
+
+def priced(load: Workload, windows_under: Tables) -> SchedulerConfig:
+    """Plans of SAF's order at the constant price that is best on windows of the training rows."""
     first = spread(disjoint_windows(*load.split.train, LENGTH), TRIED)
     plan = SchedulerConfig("saf", "conservative", locality=SPREAD, types="joint")
     tried = [replace(plan, gpu_price=price) for price in (0.0, *PRICES)]
-    best = min(tried, key=lambda one: windows_under(load.calibrated, load, one, first)["excess_s"].mean())
-    return best, {"price": best.gpu_price}
+    return min(tried, key=lambda one: windows_under(one, first)["excess_s"].mean())
 
 
-def windows_under(jobs: Jobs, load: Workload, scheduler: SchedulerConfig, first: np.ndarray) -> pd.DataFrame:
-    """A row per window from jobs ``first`` [S]."""
-    state = simulate(jobs, load.layout, first, np.full(len(first), LENGTH), scheduler)
-    return sequence_table(jobs, state, load.layout.gpus)
+def on(jobs: Jobs, load: Workload) -> Tables:
+    """Windows of these jobs under the simulator's own plans."""
+
+    def windows_under(scheduler: SchedulerConfig, first: np.ndarray) -> pd.DataFrame:
+        state = simulate(jobs, load.layout, first, np.full(len(first), LENGTH), scheduler)
+        return sequence_table(jobs, state, load.layout.gpus)
+
+    return windows_under
+
+
+def over(samples: int, deviation: float, jobs: Jobs, load: Workload) -> Tables:
+    """Windows of these jobs under plans over samples."""
+
+    def windows_under(scheduler: SchedulerConfig, first: np.ndarray) -> pd.DataFrame:
+        n = np.full(len(first), LENGTH)
+        run = Sampled(jobs, load.layout, first, n, scheduler, samples=samples, deviation=deviation)
+        run.advance()
+        return sequence_table(jobs, run.state, load.layout.gpus)
+
+    return windows_under
 
 
 def windows_behind(load: Workload) -> np.ndarray:
@@ -162,26 +182,26 @@ def plans_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row per window behind the training rows × plan: on estimates as given, calibrated and exact, without a price, each job in
     turn, over samples."""
     load = loaded(task)
-    scheduler, facts = priced(load)
     train, known, exact = slice(*load.split.train), load.calibrated, load.with_exact_estimates().jobs
     deviation = float(np.std(np.log(load.jobs.run_s[train] / known.estimate_s[train])))
+    by_estimates, by_samples = on(known, load), over(SAMPLES, deviation, known, load)
+    scheduler, sampled = priced(load, by_estimates), priced(load, by_samples)
     first = windows_behind(load)
-
-    def sampled(jobs: Jobs, samples: int, spread: float) -> pd.DataFrame:
-        run = Sampled(jobs, load.layout, first, np.full(len(first), LENGTH), scheduler, samples=samples, spread=spread)
-        run.advance()
-        return sequence_table(jobs, run.state, load.layout.gpus)
-
     frames = {
-        "given": windows_under(load.jobs, load, scheduler, first),
-        "calibrated": windows_under(known, load, scheduler, first),
-        "exact": windows_under(exact, load, scheduler, first),
-        "no price": windows_under(known, load, replace(scheduler, gpu_price=0.0), first),
-        "each in turn": windows_under(known, load, replace(scheduler, types="least"), first),
-        "sampled": sampled(known, SAMPLES, deviation),
+        "given": on(load.jobs, load)(scheduler, first),
+        "calibrated": by_estimates(scheduler, first),
+        "exact": on(exact, load)(scheduler, first),
+        "no price": by_estimates(replace(scheduler, gpu_price=0.0), first),
+        "each in turn": by_estimates(replace(scheduler, types="least"), first),
+        "sampled": by_samples(sampled, first),
     }
-    certain = sampled(exact, 1, 1e-12)["excess_s"]  # one sample, the run times themselves: the exact plan, but for ties
-    assert np.isclose(certain, frames["exact"]["excess_s"]).mean() > 0.9, "another plan on samples that are the run times"
+    certain = over(1, 1e-12, exact, load)(scheduler, first)[
+        "excess_s"
+    ]  # one sample, the run times: the exact plan but for ties
+    assert np.isclose(certain, frames["exact"]["excess_s"]).mean() > 0.9, (
+        "another plan on samples that are the run times"
+    )
     frame = pd.concat(part.assign(plan=name, first_job=first) for name, part in frames.items())
-    facts |= {"windows": len(first), "deviation": round(deviation, 2)}
+    prices = {"price": scheduler.gpu_price, "price_sampled": sampled.gpu_price}
+    facts = prices | {"windows": len(first), "deviation": round(deviation, 2)}
     return frame.assign(trace=task.trace, origin=task.origin), facts

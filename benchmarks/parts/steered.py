@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from parts.heldout import Task, loaded
-from parts.sampled import LENGTH, priced, windows_behind
+from parts.sampled import LENGTH, on, priced, windows_behind
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -45,7 +45,7 @@ FEATURES = ("one", "free", "back", "demand", "backlog", "queue")
 its job; those of all types; jobs queued. The last three as logarithms."""
 FARTHEST = 3.0
 """Largest factor of a price, up or down, as its logarithm."""
-STEPS, WINDOWS, RUNS = 30, 12, 16
+STEPS, WINDOWS, RUNS = 20, 12, 12
 """Steps of training, windows that each draws, and how often it simulates each, by other weights or with other noise."""
 HORIZON_S = 4 * 3600.0
 """Excess so much later counts 1/e as much for an action."""
@@ -261,7 +261,7 @@ def learned_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row per window behind the training rows under what the task's learner learned on the rows before them."""
     set_up(task.seed, threads=1)
     load = loaded(task)
-    scheduler, facts = priced(load)
+    scheduler = priced(load, on(load.calibrated, load))
     train = disjoint_windows(*load.split.train, LENGTH)
 
     def played(first: np.ndarray, act: Act) -> Played:
@@ -271,6 +271,6 @@ def learned_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     first = windows_behind(load)
     run, jobs, _ = played(first, act)
     actions = np.concatenate([step[-1] for step in run.steps])
-    facts |= {"actions": [round(float(mean), 3) for mean in actions.mean(axis=0)], "trained_on": STEPS * WINDOWS * RUNS}
+    facts = {"actions": [round(float(mean), 3) for mean in actions.mean(axis=0)], "trained_on": STEPS * WINDOWS * RUNS}
     frame = sequence_table(jobs, run.state, load.layout.gpus).assign(first_job=first)
     return frame.assign(plan=task.learner, trace=task.trace, origin=task.origin, seed=task.seed), facts
