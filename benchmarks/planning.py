@@ -1,11 +1,11 @@
 """Planning order and GPU type under uncertainty: over samples of run times, and with prices and a weight of the plan that are learned.
 
-On clusters of three GPU types with measured speeds; windows of 256 jobs, from 60 to 90 % of the rows; estimates lognormal(1). What
-is learned is learned on the 60 % before them. All plans have SAF's order and the constant price that is best on windows of these. Compared
-with the plan on calibrated estimates are those on estimates as given and on exact ones, without a price, where each job in
-turn gets a type, and over samples (parts/sampled.py); and those with prices by type and a weight of the plan that follow the state
-(parts/steered.py). PAI's rows are read from the folder that RLTUNE_REAL_TRACES names (default ../shared/traces), by default if they are
-there. Negative differences are better. The last line is one JSON object.
+On clusters of three GPU types with measured speeds; windows of 256 jobs, from 63 to 90 % of the rows; estimates lognormal(1). All plans
+have SAF's order; constant prices are chosen, and what is learned is learned, on the rows before. Compared with the plan on calibrated
+estimates at the constant price that is best for it are those on estimates as given and on exact ones, where each job in turn gets a
+type, and over samples (parts/sampled.py), each with a price of its own; that without a price; and those whose prices by type and weight
+of the plan follow the state (parts/steered.py), from the constant price on. PAI's rows are read from the folder that RLTUNE_REAL_TRACES
+names (default ../shared/traces), by default if they are there. Negative differences are better. The last line is one JSON object.
 """
 
 import sys
@@ -21,7 +21,7 @@ from parts.sampled import plans_on
 from parts.steered import LEARNERS, learned_on
 
 ORIGIN = 0.7
-"""Share of the rows before it that training and validation parts take; a tenth of all is validation."""
+"""Share of the rows that training and validation parts take; of this, the last tenth is validation, whose windows count too."""
 BASE = "calibrated"
 """The plan that others are compared with."""
 COLUMNS = ["excess_s", "wait_s"]

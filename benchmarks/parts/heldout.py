@@ -262,7 +262,8 @@ def kept_at(make: Work, task: Task) -> Path | None:
     of = asdict(task) | {"keep": ""}
     text = json.dumps([make.__name__, of, sources_digest("traces", "config", "evaluation", *COMPILED)])
     text = text.replace(task.folder, "")  # which is another in every run
-    text += "".join(Path(p).read_text(encoding="utf-8") for p in (inspect.getfile(make), __file__, GAVEL))
+    files = [inspect.getfile(make), *sorted(Path(__file__).parent.glob("*.py")), GAVEL]
+    text += "".join(Path(p).read_text(encoding="utf-8") for p in files)
     name = f"{make.__name__}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.parquet"
     return Path(task.keep) / name if task.keep else None
 

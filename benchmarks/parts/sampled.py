@@ -1,9 +1,10 @@
 """Plans that are evaluated over samples of run times: order, GPU type and spread that cost least on average.
 
 A job's run time is taken as lognormal around its calibrated estimate, with the standard deviation of the logarithm that such
-estimates had on the training rows; that of a running job as more than it has run so far. At a decision S samples are drawn of the
-run times of all jobs planned and running. The search (rltune.simulator.joint) plans for each sample, and for the estimates; each
-of these plans is then evaluated in every sample, and the one of the least mean cost is carried out.
+estimates had on the training rows; that of a running job as more than it has run so far. At a decision run times of all jobs planned
+and running are drawn. The search (rltune.simulator.joint) plans for each of PLANS samples, and for the estimates; each of these
+plans is then evaluated in SAMPLES others. Order and alternatives of the one of the least mean cost are taken, and jobs reserved by
+their estimates, as always.
 """
 
 from collections.abc import Callable
@@ -31,9 +32,10 @@ from rltune.simulator.state import POOL, RESERVE, sequence_of
 from rltune.traces.split import disjoint_windows, split_points, spread
 
 LENGTH = 256
-SAMPLES = 12
-TRIED = 40
-"""Windows of the training rows that a constant price is chosen on."""
+PLANS, SAMPLES = 6, 18
+TRIED = 60
+"""Windows of the training rows that a constant price is chosen on, of …"""
+GRID = (0.0, *PRICES, 1.0)
 LIKELY = 1.0 - 1e-12
 """Largest probability that is inverted."""
 
@@ -41,37 +43,39 @@ LIKELY = 1.0 - 1e-12
 class Sampled(Simulation):
     """Sequences on one pool under ``joint``, whose plans are evaluated over samples.
 
-    ``samples``: how many; ``deviation``: standard deviation of the logarithm of the run time, given its estimate. The samples of a job
-    keep their ranks from one decision to the next.
+    ``plans`` and ``samples``: how many samples are planned for, and how many plans are evaluated in. ``deviation``: standard deviation of the
+    logarithm of the run time, given its estimate. A job's samples keep their ranks, which are stratified, from one decision to the next.
     """
 
-    def __init__(self, *args: Any, samples: int, deviation: float, seed: int = 1) -> None:
+    def __init__(self, *args: Any, plans: int, samples: int, deviation: float) -> None:
         super().__init__(*args)
         assert len(self.layout.nodes.pool) == 1, "samples are drawn on clusters of one pool"
-        shape = (samples, *self.state.run.shape)
-        self.rank, self.deviation = np.random.default_rng(seed).random(shape), deviation
+        rng, shape = np.random.default_rng(1), self.state.run.shape
+        strata = (rng.permuted(np.tile(np.arange(n), (*shape, 1)), axis=2) / n for n in (plans, samples))
+        self.rank = np.concatenate([part + rng.random(part.shape) / part.shape[2] for part in strata], axis=2)
+        self.plans, self.deviation = plans, deviation
         self.single = self.state._replace(options=self.state.options._replace(together=0))
 
     def reserve(self) -> None:
         """Plan over samples, then reserve."""
         for s in np.flatnonzero(self.state.phase == RESERVE):
-            plan_over_samples(self.layout.nodes, self.jobs, self.single, s, self.run_s(s))
+            plan_over_samples(self.layout.nodes, self.jobs, self.single, s, self.run_s(s), self.plans)
 
     def run_s(self, s: int) -> np.ndarray:
-        """Samples [S, N] of the run times of a sequence's jobs, s, as their estimates are."""
+        """Samples [plans + samples, N] of the run times of a sequence's jobs, s, as their estimates are."""
         run, first, n = self.state.run[s], self.state.first[s], self.state.n[s]
         estimate_s = self.jobs.estimate_s[first : first + n]
         with np.errstate(invalid="ignore", divide="ignore"):
             lasts = (run["due"][:n] - run["start"][:n]) / estimate_s  # s on its nodes per s of the estimate
-            ran_s = np.nan_to_num((self.state.now[s] - run["start"][:n]) / lasts, nan=0.0, posinf=0.0)
-            past = ndtr(np.log(np.maximum(ran_s, 0.0) / estimate_s) / self.deviation)
-        likely = np.minimum(past + self.rank[:, s, :n] * (1.0 - past), LIKELY)
+            ran_s = np.nan_to_num((self.state.now[s] - run["start"][:n]) / lasts)  # not started: 0
+            past = ndtr(np.log(ran_s / estimate_s) / self.deviation)
+        likely = np.minimum(past + self.rank[s, :n].T * (1.0 - past), LIKELY)
         return np.maximum(estimate_s * np.exp(self.deviation * ndtri(likely)), ran_s + 1e-3)
 
 
 @allocating
-def plan_over_samples(nodes, jobs, st, s, run_s):
-    """Reserve in a sequence with RESERVE as the plan has it that costs least over the samples ``run_s`` [S, N]."""
+def plan_over_samples(nodes, jobs, st, s, run_s, plans):
+    """Reserve in a sequence with RESERVE as the plan has it that costs least over the samples ``run_s`` [S, N] but the first."""
     seq = sequence_of(st, s)
     ranked, profile = _ranked(seq), work_space(nodes, jobs, st)
     chosen = np.full(ranked.shape[0], -1, np.int64)
@@ -107,7 +111,7 @@ def plan_over_samples(nodes, jobs, st, s, run_s):
             seq.run[k].due, seq.run[k].late = run[k].due, run[k].late
         seq.due[:] = due
         ends.due_at, ends.due_len, ends.late_len = due_at, due_len, late_len
-        order, alternative = best_plan(asked)
+        order, alternative = best_plan(asked, plans + 1)
         some[:], chosen[: some.shape[0]] = some[order], alternative[order]
     _plan_pool(nodes, jobs, seq, st.options, ZERO, ranked, chosen, profile)
     drop_started(jobs, seq, ZERO, ZERO, seq.queue[0].len)
@@ -115,18 +119,18 @@ def plan_over_samples(nodes, jobs, st, s, run_s):
 
 
 @allocating
-def best_plan(asked):
-    """(Order, alternatives) [K] of the plan of the first Question and of those of the others that costs least over the others."""
+def best_plan(asked, plans):
+    """(Order, alternatives) [K] of the plan of one of the first Questions that costs least over the others."""
     jobs, types = asked[0].lasts_s.shape[0], asked[0].points.shape[0]
-    cost = np.zeros(len(asked))
-    orders, alternatives = np.empty((len(asked), jobs), np.int64), np.empty((len(asked), jobs), np.int64)
-    for c in range(len(asked)):
+    cost = np.zeros(plans)
+    orders, alternatives = np.empty((plans, jobs), np.int64), np.empty((plans, jobs), np.int64)
+    for c in range(plans):
         start, chosen, _ = search(asked[c])
         orders[c], alternatives[c] = np.argsort(start, kind="mergesort"), chosen
     start, line = np.empty(jobs), np.empty(jobs, np.int64)
-    for d in range(1, len(asked)):
+    for d in range(plans, len(asked)):
         work = _opened(asked[d])
-        for c in range(len(asked)):
+        for c in range(plans):
             for kind in range(types):
                 n = 0
                 for k in orders[c]:
@@ -142,11 +146,11 @@ Tables = Callable[[SchedulerConfig, np.ndarray], pd.DataFrame]
 """A scheduler, first jobs of windows [S] → a row per window."""
 
 
-def priced(load: Workload, windows_under: Tables) -> SchedulerConfig:
+def priced(load: Workload, windows_under: Tables, types: str = "joint") -> SchedulerConfig:
     """Plans of SAF's order at the constant price that is best on windows of the training rows."""
     first = spread(disjoint_windows(*load.split.train, LENGTH), TRIED)
-    plan = SchedulerConfig("saf", "conservative", locality=SPREAD, types="joint")
-    tried = [replace(plan, gpu_price=price) for price in (0.0, *PRICES)]
+    plan = SchedulerConfig("saf", "conservative", locality=SPREAD, types=types)
+    tried = [replace(plan, gpu_price=price) for price in GRID]
     return min(tried, key=lambda one: windows_under(one, first)["excess_s"].mean())
 
 
@@ -160,12 +164,12 @@ def on(jobs: Jobs, load: Workload) -> Tables:
     return windows_under
 
 
-def over(samples: int, deviation: float, jobs: Jobs, load: Workload) -> Tables:
+def over(plans: int, samples: int, deviation: float, jobs: Jobs, load: Workload) -> Tables:
     """Windows of these jobs under plans over samples."""
 
     def windows_under(scheduler: SchedulerConfig, first: np.ndarray) -> pd.DataFrame:
         n = np.full(len(first), LENGTH)
-        run = Sampled(jobs, load.layout, first, n, scheduler, samples=samples, deviation=deviation)
+        run = Sampled(jobs, load.layout, first, n, scheduler, plans=plans, samples=samples, deviation=deviation)
         run.advance()
         return sequence_table(jobs, run.state, load.layout.gpus)
 
@@ -174,34 +178,32 @@ def over(samples: int, deviation: float, jobs: Jobs, load: Workload) -> Tables:
 
 def windows_behind(load: Workload) -> np.ndarray:
     """First jobs of the windows behind the training rows and before the last tenth."""
-    end = split_points(len(load.job_ids), 0.9, 0.1).validation[1]
-    return disjoint_windows(load.split.train[1], end, LENGTH)
+    return disjoint_windows(load.split.train[1], split_points(len(load.job_ids), 0.9, 0.1).test[0], LENGTH)
 
 
 def plans_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row per window behind the training rows × plan: on estimates as given, calibrated and exact, without a price, each job in
-    turn, over samples."""
+    """A row per window behind the training rows × plan, each at its best price on those: on estimates as given, calibrated and
+    exact, each job in turn, over samples; on calibrated ones without a price, too."""
     load = loaded(task)
     train, known, exact = slice(*load.split.train), load.calibrated, load.with_exact_estimates().jobs
     deviation = float(np.std(np.log(load.jobs.run_s[train] / known.estimate_s[train])))
-    by_estimates, by_samples = on(known, load), over(SAMPLES, deviation, known, load)
-    scheduler, sampled = priced(load, by_estimates), priced(load, by_samples)
-    first = windows_behind(load)
-    frames = {
-        "given": on(load.jobs, load)(scheduler, first),
-        "calibrated": by_estimates(scheduler, first),
-        "exact": on(exact, load)(scheduler, first),
-        "no price": by_estimates(replace(scheduler, gpu_price=0.0), first),
-        "each in turn": by_estimates(replace(scheduler, types="least"), first),
-        "sampled": by_samples(sampled, first),
-    }
-    certain = over(1, 1e-12, exact, load)(scheduler, first)[
-        "excess_s"
-    ]  # one sample, the run times: the exact plan but for ties
-    assert np.isclose(certain, frames["exact"]["excess_s"]).mean() > 0.9, (
-        "another plan on samples that are the run times"
-    )
+    first, frames, prices = windows_behind(load), {}, {}
+    for name, types, windows_under in (
+        ("given", "joint", on(load.jobs, load)),
+        ("calibrated", "joint", on(known, load)),
+        ("exact", "joint", on(exact, load)),
+        ("each in turn", "least", on(known, load)),
+        ("sampled", "joint", over(PLANS, SAMPLES, deviation, known, load)),
+    ):
+        scheduler = priced(load, windows_under, types)
+        prices[name], frames[name] = scheduler.gpu_price, windows_under(scheduler, first)
+        if name == "calibrated":
+            frames["no price"] = windows_under(replace(scheduler, gpu_price=0.0), first)
+        if name == "exact":  # samples that are the run times: the same plans but for ties
+            certain = over(1, 1, 1e-12, exact, load)(scheduler, first)
+            assert np.isclose(certain["excess_s"], frames[name]["excess_s"]).mean() > 0.9, (
+                "other plans on known run times"
+            )
     frame = pd.concat(part.assign(plan=name, first_job=first) for name, part in frames.items())
-    prices = {"price": scheduler.gpu_price, "price_sampled": sampled.gpu_price}
-    facts = prices | {"windows": len(first), "deviation": round(deviation, 2)}
+    facts = {"prices": prices, "windows": len(first), "deviation": round(deviation, 2)}
     return frame.assign(trace=task.trace, origin=task.origin), facts

@@ -1,11 +1,11 @@
 """Plans steered from the state: prices of GPU time by type, and how many jobs are planned together, learned in three ways.
 
-At every decision an *action* multiplies the price of each GPU type by its exponential, and its last number says how many of the
-first jobs of the ranking are planned together, the others each in turn: the weight of the plan. An action of zeros is the constant
-price that training starts from. Learners see the same features and are given as many simulated windows of the training rows:
+At every decision an *action* multiplies the price of each GPU type by its exponential, and PLANNED by that of its last number: so many
+of the first jobs of the ranking are planned together, the others each in turn. It is the weight of the plan. An action of zeros is the
+constant price that training starts from. Learners see the same features and are given as many simulated windows of the training rows:
 
 =========  ==================================================================================================
-evolution  actions linear in the features; their weights by the rank-μ part of CMA-ES (Hansen 2016, arXiv:1604.00772)
+evolution  actions linear in the features; weights by an evolution strategy with recombination, (μ/μ, λ), and steps that get smaller
 ppo        a network's actions with Gaussian noise, PPO's clipped loss, advantages relative to other runs of the same jobs
 critic     the same network and noise; it follows the gradient of a second one that predicts these advantages from features
            and action
@@ -45,8 +45,12 @@ FEATURES = ("one", "free", "back", "demand", "backlog", "queue")
 its job; those of all types; jobs queued. The last three as logarithms."""
 FARTHEST = 3.0
 """Largest factor of a price, up or down, as its logarithm."""
-STEPS, WINDOWS, RUNS = 20, 12, 12
+MOST = 12
+"""Jobs planned together at most."""
+STEPS, WINDOWS, RUNS = 20, 10, 10
 """Steps of training, windows that each draws, and how often it simulates each, by other weights or with other noise."""
+SIZE, SMALLER = 0.5, 0.95
+"""Standard deviation of the first weights that evolution draws, and its factor from one step to the next."""
 HORIZON_S = 4 * 3600.0
 """Excess so much later counts 1/e as much for an action."""
 NOISE = 0.3
@@ -79,8 +83,7 @@ class Steered(Simulation):
         rows = state.first[asking, None] + np.arange(state.run.shape[1])
         factor = np.exp(np.clip(action[:, None, :-1], -FARTHEST, FARTHEST))
         self.jobs.cut["price"][rows] = self.price[rows] * factor
-        weight = np.minimum(2.0 / (1.0 + np.exp(-action[:, -1])), 1.0)
-        together = np.rint(PLANNED * weight).astype(int)
+        together = np.minimum(np.rint(PLANNED * np.exp(np.minimum(action[:, -1], FARTHEST))), MOST).astype(int)
         together[together == 1] = 0
         state.phase[asking] = DONE  # not touched
         for k in np.unique(together):
@@ -124,13 +127,12 @@ class Played(NamedTuple):
     excess_s: np.ndarray  # [S]
 
 
-def play(load: Workload, scheduler: SchedulerConfig, first: np.ndarray, length: int, act: Act) -> Played:
+def play(load: Workload, scheduler: SchedulerConfig, first: np.ndarray, act: Act) -> Played:
     """Simulate windows from jobs ``first`` [S], some more than once, with calibrated estimates."""
-    assert load.calibrated is not None and len(load.layout.nodes.pool) == 1, "one pool, calibrated estimates"
-    rows = (first[:, None] + np.arange(length)).ravel()
-    jobs = Jobs(load.calibrated.row[rows], load.calibrated.cut[rows])
-    n = np.full(len(first), length)
-    run = Steered(jobs, load.layout, np.arange(len(first)) * length, n, scheduler, act=act)
+    known, rows = load.calibrated, (first[:, None] + np.arange(LENGTH)).ravel()
+    jobs = Jobs(known.row[rows], known.cut[rows])
+    n = np.full(len(first), LENGTH)
+    run = Steered(jobs, load.layout, np.arange(len(first)) * LENGTH, n, scheduler, act=act)
     run.advance()
     return Played(run, jobs, sequence_table(jobs, run.state, load.layout.gpus)["excess_s"].to_numpy())
 
@@ -155,16 +157,17 @@ Play = Callable[[np.ndarray, Act], Played]
 
 
 def evolution(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
-    """Weights of :func:`linear`: each step, the better half of RUNS draws moves their mean and, by a fifth, their covariance."""
-    mean, covariance = np.zeros(2 * len(FEATURES)), 0.25 * np.eye(2 * len(FEATURES))
+    """Weights of :func:`linear`: each step, the better half of RUNS draws becomes their mean; of the last half of these, the mean."""
+    mean, means = np.zeros(2 * len(FEATURES)), []
     for step in range(STEPS):
         first = rng.choice(windows, WINDOWS, replace=False)
-        drawn = rng.multivariate_normal(mean, covariance, RUNS)
+        drawn = mean + SIZE * SMALLER**step * rng.standard_normal((RUNS, len(mean)))
         excess_s = play(np.tile(first, RUNS), linear(np.repeat(drawn, WINDOWS, axis=0))).excess_s
-        best = drawn[np.argsort(excess_s.reshape(RUNS, WINDOWS).mean(axis=1))[: RUNS // 2]] - mean
-        mean, covariance = mean + best.mean(axis=0), 0.8 * covariance + 0.2 * best.T @ best / len(best)
+        mean = drawn[np.argsort(excess_s.reshape(RUNS, WINDOWS).mean(axis=1))[: RUNS // 2]].mean(axis=0)
+        means.append(mean)
         progress("evolution", step, excess_s)
-    return lambda features, sequences: linear(np.tile(mean, (len(features), 1)))(features, np.arange(len(features)))
+    weights = np.mean(means[STEPS // 2 :], axis=0)
+    return lambda features, sequences: linear(np.tile(weights, (len(features), 1)))(features, np.arange(len(features)))
 
 
 def ppo(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
@@ -190,28 +193,36 @@ def ppo(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -
 
 
 def critic(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
-    """A network's actions by the gradient of a critic."""
-    actor, adam = network(types), keras.optimizers.Adam(RATE / 10)  # the critic knows little beyond the noise
+    """A network's actions by the gradient of a critic, which sees how far they are from those before the noise."""
+    actor, adam = network(types), keras.optimizers.Adam(RATE)
     size = types * len(FEATURES) + types + 1
     judge = keras.Sequential([keras.Input((size,)), *hidden(), keras.layers.Dense(1)])
     judging = keras.optimizers.Adam(RATE)
 
-    def judged(x, action):
-        return judge(tf.concat([tf.reshape(x, (-1, types * len(FEATURES))), action], axis=1))[:, 0]
+    def judged(x, action, mean):
+        flat = tf.reshape(x, (-1, types * len(FEATURES)))
+        return judge(tf.concat([flat, (action - mean) / NOISE], axis=1))[:, 0]
 
     @tf.function
-    def update(x, action, advantage):
+    def update_judge(x, action, mean, advantage):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean((judged(x, action) - advantage) ** 2)
+            loss = tf.reduce_mean((judged(x, action, mean) - advantage) ** 2)
         judging.apply(tape.gradient(loss, judge.trainable_variables), judge.trainable_variables)
+
+    @tf.function
+    def update_actor(x, mean):
         with tf.GradientTape() as tape:
-            loss = -tf.reduce_mean(judged(x, actor(x)))
+            near = mean + NOISE * tf.tanh((actor(x) - mean) / NOISE)  # it knows nothing beyond the noise
+            loss = -tf.reduce_mean(judged(x, near, mean))
         adam.apply(tape.gradient(loss, actor.trainable_variables), actor.trainable_variables)
 
     for step in range(STEPS):
         x, action, advantage, excess_s = explored(play, actor, windows, rng)
+        mean = actor(x)
         for _ in range(GRADIENTS):
-            update(x, action, advantage)
+            update_judge(x, action, mean, advantage)
+        for _ in range(GRADIENTS):
+            update_actor(x, mean)
         progress("critic", step, excess_s)
     return lambda features, sequences: actor(features.astype(np.float32)).numpy()
 
@@ -265,12 +276,14 @@ def learned_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     train = disjoint_windows(*load.split.train, LENGTH)
 
     def played(first: np.ndarray, act: Act) -> Played:
-        return play(load, scheduler, first, LENGTH, act)
+        return play(load, scheduler, first, act)
 
+    unsteered = on(load.calibrated, load)(scheduler, train[:8])["excess_s"]
+    assert np.array_equal(played(train[:8], constant).excess_s, unsteered), "actions of zeros: another schedule"
     act = LEARNERS[task.learner](played, train, load.jobs.cut.shape[1], np.random.default_rng(task.seed))
     first = windows_behind(load)
     run, jobs, _ = played(first, act)
-    actions = np.concatenate([step[-1] for step in run.steps])
-    facts = {"actions": [round(float(mean), 3) for mean in actions.mean(axis=0)], "trained_on": STEPS * WINDOWS * RUNS}
+    actions = np.concatenate([step[-1] for step in run.steps]).mean(axis=0)
+    facts = {"actions": [round(float(mean), 3) for mean in actions], "trained_on": STEPS * WINDOWS * RUNS}
     frame = sequence_table(jobs, run.state, load.layout.gpus).assign(first_job=first)
     return frame.assign(plan=task.learner, trace=task.trace, origin=task.origin, seed=task.seed), facts
