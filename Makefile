@@ -68,8 +68,8 @@ test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS
 test-all: $(READY)  ## all tests: on real Slurm daemons and in a browser too (root: installs them), ten times the random cases
 	@python tests/install_packages.py
 	@$(PYTEST) -m "not daemons and not packaging" $(ARGS)
-	@python -m pytest -m "daemons or packaging"
-	@$(PYTEST) --hypothesis-profile=thorough tests/simulator
+	@python -m pytest -m daemons
+	@$(PYTEST) --hypothesis-profile=thorough tests/packaging tests/simulator
 
 bench: $(READY)  ## one benchmark: BENCH=simulator, training, milp, quality, … (benchmarks/)
 	@test -f "benchmarks/$(BENCH).py" || { echo "make bench BENCH=name, one of:" $$(cd benchmarks && ls *.py | sed 's/\.py$$//') >&2; exit 2; }

@@ -177,8 +177,8 @@ class Together(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         folder, _, file = nodeid.partition("::")[0].rpartition("/")
-        if folder.endswith("report"):
-            return "report"
+        if folder.endswith(("report", "packaging")):
+            return folder
         if not folder.endswith("workflow"):
             return nodeid
         return "smoke" if file in USE_THE_SMOKE_RUN else file

@@ -42,6 +42,7 @@ MEASURED: dict[str, Callable[[], str]] = {
     "GPU types without a part": gpu_types.type_parts,
     "GPU types, agents": gpu_types.type_agents,
     "GPU types, other agents": gpu_types.type_agents_otherwise,
+    "GPU types under uncertainty": gpu_types.type_uncertainty,
     "search of a plan": gpu_types.type_search,
 }
 """Name of a table → what makes it."""

@@ -151,3 +151,36 @@ def type_search() -> str:
         for key, (title, scale, digits) in SEARCHED.items()
     ]
     return table(" | ".join(["eight jobs planned together", *type_columns()]), rows)
+
+
+UNCERTAIN = {
+    "given": "estimates as given",
+    "exact": "true run times",
+    "no price": "no price",
+    "each in turn": "each job in turn gets a type",
+    "sampled": "over samples",
+    "evolution": "learned by evolution",
+    "ppo": "learned by PPO",
+    "critic": "learned by a critic's gradient",
+}
+"""Plans in the output of benchmarks/planning.py → what they are."""
+
+
+def type_uncertainty() -> str:
+    """Plans over samples and with learned prices, against the plan on calibrated estimates at a constant price, by excess and wait."""
+    found = measured("planning")
+    traces = {name: found[name.lower()] for name in type_columns()}
+    prices = {name: trace["runs"][0]["prices"] for name, trace in traces.items()}
+    rows = [
+        ("calibrated estimates: excess / wait, s", *map(_seconds, traces.values())),
+        ("price, and over samples", *(f"{some['calibrated']}, {some['sampled']}" for some in prices.values())),
+    ]
+    for plan, title in UNCERTAIN.items():
+        for column, name in (("excess_s", f"{title}: excess"), ("wait_s", "wait")):
+            rows.append((name, *(percent(trace["against"][plan][column]) for trace in traces.values())))
+    heads = (f"{name}, {trace['windows']} windows" for name, trace in traces.items())
+    return table(" | ".join(["%, against calibrated estimates", *heads]), rows)
+
+
+def _seconds(trace: dict[str, Any]) -> str:
+    return "{excess_s:,.0f} / {wait_s:,.0f}".format(**trace["mean"]["calibrated"])
