@@ -65,7 +65,7 @@ test: $(READY)  ## the tests, a small run of the whole workflow among them (ARGS
 	@$(PYTEST) -m "not daemons and not packaging" $(ARGS)
 	@echo "not run: tests on real Slurm daemons, each extra installed by itself, ten times the random cases: make test-all"
 
-test-all: $(READY)  ## all tests: on real Slurm daemons and in a browser too (root: installs them), ten times the random cases
+test-all: $(READY)  ## all tests: on real Slurm daemons, in a browser (root: installs them), of each extra, ten times the random cases
 	@python tests/install_packages.py
 	@$(PYTEST) -m "not daemons and not packaging" $(ARGS)
 	@python -m pytest -m daemons

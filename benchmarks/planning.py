@@ -1,10 +1,10 @@
-"""Planning order and GPU type under uncertainty: over samples of run times, and with prices and a weight of the plan that are learned.
+"""Planning order and GPU type under uncertainty: over samples of run times, and with prices that are learned.
 
 On clusters of three GPU types with measured speeds; windows of 256 jobs, from 63 to 90 % of the rows; estimates lognormal(1). All plans
-have SAF's order; constant prices are chosen, and what is learned is learned, on the rows before. Compared with the plan on calibrated
-estimates at the constant price that is best for it are those on estimates as given and on exact ones, where each job in turn gets a
-type, and over samples (parts/sampled.py), each with a price of its own; that without a price; and those whose prices by type and weight
-of the plan follow the state (parts/steered.py), from the constant price on. PAI's rows are read from the folder that RLTUNE_REAL_TRACES
+have SAF's order; constant prices are chosen, and what is learned is learned, on the rows before. All plans are compared with that on
+calibrated estimates at the constant price that is best for it. Each with a price of its own: those on estimates as given and on exact ones,
+over samples (parts/sampled.py), and with jobs planned one by one. Then that without a price, and those that follow the state: prices
+by type and how many jobs are planned together (parts/steered.py). PAI's rows are read from the folder that RLTUNE_REAL_TRACES
 names (default ../shared/traces), by default if they are there. Negative differences are better. The last line is one JSON object.
 """
 

@@ -1,7 +1,7 @@
 """Plans that are evaluated over samples of run times: order, GPU type and spread that cost least on average.
 
 A job's run time is taken as lognormal around its calibrated estimate, with the standard deviation of the logarithm that such
-estimates had on the training rows; that of a running job as more than it has run so far. At a decision run times of all jobs planned
+estimates had on the training rows; that of a running job, given that it exceeds what it has run so far. At a decision run times of all jobs planned
 and running are drawn. The search (rltune.simulator.joint) plans for each of PLANS samples, and for the estimates; each of these
 plans is then evaluated in SAMPLES others. Order and alternatives of the one of the least mean cost are taken, and jobs reserved by
 their estimates, as always.
@@ -34,8 +34,9 @@ from rltune.traces.split import disjoint_windows, split_points, spread
 LENGTH = 256
 PLANS, SAMPLES = 6, 18
 TRIED = 60
-"""Windows of the training rows that a constant price is chosen on, of …"""
+"""Windows of the training rows that a constant price is chosen on."""
 GRID = (0.0, *PRICES, 1.0)
+"""Constant prices, s per GPU-second."""
 LIKELY = 1.0 - 1e-12
 """Largest probability that is inverted."""
 
@@ -75,7 +76,7 @@ class Sampled(Simulation):
 
 @allocating
 def plan_over_samples(nodes, jobs, st, s, run_s, plans):
-    """Reserve in a sequence with RESERVE as the plan has it that costs least over the samples ``run_s`` [S, N] but the first."""
+    """Reserve in a sequence with RESERVE as the plan has it that costs least over the samples ``run_s`` [S, N] but the first ``plans``."""
     seq = sequence_of(st, s)
     ranked, profile = _ranked(seq), work_space(nodes, jobs, st)
     chosen = np.full(ranked.shape[0], -1, np.int64)
@@ -120,7 +121,7 @@ def plan_over_samples(nodes, jobs, st, s, run_s, plans):
 
 @allocating
 def best_plan(asked, plans):
-    """(Order, alternatives) [K] of the plan of one of the first Questions that costs least over the others."""
+    """(Order, alternatives) [K] of the plan that costs least over the later Questions, of those for the first ``plans``."""
     jobs, types = asked[0].lasts_s.shape[0], asked[0].points.shape[0]
     cost = np.zeros(plans)
     orders, alternatives = np.empty((plans, jobs), np.int64), np.empty((plans, jobs), np.int64)

@@ -1,8 +1,8 @@
 """Plans steered from the state: prices of GPU time by type, and how many jobs are planned together, learned in three ways.
 
-At every decision an *action* multiplies the price of each GPU type by its exponential, and PLANNED by that of its last number: so many
-of the first jobs of the ranking are planned together, the others each in turn. It is the weight of the plan. An action of zeros is the
-constant price that training starts from. Learners see the same features and are given as many simulated windows of the training rows:
+At every decision an *action* has a number for each GPU type and one more. The price of a type is multiplied by the exponential of its
+number. PLANNED times that of the last is how many of the first jobs of the ranking are planned together, the others one by one. An action
+of zeros is the constant price that training starts from. Learners see the same features and simulate as many windows of the training rows:
 
 =========  ==================================================================================================
 evolution  actions linear in the features; weights by an evolution strategy with recombination, (μ/μ, λ), and steps that get smaller
@@ -41,8 +41,8 @@ from rltune.simulator.state import DONE, RESERVE, sequence_of
 from rltune.traces.split import disjoint_windows
 
 FEATURES = ("one", "free", "back", "demand", "backlog", "queue")
-"""Of each type: 1; shares of its GPUs that are free, and expected back within an hour; hours of work queued for it, as the fastest of
-its job; those of all types; jobs queued. The last three as logarithms."""
+"""Of each type: 1; shares of its GPUs that are free, and expected back within an hour; queued GPU-hours, per GPU, of jobs that are
+fastest on it; those of all types; jobs queued. The last three as logarithms."""
 FARTHEST = 3.0
 """Largest factor of a price, up or down, as its logarithm."""
 MOST = 12
@@ -157,7 +157,7 @@ Play = Callable[[np.ndarray, Act], Played]
 
 
 def evolution(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
-    """Weights of :func:`linear`: each step, the better half of RUNS draws becomes their mean; of the last half of these, the mean."""
+    """Weights of :func:`linear`: each step, the mean of the better half of RUNS draws is the next mean. The last half of these, averaged."""
     mean, means = np.zeros(2 * len(FEATURES)), []
     for step in range(STEPS):
         first = rng.choice(windows, WINDOWS, replace=False)

@@ -157,7 +157,7 @@ UNCERTAIN = {
     "given": "estimates as given",
     "exact": "true run times",
     "no price": "no price",
-    "each in turn": "each job in turn gets a type",
+    "each in turn": "jobs planned one by one",
     "sampled": "over samples",
     "evolution": "learned by evolution",
     "ppo": "learned by PPO",
@@ -173,7 +173,10 @@ def type_uncertainty() -> str:
     prices = {name: trace["runs"][0]["prices"] for name, trace in traces.items()}
     rows = [
         ("calibrated estimates: excess / wait, s", *map(_seconds, traces.values())),
-        ("price, and over samples", *(f"{some['calibrated']}, {some['sampled']}" for some in prices.values())),
+        (
+            "constant price: calibrated / over samples",
+            *(f"{some['calibrated']} / {some['sampled']}" for some in prices.values()),
+        ),
     ]
     for plan, title in UNCERTAIN.items():
         for column, name in (("excess_s", f"{title}: excess"), ("wait_s", "wait")):

@@ -61,7 +61,7 @@ def _ranked(seq):
 
 @inner_allocating
 def _plan_pool(nodes, jobs, seq, options, p, ranked, chosen, profile):
-    """Reserve for the jobs of a pool in this order, each in its alternative ``chosen``; −1: in any."""
+    """Reserve for the jobs of a pool in the order ``ranked``, each in its alternative ``chosen``; −1: in any. A plan overwrites both."""
     fill(nodes, jobs, seq, options, p, profile)
     # reservations are made again at every event: once nothing behind could start now, the rest need none
     fewest = _fewest(jobs, seq, p, ranked)
