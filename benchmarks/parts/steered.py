@@ -183,13 +183,7 @@ def ppo(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -
             loss = -tf.reduce_mean(tf.minimum(ratio * advantage, clipped * advantage))
         adam.apply(tape.gradient(loss, actor.trainable_variables), actor.trainable_variables)
 
-    for step in range(STEPS):
-        x, action, advantage, excess_s = explored(play, actor, windows, rng)
-        mean = actor(x)
-        for _ in range(GRADIENTS):
-            update(x, action, mean, advantage)
-        progress("ppo", step, excess_s)
-    return lambda features, sequences: actor(features.astype(np.float32)).numpy()
+    return improved("ppo", play, actor, windows, rng, update)
 
 
 def critic(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
@@ -210,20 +204,32 @@ def critic(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator
         judging.apply(tape.gradient(loss, judge.trainable_variables), judge.trainable_variables)
 
     @tf.function
-    def update_actor(x, mean):
+    def update_actor(x, action, mean, advantage):
         with tf.GradientTape() as tape:
             near = mean + NOISE * tf.tanh((actor(x) - mean) / NOISE)  # it knows nothing beyond the noise
             loss = -tf.reduce_mean(judged(x, near, mean))
         adam.apply(tape.gradient(loss, actor.trainable_variables), actor.trainable_variables)
 
+    return improved("critic", play, actor, windows, rng, update_judge, update_actor)
+
+
+def improved(
+    name: str,
+    play: Play,
+    actor: keras.Model,
+    windows: np.ndarray,
+    rng: np.random.Generator,
+    *updates: Callable[..., None],
+) -> Act:
+    """The network's actions after STEPS, each of GRADIENTS of every update in turn, of features, actions, those before the noise, and
+    advantages."""
     for step in range(STEPS):
         x, action, advantage, excess_s = explored(play, actor, windows, rng)
         mean = actor(x)
-        for _ in range(GRADIENTS):
-            update_judge(x, action, mean, advantage)
-        for _ in range(GRADIENTS):
-            update_actor(x, mean)
-        progress("critic", step, excess_s)
+        for update in updates:
+            for _ in range(GRADIENTS):
+                update(x, action, mean, advantage)
+        progress(name, step, excess_s)
     return lambda features, sequences: actor(features.astype(np.float32)).numpy()
 
 
