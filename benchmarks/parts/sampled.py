@@ -22,7 +22,7 @@ from rltune.cluster.workload import Workload
 from rltune.evaluation.studies.gpu_types import SPREAD
 from rltune.kernels import ZERO, allocating
 from rltune.simulator.availability import fill, work_space
-from rltune.simulator.batch import Simulation, simulate
+from rltune.simulator.batch import Simulation
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.conservative import _plan_pool, _ranked, question
 from rltune.simulator.joint import _cost, _opened, search
@@ -32,11 +32,18 @@ from rltune.simulator.state import POOL, RESERVE, sequence_of
 from rltune.traces.split import disjoint_windows, split_points, spread
 
 LENGTH = 256
+BASE = "calibrated"
+"""The plan that others are compared with: on calibrated estimates, at the constant price that is best by the metric."""
 PLANS, SAMPLES = 6, 18
 TRIED = 60
 """Windows of the training rows that a constant price is chosen on."""
-GRID = (0.0, *PRICES, 1.0)
+GRID = (0.0, *PRICES, 1.0, 3.0, 10.0)
 """Constant prices, s per GPU-second."""
+BY = {"jct": "excess_s", "wait": "wait_s", "bsld": "bsld"}
+"""Metric → its column of windows: excess is completion less a constant."""
+MORE = 12
+"""Jobs planned together in place of PLANNED."""
+PLAN = SchedulerConfig("saf", "conservative", locality=SPREAD, types="joint")
 LIKELY = 1.0 - 1e-12
 """Largest probability that is inverted."""
 
@@ -147,20 +154,23 @@ Tables = Callable[[SchedulerConfig, np.ndarray], pd.DataFrame]
 """A scheduler, first jobs of windows [S] → a row per window."""
 
 
-def priced(load: Workload, windows_under: Tables, types: str = "joint") -> SchedulerConfig:
-    """Plans of SAF's order at the constant price that is best on windows of the training rows."""
+def priced(load: Workload, windows_under: Tables, types: str = "joint") -> dict[str, SchedulerConfig]:
+    """Plans of SAF's order, each at the constant price that is best by a metric of BY on windows of the training rows."""
     first = spread(disjoint_windows(*load.split.train, LENGTH), TRIED)
-    plan = SchedulerConfig("saf", "conservative", locality=SPREAD, types=types)
-    tried = [replace(plan, gpu_price=price) for price in GRID]
-    return min(tried, key=lambda one: windows_under(one, first)["excess_s"].mean())
+    tried = [replace(PLAN, types=types, gpu_price=price) for price in GRID]
+    means = [windows_under(one, first)[list(BY.values())].mean() for one in tried]
+    return {metric: tried[int(np.argmin([mean[column] for mean in means]))] for metric, column in BY.items()}
 
 
-def on(jobs: Jobs, load: Workload) -> Tables:
-    """Windows of these jobs under the simulator's own plans."""
+def on(jobs: Jobs, load: Workload, together: int | None = None) -> Tables:
+    """Windows of these jobs under the simulator's own plans, or with so many jobs planned together."""
 
     def windows_under(scheduler: SchedulerConfig, first: np.ndarray) -> pd.DataFrame:
-        state = simulate(jobs, load.layout, first, np.full(len(first), LENGTH), scheduler)
-        return sequence_table(jobs, state, load.layout.gpus)
+        run = Simulation(jobs, load.layout, first, np.full(len(first), LENGTH), scheduler)
+        if together is not None:
+            run.state = run.state._replace(options=run.state.options._replace(together=together))
+        run.advance()
+        return sequence_table(jobs, run.state, load.layout.gpus)
 
     return windows_under
 
@@ -182,29 +192,44 @@ def windows_behind(load: Workload) -> np.ndarray:
     return disjoint_windows(load.split.train[1], split_points(len(load.job_ids), 0.9, 0.1).test[0], LENGTH)
 
 
+def prices_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Of each metric, the best constant price of plans on calibrated estimates."""
+    load = loaded(task)
+    best = priced(load, on(load.calibrated, load))
+    return pd.DataFrame(), {metric: plan.gpu_price for metric, plan in best.items()}
+
+
 def plans_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row per window behind the training rows × plan, each at its best price on those: on estimates as given, calibrated and
-    exact, each job in turn, over samples; on calibrated ones without a price, too."""
+    """A row per window behind the training rows × metric × plan, each at its best price by the metric on those.
+
+    For completion: on estimates as given, calibrated and exact, each job in turn, over samples; on calibrated ones without a price,
+    and MORE jobs together. For other metrics: calibrated, also MORE together; each in turn; the fastest type that is free.
+    """
     load = loaded(task)
     train, known, exact = slice(*load.split.train), load.calibrated, load.with_exact_estimates().jobs
     deviation = float(np.std(np.log(load.jobs.run_s[train] / known.estimate_s[train])))
     first, frames, prices = windows_behind(load), {}, {}
     for name, types, windows_under in (
         ("given", "joint", on(load.jobs, load)),
-        ("calibrated", "joint", on(known, load)),
+        (BASE, "joint", on(known, load)),
         ("exact", "joint", on(exact, load)),
         ("each in turn", "least", on(known, load)),
         ("sampled", "joint", over(PLANS, SAMPLES, deviation, known, load)),
     ):
-        scheduler = priced(load, windows_under, types)
-        prices[name], frames[name] = scheduler.gpu_price, windows_under(scheduler, first)
-        if name == "calibrated":
-            frames["no price"] = windows_under(replace(scheduler, gpu_price=0.0), first)
+        best = priced(load, windows_under, types)
+        prices[name] = best["jct"].gpu_price
+        for metric in BY if name in (BASE, "each in turn") else ["jct"]:
+            frames[metric, name] = windows_under(best[metric], first)
+        if name == BASE:
+            frames["jct", "no price"] = windows_under(replace(best["jct"], gpu_price=0.0), first)
+            frames |= {(metric, "more"): on(known, load, MORE)(plan, first) for metric, plan in best.items()}
+            free = windows_under(replace(PLAN, types="fastest_free"), first)
+            frames |= {(metric, "fastest free"): free for metric in ("wait", "bsld")}
         if name == "exact":  # samples that are the run times: the same plans but for ties
-            certain = over(1, 1, 1e-12, exact, load)(scheduler, first)
-            assert np.isclose(certain["excess_s"], frames[name]["excess_s"]).mean() > 0.9, (
+            certain = over(1, 1, 1e-12, exact, load)(best["jct"], first)
+            assert np.isclose(certain["excess_s"], frames["jct", name]["excess_s"]).mean() > 0.9, (
                 "other plans on known run times"
             )
-    frame = pd.concat(part.assign(plan=name, first_job=first) for name, part in frames.items())
+    frame = pd.concat(part.assign(metric=metric, plan=name, first_job=first) for (metric, name), part in frames.items())
     facts = {"prices": prices, "windows": len(first), "deviation": round(deviation, 2)}
     return frame.assign(trace=task.trace, origin=task.origin), facts

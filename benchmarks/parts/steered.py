@@ -1,8 +1,9 @@
 """Plans steered from the state: prices of GPU time by type, and how many jobs are planned together, learned in three ways.
 
 At every decision an *action* has a number for each GPU type and one more. The price of a type is multiplied by the exponential of its
-number. PLANNED times that of the last is how many of the first jobs of the ranking are planned together, the others one by one. An action
-of zeros is the constant price that training starts from. Learners see the same features and simulate as many windows of the training rows:
+number. PLANNED times that of the last, MORE at most, is how many of the first jobs of the ranking are planned together, the others one by
+one. An action of zeros is the constant price that training starts from (one of 0 stays 0). Learners see the same features, lower the mean
+of a metric, and simulate as many windows of the training rows:
 
 =========  ==================================================================================================
 evolution  actions linear in the features; weights by an evolution strategy with recombination, (μ/μ, λ), and steps that get smaller
@@ -14,11 +15,12 @@ critic     the same network and noise; it follows the gradient of a second one t
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from parts.heldout import Task, loaded
-from parts.sampled import LENGTH, on, priced, windows_behind
+from parts.sampled import BY, LENGTH, MORE, PLAN, on, windows_behind
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -45,14 +47,12 @@ FEATURES = ("one", "free", "back", "demand", "backlog", "queue")
 fastest on it; those of all types; jobs queued. The last three as logarithms."""
 FARTHEST = 3.0
 """Largest factor of a price, up or down, as its logarithm."""
-MOST = 12
-"""Jobs planned together at most."""
 STEPS, WINDOWS, RUNS = 20, 10, 10
 """Steps of training, windows that each draws, and how often it simulates each, by other weights or with other noise."""
 SIZE, SMALLER = 0.5, 0.95
 """Standard deviation of the first weights that evolution draws, and its factor from one step to the next."""
 HORIZON_S = 4 * 3600.0
-"""Excess so much later counts 1/e as much for an action."""
+"""Waiting, or what else is lowered, so much later counts 1/e as much for an action."""
 NOISE = 0.3
 """Standard deviation of a network's actions."""
 GRADIENTS, RATE = 20, 3e-3
@@ -83,7 +83,7 @@ class Steered(Simulation):
         rows = state.first[asking, None] + np.arange(state.run.shape[1])
         factor = np.exp(np.clip(action[:, None, :-1], -FARTHEST, FARTHEST))
         self.jobs.cut["price"][rows] = self.price[rows] * factor
-        together = np.minimum(np.rint(PLANNED * np.exp(np.minimum(action[:, -1], FARTHEST))), MOST).astype(int)
+        together = np.minimum(np.rint(PLANNED * np.exp(np.minimum(action[:, -1], FARTHEST))), MORE).astype(int)
         together[together == 1] = 0
         state.phase[asking] = DONE  # not touched
         for k in np.unique(together):
@@ -124,17 +124,36 @@ class Played(NamedTuple):
 
     run: Steered
     jobs: Jobs
-    excess_s: np.ndarray  # [S]
+    table: pd.DataFrame
+    """A row per window."""
 
 
-def play(load: Workload, scheduler: SchedulerConfig, first: np.ndarray, act: Act) -> Played:
-    """Simulate windows from jobs ``first`` [S], some more than once, with calibrated estimates."""
-    known, rows = load.calibrated, (first[:, None] + np.arange(LENGTH)).ravel()
-    jobs = Jobs(known.row[rows], known.cut[rows])
-    n = np.full(len(first), LENGTH)
-    run = Steered(jobs, load.layout, np.arange(len(first)) * LENGTH, n, scheduler, act=act)
-    run.advance()
-    return Played(run, jobs, sequence_table(jobs, run.state, load.layout.gpus)["excess_s"].to_numpy())
+class Trial(NamedTuple):
+    """What is learned on: plans at a constant price, windows of the training rows and the metric to lower."""
+
+    load: Workload
+    scheduler: SchedulerConfig
+    windows: np.ndarray
+    """First jobs."""
+    metric: str
+
+    @property
+    def types(self) -> int:
+        """GPU types."""
+        return self.load.jobs.cut.shape[1]
+
+    def play(self, first: np.ndarray, act: Act) -> Played:
+        """Simulate windows from jobs ``first`` [S], some more than once, with calibrated estimates."""
+        known, rows = self.load.calibrated, (first[:, None] + np.arange(LENGTH)).ravel()
+        jobs, layout = Jobs(known.row[rows], known.cut[rows]), self.load.layout
+        n = np.full(len(first), LENGTH)
+        run = Steered(jobs, layout, np.arange(len(first)) * LENGTH, n, self.scheduler, act=act)
+        run.advance()
+        return Played(run, jobs, sequence_table(jobs, run.state, layout.gpus))
+
+    def cost(self, played: Played) -> np.ndarray:
+        """The metric of windows [S]."""
+        return played.table[BY[self.metric]].to_numpy()
 
 
 def constant(features: np.ndarray, sequences: np.ndarray) -> np.ndarray:
@@ -153,26 +172,23 @@ def linear(weights: np.ndarray) -> Act:
     return act
 
 
-Play = Callable[[np.ndarray, Act], Played]
-
-
-def evolution(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
+def evolution(trial: Trial, rng: np.random.Generator) -> Act:
     """Weights of :func:`linear`: each step, the mean of the better half of RUNS draws is the next mean. The last half of these, averaged."""
     mean, means = np.zeros(2 * len(FEATURES)), []
     for step in range(STEPS):
-        first = rng.choice(windows, WINDOWS, replace=False)
+        first = rng.choice(trial.windows, WINDOWS, replace=False)
         drawn = mean + SIZE * SMALLER**step * rng.standard_normal((RUNS, len(mean)))
-        excess_s = play(np.tile(first, RUNS), linear(np.repeat(drawn, WINDOWS, axis=0))).excess_s
-        mean = drawn[np.argsort(excess_s.reshape(RUNS, WINDOWS).mean(axis=1))[: RUNS // 2]].mean(axis=0)
+        cost = trial.cost(trial.play(np.tile(first, RUNS), linear(np.repeat(drawn, WINDOWS, axis=0))))
+        mean = drawn[np.argsort(cost.reshape(RUNS, WINDOWS).mean(axis=1))[: RUNS // 2]].mean(axis=0)
         means.append(mean)
-        progress("evolution", step, excess_s)
+        progress("evolution", trial, step, cost)
     weights = np.mean(means[STEPS // 2 :], axis=0)
     return lambda features, sequences: linear(np.tile(weights, (len(features), 1)))(features, np.arange(len(features)))
 
 
-def ppo(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
+def ppo(trial: Trial, rng: np.random.Generator) -> Act:
     """A network's actions by PPO."""
-    actor, adam = network(types), keras.optimizers.Adam(RATE)
+    actor, adam = network(trial.types), keras.optimizers.Adam(RATE)
 
     @tf.function
     def update(x, action, mean, advantage):
@@ -183,19 +199,18 @@ def ppo(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -
             loss = -tf.reduce_mean(tf.minimum(ratio * advantage, clipped * advantage))
         adam.apply(tape.gradient(loss, actor.trainable_variables), actor.trainable_variables)
 
-    return improved("ppo", play, actor, windows, rng, update)
+    return improved("ppo", trial, actor, rng, update)
 
 
-def critic(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator) -> Act:
+def critic(trial: Trial, rng: np.random.Generator) -> Act:
     """A network's actions by the gradient of a critic, which sees how far they are from those before the noise."""
-    actor, adam = network(types), keras.optimizers.Adam(RATE)
-    size = types * len(FEATURES) + types + 1
-    judge = keras.Sequential([keras.Input((size,)), *hidden(), keras.layers.Dense(1)])
+    actor, adam = network(trial.types), keras.optimizers.Adam(RATE)
+    flat_size = trial.types * len(FEATURES)
+    judge = keras.Sequential([keras.Input((flat_size + trial.types + 1,)), *hidden(), keras.layers.Dense(1)])
     judging = keras.optimizers.Adam(RATE)
 
     def judged(x, action, mean):
-        flat = tf.reshape(x, (-1, types * len(FEATURES)))
-        return judge(tf.concat([flat, (action - mean) / NOISE], axis=1))[:, 0]
+        return judge(tf.concat([tf.reshape(x, (-1, flat_size)), (action - mean) / NOISE], axis=1))[:, 0]
 
     @tf.function
     def update_judge(x, action, mean, advantage):
@@ -210,26 +225,21 @@ def critic(play: Play, windows: np.ndarray, types: int, rng: np.random.Generator
             loss = -tf.reduce_mean(judged(x, near, mean))
         adam.apply(tape.gradient(loss, actor.trainable_variables), actor.trainable_variables)
 
-    return improved("critic", play, actor, windows, rng, update_judge, update_actor)
+    return improved("critic", trial, actor, rng, update_judge, update_actor)
 
 
 def improved(
-    name: str,
-    play: Play,
-    actor: keras.Model,
-    windows: np.ndarray,
-    rng: np.random.Generator,
-    *updates: Callable[..., None],
+    name: str, trial: Trial, actor: keras.Model, rng: np.random.Generator, *updates: Callable[..., None]
 ) -> Act:
     """The network's actions after STEPS, each of GRADIENTS of every update in turn, of features, actions, those before the noise, and
     advantages."""
     for step in range(STEPS):
-        x, action, advantage, excess_s = explored(play, actor, windows, rng)
+        x, action, advantage, cost = explored(trial, actor, rng)
         mean = actor(x)
         for update in updates:
             for _ in range(GRADIENTS):
                 update(x, action, mean, advantage)
-        progress(name, step, excess_s)
+        progress(name, trial, step, cost)
     return lambda features, sequences: actor(features.astype(np.float32)).numpy()
 
 
@@ -251,45 +261,42 @@ def network(types: int) -> keras.Model:
 
 
 def explored(
-    play: Play, actor: keras.Model, windows: np.ndarray, rng: np.random.Generator
+    trial: Trial, actor: keras.Model, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(Features, actions, advantages relative to the other runs of the same window, excess) of WINDOWS windows, RUNS times each."""
+    """(Features, actions, advantages relative to the other runs of the same window, costs) of WINDOWS windows, RUNS times each."""
     means = tf.function(actor, input_signature=[tf.TensorSpec([None, *actor.input_shape[1:]])])
 
     def act(features: np.ndarray, sequences: np.ndarray) -> np.ndarray:
         mean = means(features.astype(np.float32)).numpy()
         return mean + NOISE * rng.standard_normal(mean.shape).astype(np.float32)
 
-    run, jobs, excess_s = play(np.repeat(rng.choice(windows, WINDOWS, replace=False), RUNS), act)
+    played = trial.play(np.repeat(rng.choice(trial.windows, WINDOWS, replace=False), RUNS), act)
+    run, jobs, _ = played
     sequence, now_s, x, action = (np.concatenate(part) for part in zip(*run.steps))
     turn = np.argsort(sequence, kind="stable")
     batch = SimpleNamespace(now_s=now_s[turn], sequence=sequence[turn])
-    advantage = waiting_saved("jct", run.state, jobs, batch, RUNS, HORIZON_S)
-    return x[turn], action[turn], advantage / max(float(advantage.std()), 1e-9), excess_s
+    advantage = waiting_saved(trial.metric, run.state, jobs, batch, RUNS, HORIZON_S)
+    return x[turn], action[turn], advantage / max(float(advantage.std()), 1e-9), trial.cost(played)
 
 
-def progress(name: str, step: int, excess_s: np.ndarray) -> None:
+def progress(name: str, trial: Trial, step: int, cost: np.ndarray) -> None:
     """Print how far it is, now and then."""
     if (step + 1) % 5 == 0:
-        print(f"  {name}: step {step + 1} of {STEPS}, excess {excess_s.mean():.0f} s", flush=True)
+        print(f"  {name}: step {step + 1} of {STEPS}, {BY[trial.metric]} {cost.mean():.3g}", flush=True)
 
 
 def learned_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row per window behind the training rows under what the task's learner learned on the rows before them."""
     set_up(task.seed, threads=1)
-    load = loaded(task)
-    scheduler = priced(load, on(load.calibrated, load))
-    train = disjoint_windows(*load.split.train, LENGTH)
-
-    def played(first: np.ndarray, act: Act) -> Played:
-        return play(load, scheduler, first, act)
-
-    unsteered = on(load.calibrated, load)(scheduler, train[:8])["excess_s"]
-    assert np.array_equal(played(train[:8], constant).excess_s, unsteered), "actions of zeros: another schedule"
-    act = LEARNERS[task.learner](played, train, load.jobs.cut.shape[1], np.random.default_rng(task.seed))
+    load, scheduler = loaded(task), replace(PLAN, **dict(task.changes))
+    trial = Trial(load, scheduler, disjoint_windows(*load.split.train, LENGTH), task.metric)
+    some = trial.windows[:8]
+    unsteered = on(load.calibrated, load)(scheduler, some)["excess_s"]
+    assert np.array_equal(trial.play(some, constant).table["excess_s"], unsteered), "actions of zeros: another schedule"
+    act = LEARNERS[task.learner](trial, np.random.default_rng(task.seed))
     first = windows_behind(load)
-    run, jobs, _ = played(first, act)
+    run, _, table = trial.play(first, act)
     actions = np.concatenate([step[-1] for step in run.steps]).mean(axis=0)
     facts = {"actions": [round(float(mean), 3) for mean in actions], "trained_on": STEPS * WINDOWS * RUNS}
-    frame = sequence_table(jobs, run.state, load.layout.gpus).assign(first_job=first)
-    return frame.assign(plan=task.learner, trace=task.trace, origin=task.origin, seed=task.seed), facts
+    named = {"metric": task.metric, "plan": task.learner, "trace": task.trace, "origin": task.origin, "seed": task.seed}
+    return table.assign(first_job=first, **named), facts

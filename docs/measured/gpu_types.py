@@ -158,6 +158,8 @@ UNCERTAIN = {
     "exact": "true run times",
     "no price": "no price",
     "each in turn": "jobs planned one by one",
+    "more": "12 jobs together",
+    "fastest free": "fastest type that is free",
     "sampled": "over samples",
     "evolution": "learned by evolution",
     "ppo": "learned by PPO",
@@ -167,23 +169,35 @@ UNCERTAIN = {
 
 
 def type_uncertainty() -> str:
-    """Plans over samples and with learned prices, against the plan on calibrated estimates at a constant price, by excess and wait."""
+    """Plans over samples and with learned prices, against the plan on calibrated estimates at a constant price, by excess and wait;
+    and plans with prices learned for waits and bounded slowdowns, by these, also against the best rule that learns nothing."""
     found = measured("planning")
     traces = {name: found[name.lower()] for name in type_columns()}
-    prices = {name: trace["runs"][0]["prices"] for name, trace in traces.items()}
+    chosen = [trace["runs"][0]["prices"] for trace in traces.values()]
     rows = [
-        ("calibrated estimates: excess / wait, s", *map(_seconds, traces.values())),
-        (
-            "constant price: calibrated / over samples",
-            *(f"{some['calibrated']} / {some['sampled']}" for some in prices.values()),
-        ),
+        ("calibrated estimates: excess / wait, s", *_means(traces, "jct", "{excess_s:,.0f} / {wait_s:,.0f}")),
+        ("price: calibrated / over samples", *(f"{some['calibrated']} / {some['sampled']}" for some in chosen)),
     ]
-    for plan, title in UNCERTAIN.items():
-        for column, name in (("excess_s", f"{title}: excess"), ("wait_s", "wait")):
-            rows.append((name, *(percent(trace["against"][plan][column]) for trace in traces.values())))
-    heads = (f"{name}, {trace['windows']} windows" for name, trace in traces.items())
+    for plan in traces["Philly"]["jct"]["against"]:
+        rows.append((f"{UNCERTAIN[plan]}: excess", *_against(traces, "jct", plan, "excess_s")))
+        rows.append(("wait", *_against(traces, "jct", plan, "wait_s")))
+    for metric, column, shown in (("wait", "wait_s", "{wait_s:,.0f} s"), ("bsld", "bsld", "{bsld:.2f}")):
+        prices = (trace[metric]["price"] for trace in traces.values())
+        means = zip(_means(traces, metric, shown), prices)
+        rows.append((f"**{OTHERS[metric]}**: calibrated estimates, price", *(f"{mean}, {p:g}" for mean, p in means)))
+        for plan in traces["Philly"][metric]["against"]:
+            rows.append((UNCERTAIN[plan], *_against(traces, metric, plan, column)))
+            rows.append(("excess", *_against(traces, metric, plan, "excess_s")))
+        for plan in traces["Philly"][metric]["against_best"]:
+            versus = (trace[metric]["against_best"][plan][column] for trace in traces.values())
+            rows.append((f"{UNCERTAIN[plan]}, against the best without", *map(percent, versus)))
+    heads = (f"{name}, {trace['jct']['windows']} windows" for name, trace in traces.items())
     return table(" | ".join(["%, against calibrated estimates", *heads]), rows)
 
 
-def _seconds(trace: dict[str, Any]) -> str:
-    return "{excess_s:,.0f} / {wait_s:,.0f}".format(**trace["mean"]["calibrated"])
+def _means(traces: dict[str, Any], metric: str, shown: str) -> list[str]:
+    return [shown.format(**trace[metric]["mean"]["calibrated"]) for trace in traces.values()]
+
+
+def _against(traces: dict[str, Any], metric: str, plan: str, column: str) -> list[str]:
+    return [percent(trace[metric]["against"][plan][column]) for trace in traces.values()]
