@@ -47,6 +47,8 @@ def test_direction() -> None:
         (8725.4, "seconds", "8,725"),
         (3.14159, "seconds", "3.14"),
         (0.022333, "number", "0.0223"),
+        (99.96, "number", "100"),
+        (0.9999, "number", "1.00"),
         (0, "number", "0"),
         (-0.1234, "percent", "−12.3\u00a0%"),
         (None, "int", "–"),
