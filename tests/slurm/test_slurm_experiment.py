@@ -17,7 +17,8 @@ from slurm_workload import DEPLOYMENT, need, wait_for
 from workload_cases import cluster, group
 
 from rltune.errors import ClusterDied, SlurmError
-from rltune.slurm.emulate import Emulation, configure
+from rltune.slurm.emulate import Emulation, configure, packages
+from rltune.slurm.emulate.machine import make_database
 from rltune.slurm.emulate.processes import Processes
 from rltune.slurm.experiment import accounts, conduct as conducting, submission
 from rltune.slurm.experiment.accounts import FIELDS, read
@@ -136,6 +137,16 @@ def test_a_supervisor_that_has_died_is_ended_without_an_error(tmp_path: Path) ->
     with pytest.raises(ClusterDied):
         processes.states()
     processes.end()
+
+
+def test_a_database_that_is_not_made_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def late(argv: list[str], timeout: float, **_: Any) -> None:
+        raise subprocess.TimeoutExpired(argv, timeout)
+
+    monkeypatch.setattr(subprocess, "run", late)
+    monkeypatch.setattr(packages, "found", Path)
+    with pytest.raises(SlurmError, match="mariadb-install-db failed"):
+        make_database(configure.Folders(tmp_path, tmp_path), "me")
 
 
 def test_a_daemon_that_outlives_its_signal_is_still_known(tmp_path: Path) -> None:
