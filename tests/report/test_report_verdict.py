@@ -49,6 +49,7 @@ def test_direction() -> None:
         (0.022333, "number", "0.0223"),
         (99.96, "number", "100"),
         (0.9999, "number", "1.00"),
+        (1.2345e-7, "number", "1.23e-07"),
         (0, "number", "0"),
         (-0.1234, "percent", "−12.3\u00a0%"),
         (None, "int", "–"),

@@ -146,10 +146,10 @@ def test_impossible_numbers_are_counted(clean: Callable) -> None:
 
 
 def test_times_far_from_the_others_are_left_out(clean: Callable) -> None:
-    times = {"a": 1_577_836_800, "b": 100_000_000_000, "c": -5_000_000_000, "d": 1_577_923_200}
+    times = {"a": 1_577_836_800, "b": 100_000_000_000, "c": -2_208_988_801, "d": 1_577_923_200, "e": 6_942_585_600}
     result = clean("id,t,run,g\n" + "".join(f"{name},{t},5,1\n" for name, t in times.items()), BASIC)
     assert result.jobs["job_id"].tolist() == ["a", "d"]
-    assert result.audit.left_out["submission time impossible (not within the years 1900–2189)"] == 2
+    assert result.audit.left_out["submission time impossible (not within the years 1900–2189)"] == 3
     assert result.span == "2020-01-01 00:00 to 2020-01-02 00:00 (UTC), 1.0 days"
 
 

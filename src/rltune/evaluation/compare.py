@@ -130,6 +130,8 @@ def picked_baseline(windows: pd.DataFrame, metric: str, sequence_jobs: int) -> d
 
 def _best(windows: pd.DataFrame, metric: str, sequence_jobs: int, role: str) -> dict[str, str]:
     rows = where(windows, role=role, sequence_jobs=sequence_jobs)
+    if not len(rows):
+        raise ValueError(f"no {role} rows among the windows of {sequence_jobs} jobs")
     labels = ["policy", "backfill", "placement"]
     means = METRIC_SIGN[metric] * rows.groupby(labels, sort=True)[METRIC_COLUMN[metric]].mean()
     return dict(zip(labels, means.idxmin(), strict=True))

@@ -23,7 +23,7 @@ def three_digits(value: float) -> str:
         return "0" if value == 0 else str(value)
     rounded = float(f"{abs(value):.2e}")  # 99.96 is 100
     digits = max(0, 2 - math.floor(math.log10(rounded)))
-    return f"{value:.{min(digits, 9)}e}" if abs(value) < 1e-6 else f"{value:,.{digits}f}"
+    return f"{value:.2e}" if abs(value) < 1e-6 else f"{value:,.{digits}f}"
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {

@@ -11,11 +11,10 @@ from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.columns import COLUMNS, DTYPES, TraceMeta
 from rltune.traces.raw.frame import reasons
+from rltune.traces.raw.times import END, FIRST
 from rltune.traces.readers import read
 from rltune.traces.table import sort_jobs, validate
 
-_POSSIBLE_UNIX_S = (-2_208_988_800.0, 6_942_672_000.0)
-"""Years 1900 to 2189; a time outside is broken, and 292 years are the longest time in nanoseconds."""
 _MAX_GPUS = 1_000_000
 _MOST_RUN_S = 10 * 365.25 * 86_400
 """No machine runs one job for ten years: a number in another unit, or a time that was taken for a duration."""
@@ -111,7 +110,10 @@ def _keep_usable(rows: pd.DataFrame, trace: TraceConfig, audit: Audit) -> pd.Dat
     cases += [(reason, rows["unusable"] == reason) for reason in rows["unusable"].dropna().unique()]
     cases += [
         ("no submission time", submit.isna()),
-        ("submission time impossible (not within the years 1900–2189)", ~submit.between(*_POSSIBLE_UNIX_S)),
+        (
+            "submission time impossible (not within the years 1900–2189)",
+            ~submit.between(FIRST.astype(float), END.astype(float), inclusive="left"),
+        ),
         ("no run time", rows["run_s"].isna()),
         ("run time zero", rows["run_s"] == 0),
         ("run time negative", rows["run_s"] < 0),

@@ -69,13 +69,7 @@ def _sniffed(path: Path) -> Found:
         return sniff(path)
     except BROKEN as error:
         raise DataError(f"{path}: truncated or damaged ({error}); obtain the file again.") from None
-    except (
-        OSError,
-        ValueError,
-        RecursionError,
-        ijson.JSONError,
-        pyarrow.ArrowException,
-    ) as error:  # pandas' own are ValueErrors
+    except (OSError, ValueError, RecursionError, ijson.JSONError, pyarrow.ArrowException) as error:
         text = " ".join(str(error).split())[:200]
         raise DataError(f"{path}: cannot be read ({text}); expected {EXPECTED}.") from None
 

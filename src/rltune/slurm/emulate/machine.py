@@ -8,7 +8,7 @@ from pathlib import Path
 from random import SystemRandom
 
 from rltune.errors import SlurmError
-from rltune.slurm.client import run_command
+from rltune.slurm.client import TIMED_OUT, run_command
 from rltune.slurm.emulate import packages
 from rltune.slurm.emulate.configure import Folders, filled
 
@@ -60,4 +60,5 @@ def make_database(folders: Folders, user: str) -> None:
     argv = [packages.found("mariadb-install-db"), f"--defaults-file={folders.database_conf}", *options]
     done = run_command(argv, os.environ, 120.0)
     if done.returncode:
-        raise SlurmError(f"mariadb-install-db failed: {(done.stderr or done.stdout).strip()[-800:]}")
+        said = "no end within 120 s" if done.returncode == TIMED_OUT else (done.stderr or done.stdout).strip()[-800:]
+        raise SlurmError(f"mariadb-install-db failed: {said}")
