@@ -2,7 +2,7 @@
 
 Questions are harvested from replays of held-out windows of Philly's rows: every question with two candidate placements or more, at least K jobs queued and queues of custom order
 (SAF and FIFO, with and without EASY). Philly's jobs say nothing of CPUs and memory, so half of them get requests of
-0.5–1.5 times their GPU share, drawn from a seed: all three resources bind. Nothing is remembered between questions, and
+half to all of their GPU share, drawn from a seed: all three resources bind. Nothing is remembered between questions, and
 every answer is proven optimal: by the bound of rltune.placement.presolve, or by GLPK to a gap of zero. The 10,000 nodes
 are the same kinds of nodes and synthetic jobs at load 1.2. One core. The last line is one JSON object.
 """
@@ -95,7 +95,7 @@ class Harvest:
 
 
 def with_requests(jobs: Jobs, layout: Layout, seed: int = 7) -> Jobs:
-    """Half of the jobs ask for CPUs and memory of their own, 0.5–1.5 times the smallest share of a GPU."""
+    """Half of the jobs ask for CPUs and memory of their own, half to all of the smallest share of a GPU."""
     rng = np.random.default_rng(seed)
     row = jobs.row.copy()
     requests = rng.random(len(row)) < 0.5

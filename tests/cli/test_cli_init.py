@@ -178,6 +178,14 @@ def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(unit: s
     assert Run.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
 
 
+def test_a_night_without_a_midnight_is_a_day(files: Any, cli: Cli) -> None:
+    """In Cairo clocks went from 00:00 to 01:00 on 26 April 2024, here in the log's last tenth."""
+    first = 1_714_082_400 - 1800 * 2892
+    write_csv(files.root, "submit_time,duration,gpus", lambda i: f"{first + 1800 * i},600,1")
+    outcome = cli("init", "own.csv", *INIT[2:6], "--time-zone", "Africa/Cairo", "--yes")
+    says(outcome, "the last tenth has arrivals on 7 days; a verdict needs 8")
+
+
 def test_a_csv_of_processors_goes_on_a_cluster_of_processors(files: Any, cli: Cli) -> None:
     write_csv(files.root, "submit_time,duration,cpus", lambda i: f"{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 16}")
     (files.root / "nodes.txt").write_text("name,cpus\n" + "".join(f"n{i},16\n" for i in range(4)))

@@ -48,10 +48,10 @@ def run_of(**blocks: Any) -> Run:
 
 
 def workload_of(run: Run, estimate: str = "lognormal-1", jobs: pd.DataFrame | None = None) -> Workload:
-    """The log on the cluster, with estimates."""
-    fitted, _ = fit(log() if jobs is None else jobs, CLUSTER)
+    """The log on the run's cluster, with estimates."""
+    fitted, _ = fit(log() if jobs is None else jobs, run.clusters["small"])
     given = estimate_jobs(fitted, META, estimate, 1, None, Path())
-    return make_workload(fitted, META, given, CLUSTER, run.config.train_share)
+    return make_workload(fitted, META, given, run.clusters["small"], run.config.train_share)
 
 
 def agent(rule: str = "fifo", **facts: Any) -> Any:

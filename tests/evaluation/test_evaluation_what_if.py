@@ -1,7 +1,6 @@
 """The replay of a log's end against plain Python: hours, GPU-hours, utilisation, blocks, and what each scheduler is given."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,11 @@ from operator_cases import META, agent, log, run_of, workload_of
 from workload_cases import cluster, group
 
 from rltune.agent.scheduler_choice import AgentScheduler
-from rltune.cluster.fit import fit
-from rltune.cluster.workload import make_workload
 from rltune.config import whatif
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import by_block, totals
 from rltune.evaluation.studies.what_if import WhatIfStudy
 from rltune.reference import twin
-from rltune.traces.estimates import estimate_jobs
 from rltune.traces.estimates.history import end_s
 
 HOURS = 6
@@ -84,13 +80,12 @@ def test_what_the_log_says_of_itself_does_not_depend_on_speeds(study: WhatIfStud
     """Jobs that ran on K80s are simulated as on P100s, four times as fast; the log's GPUs were in use as long as it says."""
     kinds = [group(2, 8, "P100", mem_gb=512), group(2, 2, "K80", mem_gb=128)]
     faster = cluster(kinds, gpu_types="any", speeds={"P100": 4.0, "K80": 1.0}, recorded_on="K80")
-    fitted, _ = fit(log(), faster)
-    given = estimate_jobs(fitted, META, "lognormal-1", 1, None, Path())
-    workload = make_workload(fitted, META, given, faster, study.run.config.train_share)
-    other = WhatIfStudy(replace(study.run, clusters={"small": faster}), workload, workload, study.policies, 60.0)
+    run = replace(study.run, clusters={"small": faster})
+    workload = workload_of(run)
+    other = WhatIfStudy(run, workload, workload, study.policies, 60.0)
     assert (workload.jobs.run_s < study.workload.jobs.run_s).mean() > 0.9
     pd.testing.assert_frame_equal(other.recorded(), study.recorded())
-    np.testing.assert_array_equal(end_s(fitted), end_s(study.table))
+    np.testing.assert_array_equal(end_s(workload.table), end_s(study.table))
     assert other.facts()["used"] == study.facts()["used"]
 
 

@@ -9,6 +9,7 @@ from placement_enumeration import weighted
 from workload_cases import cluster, compiled, group, random_case, simple
 
 from rltune.config import LookaheadConfig
+from rltune.config.cells import LOCALITIES
 from rltune.placement import lookahead
 from rltune.placement.counts import Counts
 from rltune.placement.instance import Outcome, Solution
@@ -18,9 +19,6 @@ from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.config import ALWAYS, ASKED
 from rltune.simulator.metrics import chunk_table
 from rltune.simulator.state import State
-
-LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
-
 
 # known answers
 

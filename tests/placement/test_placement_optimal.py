@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from workload_cases import cluster, compiled, group, random_case, random_cluster
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
-from rltune.config.cells import Locality
+from rltune.config.cells import LOCALITIES
 from rltune.placement.agreement import resolve_sample
 from rltune.placement.instance import Instance, Outcome
 from rltune.placement.kernel import GlpkSolver
@@ -26,7 +25,6 @@ from rltune.simulator.metrics import chunk_table
 from rltune.simulator.state import State
 
 SCHEDULER = SchedulerConfig("fifo", "none", "lookahead")
-LOCALITIES = get_args(Locality)
 
 
 def random_scheduler(seed: int) -> SchedulerConfig:

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from workload_cases import cluster, group, simple
 
 from rltune.config.cells import Policy
-from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, IDS, POLICIES, Facts
+from rltune.policies import FIRST_DYNAMIC, FIRST_FAIR, IDS, POLICIES, SYMBOLS, Facts
 from rltune.policies.compiled import compiled_score
 from rltune.policies.policy import Policy as BasePolicy
 from rltune.registry import discover
@@ -115,16 +115,7 @@ PLAIN = str.maketrans({"·": "*", "−": "-", "³": "**3"})
 @given(job=JOB)
 def test_the_compiled_score_is_the_plain_one_and_the_formula_in_tables(policy: str, job: Facts) -> None:
     text = POLICIES[policy].formula.replace("7 d", f"{7 * DAY}").translate(PLAIN)
-    letters = {
-        "s": job.submit_s,
-        "r": job.estimate_s,
-        "n": job.gpus,
-        "w": job.wait_s,
-        "f": job.fair_share,
-        "g": job.gpu_share,
-        "p": job.partition,
-        "q": job.qos,
-    }
+    letters = dict(zip(SYMBOLS, job, strict=True))
     expected = eval(text, {"max": max, "min": min, "log2": log2, "log10": log10, "__builtins__": {}}, letters)
     compiled = compiled_score(IDS[policy], job)
     assert compiled == pytest.approx(expected, rel=1e-9, abs=1e-9) and compiled == POLICIES[policy].score(job)

@@ -83,6 +83,11 @@ def test_every_number_in_the_tables_is_in_a_csv(page: BeautifulSoup, made: Proje
         assert shown <= csv and (shown or saved.artefact.kind == "figure"), name
 
 
+def test_places_in_the_paper_follow_its_order() -> None:
+    places = ["Figures 9 and 11", "Section 3.2", "Section 5.7", "Section 7"]
+    assert sorted(reversed(places), key=contents._order) == places
+
+
 def test_dark_mode_reaches_the_pictures(made: Project) -> None:
     drawings = "".join(re.findall(r"<svg.*?</svg>", made.html, flags=re.DOTALL))
     assert "var(--figure-ink)" in drawings and "#22282f" not in drawings and "#ffffff" not in drawings

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import report_fakes_traces as seen
+from matplotlib.colors import to_hex
 from report_runs import PAPER
 
 from rltune.report import figures
 from rltune.report.figures.workloads import LEAST_WAIT_S
-from rltune.report.style import styled
+from rltune.report.style import styled, trace_colours
 
 DRAWN = {
     "fig5": lambda: figures.fig5(seen.statistics(), PAPER),
@@ -30,6 +31,17 @@ def test_every_figure_says_what_it_is_and_nothing_in_it_is_cut_off(name: str) ->
         boxes = [axis.get_tightbbox() for axis in figure.axes] + [x.get_window_extent() for x in figure.legends]
     for box in boxes:
         assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.width + 1 and box.y1 <= figure.bbox.height + 1
+
+
+def test_a_trace_of_ones_own_keeps_its_colour_whatever_it_is_called() -> None:
+    """Earth is one of Helios' clusters."""
+    name = "Earth cluster"
+    own = {f: f().assign(trace=name, data="own") for f in (seen.arrivals, seen.batches)}
+    _, _, lines = figures.arrivals(own[seen.arrivals].drop_duplicates(["by", "bin"]), PAPER)
+    _, _, bars = figures.fig6(own[seen.batches].drop_duplicates("batch"), PAPER)
+    colour = trace_colours({name: ""})[name]
+    assert colour in {line.get_color() for line in lines.axes[0].lines}
+    assert {to_hex(bar.get_facecolor()) for bar in bars.axes[0].patches} == {colour}
 
 
 def test_figure_5_has_our_points_and_all_of_the_papers() -> None:

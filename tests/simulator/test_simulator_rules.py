@@ -188,35 +188,29 @@ def test_lookahead_needs_a_placer_and_others_take_none() -> None:
     ("names", "match"),
     [
         ({"policy": "lifo"}, "policy: found 'lifo', expected one of fifo, "),
-        ({"policy": "fifo", "backfill": "some"}, "backfill: found 'some', expected one of none, greedy, easy"),
-        ({"policy": "fifo", "placement": "worst_fit"}, "placement: found 'worst_fit', expected one of first_fit, "),
-        ({"policy": "fifo", "locality": "two"}, "locality: found 'two', expected one of strict, plus_one"),
-        ({"policy": "fifo", "overrun": "kill"}, "overrun: found 'kill', expected one of double, now"),
-        ({"policy": "fifo", "sticky_head": "job"}, "sticky_head: found 'job', expected one of False, True"),
-        ({"policy": "fifo", "multi_node_slowdown": 0.9}, "multi_node_slowdown: found 0.9, expected 1 to 100"),
-        ({"policy": "fifo", "multi_node_slowdown": float("nan")}, "multi_node_slowdown: found nan"),
-        ({"policy": "fifo", "interference_slowdown": float("inf")}, "interference_slowdown: found inf, expected 1"),
+        ({"backfill": "some"}, "backfill: found 'some', expected one of none, greedy, easy"),
+        ({"placement": "worst_fit"}, "placement: found 'worst_fit', expected one of first_fit, "),
+        ({"locality": "two"}, "locality: found 'two', expected one of strict, plus_one"),
+        ({"overrun": "kill"}, "overrun: found 'kill', expected one of double, now"),
+        ({"sticky_head": "job"}, "sticky_head: found 'job', expected one of False, True"),
+        ({"multi_node_slowdown": 0.9}, "multi_node_slowdown: found 0.9, expected 1 to 100"),
+        ({"multi_node_slowdown": float("nan")}, "multi_node_slowdown: found nan"),
+        ({"interference_slowdown": float("inf")}, "interference_slowdown: found inf, expected 1"),
+        *(({"max_wait_h": wrong}, "max_wait_h: found") for wrong in ({0: 1.0}, {1: 0.0}, {1: np.inf})),
+        ({"placement": "algorithm1", "locality": "any"}, "found locality 'any', expected strict"),
+        ({"types": "slowest"}, "types: found 'slowest', expected one of auto, any, fastest_free"),
         *(
-            ({"policy": "fifo", "max_wait_h": wrong}, "max_wait_h: found")
-            for wrong in ({0: 1.0}, {1: 0.0}, {1: np.inf})
-        ),
-        ({"policy": "fifo", "placement": "algorithm1", "locality": "any"}, "found locality 'any', expected strict"),
-        ({"policy": "fifo", "types": "slowest"}, "types: found 'slowest', expected one of auto, any, fastest_free"),
-        *(
-            ({"policy": "fifo", "backfill": "easy", "types": name}, f"types {name}: goes with backfill conservative")
+            ({"backfill": "easy", "types": name}, f"types {name}: goes with backfill conservative")
             for name in ("least", "joint")
         ),
         (
-            {"policy": "fifo", "backfill": "conservative", "types": "allox", "locality": "any"},
+            {"backfill": "conservative", "types": "allox", "locality": "any"},
             "allox: found locality 'any', expected strict",
         ),
-        (
-            {"policy": "fifo", "placement": "lookahead", "types": "fastest_free"},
-            "types fastest_free: found placement 'lookahead'",
-        ),
-        ({"policy": "fifo", "gpu_price": -1.0}, "gpu_price: found -1.0, expected 0 to 100"),
+        ({"placement": "lookahead", "types": "fastest_free"}, "types fastest_free: found placement 'lookahead'"),
+        ({"gpu_price": -1.0}, "gpu_price: found -1.0, expected 0 to 100"),
     ],
 )
 def test_a_setting_names_what_it_does_not_know(names: dict, match: str) -> None:
     with pytest.raises(ValueError, match=match):
-        SchedulerConfig(**names)
+        SchedulerConfig(**{"policy": "fifo", **names})

@@ -10,17 +10,15 @@ from workload_cases import at_speeds, cluster, compiled, group
 
 from rltune.cluster.fit import Jobs, with_wrong_speeds
 from rltune.cluster.layout import Layout
-from rltune.config.cells import PLANNED_TYPES
+from rltune.config.cells import BACKFILLS, LOCALITIES, PLANNED_TYPES
 from rltune.policies import IDS
 from rltune.reference import twin
 from rltune.simulator.batch import SchedulerConfig, Simulation
 from rltune.simulator.state import State
 
-BACKFILLS = ("none", "greedy", "easy", "conservative")
 PLACEMENTS = ("first_fit", "best_fit", "spread", "exclusive", "isolating_best_fit")
 SILENT = (3,)
 """Of these ``visible``, the ranking is not asked for while a job is past its maximum wait."""
-LOCALITIES = ("strict", "plus_one", "any", "worth_it", "soonest_end")
 
 Scores = Callable[[float, np.ndarray], np.ndarray]
 """(now in s, rows of Jobs) → scores, as a ranking from outside."""

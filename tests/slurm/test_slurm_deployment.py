@@ -8,12 +8,11 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
-from operator_cases import CLUSTER, META, agent, log, run_of, workload_of
+from operator_cases import CLUSTER, agent, log, run_of, workload_of
+from workload_cases import cluster, group
 
 from rltune.agent.scheduler_choice import AgentScheduler
-from rltune.cluster.fit import fit
-from rltune.cluster.workload import Workload, make_workload
-from rltune.config import ClusterConfig
+from rltune.cluster.workload import Workload
 from rltune.config.context import Run
 from rltune.config.deployment import QOS, SHORT_S
 from rltune.config.max_wait import DEFAULT
@@ -29,9 +28,7 @@ from rltune.slurm.experiment import deployment
 from rltune.slurm.experiment.conduct import Conducted
 from rltune.slurm.experiment.deployment import deploy, deploy_all, missing_runs, submissions
 from rltune.slurm.experiment.submission import Submission
-from rltune.traces.estimates import estimate_jobs
 
-ROOT = Path(__file__).resolve().parents[2]
 CELL = "tiny__small__fifo__wait__none__lookahead__strict__engineered__lognormal-1__quick__s1"
 BLOCK = {"cell": CELL, "jobs": 8, "repetitions": 2, "schedulers": ["slurm", "rltune", "saf"]}
 
@@ -166,8 +163,7 @@ def test_the_simulator_has_slurms_factor_of_the_qos(run: Run, workload: Workload
     at = np.arange(len(log()))
     limit_s = np.where(at % 3, SHORT_S, 2 * SHORT_S)
     rows = log().assign(submit_s=at * 0.01, run_s=3600.0, requested_s=limit_s, gpus=16, user="ben")
-    fitted, _ = fit(rows, CLUSTER)
-    alike = make_workload(fitted, META, pd.DataFrame({"estimate_s": limit_s}), CLUSTER, run.config.train_share)
+    alike = workload_of(run, "requested", rows)
     points = classes(alike)["qos"].map({name: factor for name, (factor, _) in QOS.items()}).to_numpy()
     found = simulated(run, alike, agent("fifo", scheduler={"policy": "multifactor"}))
     for (scheduler, _, repetition), frame in found.groupby(["scheduler", "backfill", "repetition"]):
@@ -199,22 +195,15 @@ def test_the_simulator_runs_an_agent_with_each_backfill(
     assert seen == [("saf", "easy"), ("saf", "conservative")]
 
 
-TYPED = [{"gpu_type": kind, "nodes": 2, "gpus": 8, "cpus": 64, "mem_gb": 512} for kind in ("P100", "K80")]
+TYPED = cluster([group(2, 8, kind) for kind in ("P100", "K80")], speeds={"P100": 4.0, "K80": 1.0}, gpu_types="match")
 
 
 @pytest.fixture(scope="module")
-def typed(run: Run) -> tuple[Run, Workload]:
+def typed() -> tuple[Run, Workload]:
     """The same on two types, of which P100s are four times as fast as K80s."""
-    speeds = {"speeds": {"P100": 4.0, "K80": 1.0}, "gpu_types": "match"}
-    pools = [{"name": "all", "groups": TYPED}]
-    cluster = ClusterConfig.model_validate({"title": "Two types", "pools": pools, **speeds})
-    fitted, _ = fit(log(), cluster)
-    estimates = estimate_jobs(fitted, META, "lognormal-1", 1, None, Path())
     kinds = ["slurm", "slurm_fastest", "rltune", "rltune_types"]
-    settings = run.config.deployment.model_copy(update={"schedulers": kinds})
-    config = run.config.model_copy(update={"deployment": settings})
-    workload = make_workload(fitted, META, estimates, cluster, config.train_share)
-    return replace(run, config=config, clusters={"small": cluster}), workload
+    run = replace(run_of(deployment=BLOCK | {"schedulers": kinds}), clusters={"small": TYPED})
+    return run, workload_of(run)
 
 
 def test_where_types_differ_jobs_sleep_as_long_as_on_theirs(typed: tuple[Run, Workload]) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from slurm_workload import need, wait_for
+from slurm_workload import DEPLOYMENT, need, wait_for
+from workload_cases import cluster, group
 
-from rltune.config.load import load_cluster, project_root
 from rltune.errors import ClusterDied, SlurmError
-from rltune.slurm.emulate import Emulation, configure
+from rltune.slurm.emulate import Emulation, configure, packages
+from rltune.slurm.emulate.machine import make_database
 from rltune.slurm.emulate.processes import Processes
 from rltune.slurm.experiment import accounts, conduct as conducting, submission
 from rltune.slurm.experiment.accounts import FIELDS, read
@@ -46,11 +47,10 @@ Run = Callable[..., Conducted]
 def run(slurm_packages: None, tmp_path: Path) -> Run:
     """Runs jobs on the cluster of paper §5.6, in Slurm's order or in that of a rule."""
     need(accounting=True, speed=SPEED)
-    cluster = load_cluster("deployment", project_root())
 
     def run(jobs: list[Submission], rule: str | None = None, say: Any = print) -> Conducted:
         policy = None if rule is None else policy_of_rule(rule)
-        return conduct(cluster, jobs, policy, SPEED, tmp_path / "run.log", {8: 24.0}, say)
+        return conduct(DEPLOYMENT, jobs, policy, SPEED, tmp_path / "run.log", {8: 24.0}, say)
 
     return run
 
@@ -128,6 +128,25 @@ def test_a_supervisor_that_takes_long_is_an_error_that_names_it() -> None:
     with pytest.raises(SlurmError, match=rf"supervisor \(process {processes.pid}\) .* after 0 s"):
         processes.end(0)
     processes.end()
+
+
+def test_a_supervisor_that_has_died_is_ended_without_an_error() -> None:
+    processes = Processes()
+    os.kill(processes.pid, signal.SIGKILL)
+    wait_for(lambda: Path(f"/proc/{processes.pid}/stat").read_text().split()[2] == "Z")
+    with pytest.raises(ClusterDied):
+        processes.states()
+    processes.end()
+
+
+def test_a_database_that_is_not_made_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def late(argv: list[str], timeout: float, **_: Any) -> None:
+        raise subprocess.TimeoutExpired(argv, timeout)
+
+    monkeypatch.setattr(subprocess, "run", late)
+    monkeypatch.setattr(packages, "found", Path)
+    with pytest.raises(SlurmError, match="mariadb-install-db failed: no end within 120 s"):
+        make_database(configure.Folders(tmp_path, tmp_path), "me")
 
 
 def test_a_daemon_that_outlives_its_signal_is_still_known(tmp_path: Path) -> None:
@@ -265,13 +284,14 @@ def test_what_sbatch_is_asked_for() -> None:
 
 def test_a_job_sleeps_as_long_as_on_the_type_of_its_node(tmp_path: Path) -> None:
     """The script, run with a sleep that prints its argument."""
-    typed = {"times_s": {"p100": 10.0, "k80": 45.4}, "types": "p100|k80", "model": "A3C"}
+    times_s = {"p100": 10.0, "k80": 45.4, "a100": 5.0, "a100-40gb": 20.0}
+    typed = {"times_s": times_s, "types": "p100|k80", "model": "A3C"}
     slurm = Answering("17;emulated\n")
     assert submit(slurm, replace(job("x", 0, 1, 10.0, 60), **typed)) == 17
     assert {"--constraint=p100|k80", "--comment=A3C"} <= set(slurm.argv)
     (tmp_path / "sleep").write_text("#!/bin/sh\necho $1\n")
     (tmp_path / "sleep").chmod(0o755)
-    for node, seconds in (("k80-12", "45"), ("p100-1", "10"), ("m40-1", "10")):
+    for node, seconds in (("k80-12", "45"), ("p100-1", "10"), ("a100-1", "5"), ("a100-40gb-1", "20"), ("m40-1", "10")):
         env = {"SLURMD_NODENAME": node, "PATH": f"{tmp_path}:{os.defpath}"}
         said = subprocess.run(["sh"], input=slurm.stdin, env=env, capture_output=True, text=True, check=True)
         assert said.stdout == f"{seconds}\n"
@@ -282,11 +302,16 @@ def test_an_answer_of_sbatch_without_an_id_is_quoted() -> None:
         submit(Answering("welcome"), job("x", 0, 1, 10.0, 60))
 
 
+def test_gpu_types_that_slurm_cannot_distinguish_are_an_error() -> None:
+    mixed = cluster([group(1, 8, "A100 40GB"), group(1, 8, "A100-40GB")])
+    with pytest.raises(SlurmError, match="GPU types a100 40gb, a100-40gb: the same once written"):
+        configure.nodes_of(mixed, list(range(2)))
+
+
 def test_small_nodes_are_taken_first() -> None:
-    cluster, folders = load_cluster("deployment", project_root()), configure.Folders(Path("/x"), Path("/x"))
-    nodes = configure.nodes_of(cluster, list(range(10)))
+    folders, nodes = configure.Folders(Path("/x"), Path("/x")), configure.nodes_of(DEPLOYMENT, list(range(10)))
     plain, small = (
-        configure.slurm_conf(cluster, nodes, folders, "root", 1, small_first=first) for first in (False, True)
+        configure.slurm_conf(DEPLOYMENT, nodes, folders, "root", 1, small_first=first) for first in (False, True)
     )
     assert " Weight=" not in plain
     weights = dict(re.findall(r"^NodeName=(\S+) .* Weight=(\d+)$", small, re.MULTILINE))

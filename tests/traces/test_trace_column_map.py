@@ -145,6 +145,14 @@ def test_impossible_numbers_are_counted(clean: Callable) -> None:
     assert "a" in set(result.jobs["job_id"]) and result.audit.rows_read == 4
 
 
+def test_times_far_from_the_others_are_left_out(clean: Callable) -> None:
+    times = {"a": 1_577_836_800, "b": 100_000_000_000, "c": -2_208_988_801, "d": 1_577_923_200, "e": 6_942_585_600}
+    result = clean("id,t,run,g\n" + "".join(f"{name},{t},5,1\n" for name, t in times.items()), BASIC)
+    assert result.jobs["job_id"].tolist() == ["a", "d"]
+    assert result.audit.left_out["submission time impossible (not within the years 1900–2189)"] == 3
+    assert result.span == "2020-01-01 00:00 to 2020-01-02 00:00 (UTC), 1.0 days"
+
+
 @pytest.mark.parametrize("hour", ["", "2330", "233000"])
 @pytest.mark.parametrize("more", [[], ["20201301"]])
 def test_dates_written_as_digits(hour: str, more: list[str], clean: Callable) -> None:

@@ -26,6 +26,13 @@ from rltune.traces.fetch.download import download
 CUT = file(DATA, upto=9_000)
 
 
+@pytest.mark.parametrize(
+    ("size", "text"), [(999, "999 B"), (999_400, "999 kB"), (999_600, "1 MB"), (36_400_000, "36.4 MB"), (2e12, "2 TB")]
+)
+def test_sizes_have_three_digits(size: float, text: str) -> None:
+    assert progress.size_text(size) == text
+
+
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")

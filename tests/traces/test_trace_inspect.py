@@ -189,6 +189,7 @@ def test_archives_are_looked_into(tmp_path: Path) -> None:
         ("none", None, "no such file"),
         ("bad.gz", b"\x1f\x8b\x08\x00nothing", "bad.gz"),
         ("bad.json", b'[{"a": 1}, {', "cannot be read"),
+        ("deep.json", b'[{"a": ' + 5000 * b"[" + 5000 * b"]" + b"}]", "cannot be read"),
         ("a.zip", b"PK\x03\x04", "truncated or damaged"),
         (
             "a.csv",

@@ -18,15 +18,11 @@ def target(config: str, stage: str, of: str) -> str:
     if stage not in stages:
         others = "rules without a notebook run again by make report ARGS='--forcerun RULE'"
         sys.exit(f"STAGE: found {stage!r}; expected one of: {', '.join(stages)}; {others}")
-    traces = list(dict.fromkeys(cell.trace for cell in run.config.cells()))
-    names = {
-        "train": [cell.name for cell in run.config.cells()],
-        "evaluate": [cell.name for cell in run.config.cells()],
-        "clean": list(run.traces),
-        "compare": traces,
-    }.get(stage, [])
+    cells = {cell.name: cell for cell in run.config.cells()}
+    traces = list(dict.fromkeys(cell.trace for cell in cells.values()))
+    names = {"train": [*cells], "evaluate": [*cells], "clean": [*run.traces], "compare": traces}.get(stage, [])
     if names:
-        by_id = {cell.hash: cell.name for cell in run.config.cells()}
+        by_id = {cell.hash: name for name, cell in cells.items()}
         of = by_id.get(of, of) or (names[0] if len(names) == 1 else "")
         if of not in names:
             variable = "CELL" if stage in ("train", "evaluate") else "TRACE"

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from rltune.agent.scheduler_choice import TRIALS
 from rltune.files import UNREADABLE, atomic_write
 
 NAME = "checkpoint.npz"
@@ -34,9 +33,3 @@ def load_checkpoint(folder: Path, identity: dict[str, Any]) -> tuple[tuple[Array
         return None, f"{path}: cannot be read ({error})"
     other = [name for name, value in identity.items() if kept["of"].get(name) != value]
     return (None, f"{path}: of another {', '.join(other)}") if other else ((arrays, kept["facts"]), "")
-
-
-def discard_checkpoint(folder: Path | str) -> None:
-    """Delete the files that a training would resume from; it is finished."""
-    for name in (NAME, TRIALS):
-        (Path(folder) / name).unlink(missing_ok=True)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rltune.agent.checkpoint import discard_checkpoint, load_checkpoint, save_checkpoint
+from rltune.agent.checkpoint import NAME, load_checkpoint, save_checkpoint
 from rltune.agent.learners import LEARNERS
 from rltune.agent.policy_file import TrainedPolicy, shapes_of
 from rltune.agent.ppo import CREDITED, PPO, Advantages, gae, relative, set_up, waiting_saved
 from rltune.agent.progress import HistoryLog, solver_columns
 from rltune.agent.rollout import Batch
-from rltune.agent.scheduler_choice import difference
+from rltune.agent.scheduler_choice import TRIALS, difference
 from rltune.agent.task import TrainingTask
 from rltune.environment.observation import Observer
 from rltune.files import write_text
@@ -169,7 +169,8 @@ class Trainer:
     def discard_checkpoint(self) -> None:
         """Delete what an interrupted training goes on from: this one is over."""
         if self.folder:
-            discard_checkpoint(self.folder)
+            for name in (NAME, TRIALS):
+                (self.folder / name).unlink(missing_ok=True)
 
     def policy(self) -> TrainedPolicy:
         """The best so far, with the facts of its training (TrainingTask.facts)."""

@@ -194,11 +194,7 @@ def compile_jobs(fitted: pd.DataFrame, estimate_s: np.ndarray, cluster: ClusterC
     cut = np.zeros((len(fitted), len(layout.types)), CUT)
     cut["size"], cut["full"], cut["rem"] = _cuts_in(layout, cluster, row["pool"], row["gpus"], cpu, mem, kinds)
     cut["full"] = _draw_types(fitted, cut["full"], cluster, layout)
-    row["shape"] = np.unique(
-        np.column_stack([row[n] for n in ("pool", "gpus", "cpu_milli", "mem_mb")] + [cut["full"], cut["size"]]),
-        axis=0,
-        return_inverse=True,
-    )[1].reshape(-1)
+    row["shape"] = _alike(*(row[n] for n in ("pool", "gpus", "cpu_milli", "mem_mb")), cut["full"], cut["size"])
     cut["slow"], cut["spread"] = 1.0, 1.0
     return Jobs(row, cut) if slow is None else with_speeds(Jobs(row, cut), slow)
 
@@ -241,9 +237,13 @@ def with_unknown_speeds(jobs: Jobs, fastest_only: bool = False) -> Jobs:
 
 def _with_shapes(row: np.ndarray, cut: np.ndarray) -> Jobs:
     """Jobs of one shape are alike to the scheduler on every type."""
-    same = np.column_stack([row["shape"], *(cut[name] for name in ("full", "slow", "spread"))])
-    row["shape"] = np.unique(same, axis=0, return_inverse=True)[1].reshape(-1)
+    row["shape"] = _alike(row["shape"], *(cut[name] for name in ("full", "slow", "spread")))
     return Jobs(row, cut)
+
+
+def _alike(*columns: np.ndarray) -> np.ndarray:
+    """Numbers [J], equal for jobs that are alike in all columns."""
+    return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _per_gpu(jobs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

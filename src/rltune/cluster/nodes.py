@@ -37,7 +37,6 @@ CSV_NAMES = {
 }
 SINFO_NAMES = {
     "NODELIST": "name",
-    "NODE": "name",
     "PARTITION": "partition",
     "CPUS": "cpus",
     "MEMORY": "mib",
@@ -75,7 +74,7 @@ def read_nodes(path: Path | str) -> NodeList:
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise DataError(f"{path}: the file is empty; expected {EXPECTED}")
-    if set(re.split(r"[|\s]+", lines[0].strip().upper())) & {"NODELIST"}:
+    if "NODELIST" in re.split(r"[|\s]+", lines[0].strip().upper()):
         table, source = _sinfo(lines, path), "sinfo"
     else:
         table, source = _csv(text, path), "CSV"
@@ -96,8 +95,7 @@ def gres_gpus(gres: str) -> tuple[int, str]:
 def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
     cut = "|" if "|" in lines[0] else None
     names = [SINFO_NAMES.get(field.strip().upper(), field) for field in lines[0].split(cut)]
-    optional = ("NODE", "STATE")
-    missing = [field for field, name in SINFO_NAMES.items() if field not in optional and name not in names]
+    missing = [field for field, name in SINFO_NAMES.items() if field != "STATE" and name not in names]
     if missing:
         raise DataError(
             f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; "

@@ -158,8 +158,7 @@ def slowdowns(
     number = {t: i for i, t in enumerate(profile.types)}
     recorded = jobs["gpu_type"].str.lower().map(number).fillna(number[recorded_on.lower()]).to_numpy(np.int64)
     at_types = profile.numbers(types)
-    size = np.searchsorted(profile.gpus, np.maximum(jobs["gpus"].to_numpy(np.int64), 1), side="right") - 1
-    size = np.maximum(size, 0)
+    size = np.maximum(np.searchsorted(profile.gpus, jobs["gpus"].to_numpy(np.int64), side="right") - 1, 0)
     # [models, G, types of the profile] measured where the job was recorded, and running on a type of the cluster
     able = (profile.steps[..., 0] > 0) & (profile.steps[:, :, at_types, 0] > 0).any(axis=2, keepdims=True)
     for g, r in sorted(set(zip(size.tolist(), recorded.tolist()))):

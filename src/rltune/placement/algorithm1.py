@@ -13,7 +13,6 @@ Once x is given, nodes have nothing to do with each other, so both sums are know
 them; :func:`solve` is the program for a solver, to read and to check against.
 """
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +21,7 @@ from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, SPREAD, find
 from rltune.kernels import ZERO, allocating
-from rltune.placement.counts import Counts
+from rltune.placement.counts import Counts, timed
 from rltune.placement.instance import Outcome
 from rltune.simulator.state import State, sequence_of
 
@@ -101,10 +100,8 @@ class Algorithm1:
             if np.array_equal(spread, packed):
                 self.counts.presolved += 1
                 continue
-            began = time.perf_counter()
-            outcome, selected, _ = _ask(layout, jobs, state, s, spread, packed)
-            self.counts.times_s.append(time.perf_counter() - began)
-            setattr(self.counts, outcome.value, getattr(self.counts, outcome.value) + 1)
+            (outcome, selected, _), took_ms = timed(_ask, layout, jobs, state, s, spread, packed)
+            self.counts.add(outcome.value, took_ms)
             if selected == 1:
                 _allocate(layout, jobs, state, s, SPREAD)
 

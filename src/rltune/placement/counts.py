@@ -34,6 +34,11 @@ class Counts:
     times_s: array = field(default_factory=lambda: array("d"))
     """Seconds of each solve, building the problem included, in order."""
 
+    def add(self, outcome: str, took_ms: float) -> None:
+        """Count a solve that ended so."""
+        setattr(self, outcome, getattr(self, outcome) + 1)
+        self.times_s.append(took_ms / 1000)
+
     @property
     def calls(self) -> int:
         """Questions neither presolved nor cached: answered by the solver, or by Algorithm 1's closed form."""

@@ -1,6 +1,5 @@
 """The look-ahead placer: answers the engine's PLACE questions, by proof, from memory, or with the solver."""
 
-import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,10 +10,10 @@ from rltune.cluster.candidates import class_table
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
 from rltune.config import LookaheadConfig
-from rltune.placement.counts import Counts
+from rltune.placement.counts import Counts, timed
 from rltune.placement.instance import Instance, Outcome, Solution, build_instance
 from rltune.placement.kernel import GlpkSolver
-from rltune.placement.presolve import fall_back, needs_solver, presolve
+from rltune.placement.presolve import fall_back, presolve
 from rltune.simulator.state import State
 
 MEMORY = 200_000
@@ -81,11 +80,8 @@ class Lookahead:
             self.counts.cached += 1
             self._memory.move_to_end(key)
             return known
-        began = time.perf_counter()
-        solution = self._solver.solve(instance)
-        self.counts.times_s.append(time.perf_counter() - began)
-        name = solution.outcome.value
-        setattr(self.counts, name, getattr(self.counts, name) + 1)
+        solution, took_ms = timed(self._solver.solve, instance)
+        self.counts.add(solution.outcome.value, took_ms)
         if solution.outcome is Outcome.OPTIMAL:
             self._memory[key] = solution
             if len(self._memory) > MEMORY:
@@ -109,8 +105,7 @@ def reduce(
     """
     table, startable = class_table(layout.nodes), np.empty(config.jobs, np.int64)
     terms = (config.whole_node, config.tightness, config.rank_decay, config.slots)
-    asks_solver = needs_solver(jobs, state, s)
-    n_next, k, n = presolve(layout.nodes, jobs, state, s, *terms, table, startable, asks_solver)
+    n_next, k, n = presolve(layout.nodes, jobs, state, s, *terms, table, startable)
     if n > 0 and not always:
         return n, None
     ranks = startable[:n_next]

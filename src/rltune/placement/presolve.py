@@ -3,19 +3,18 @@
 import numpy as np
 
 from rltune.cluster.candidates import candidates_of_type, classes, holds, same_class
-from rltune.cluster.fit import Jobs
 from rltune.cluster.free import CHUNK, take
 from rltune.cluster.search import AS_MANY, BEST_FIT, find, split
 from rltune.kernels import MINUS_ONE, NO, ONE, ZERO, allocating, inner_allocating
 from rltune.simulator.contention import split_loses_s
-from rltune.simulator.state import State, sequence_of
+from rltune.simulator.state import sequence_of
 
 MOST_SUBSETS = 10
 """Next jobs up to which all their subsets are bounded (1,024 of them)."""
 
 
 @allocating
-def presolve(nodes, jobs, st, s, whole_node, tightness, decay, slots, table, startable, asks_solver):
+def presolve(nodes, jobs, st, s, whole_node, tightness, decay, slots, table, startable):
     """Place the chosen job without a solver where that is provably optimal.
 
     No allocation is better for the chosen job itself than its best one (whole node kept, tightness), and no set of
@@ -23,11 +22,13 @@ def presolve(nodes, jobs, st, s, whole_node, tightness, decay, slots, table, sta
     can start next to the best allocation, both bounds are met at once; a packing by best_fit is tried as certificate.
     With several slots a job that cannot start now may start later, so that only all of them now is a proof.
     Returns (number of next jobs that matter, classes, chunks of the allocation if presolved else 0). ``table``
-    (rltune.cluster.candidates.class_table) gets the classes, ``startable`` [K] the next jobs' ranks. With ``asks_solver``
-    only the solver can answer: whether and how to split, or which nodes to share.
+    (rltune.cluster.candidates.class_table) gets the classes, ``startable`` [K] the next jobs' ranks. Only
+    the solver can answer whether and how to split the chosen job, or which nodes it is to share.
     """
     seq = sequence_of(st, s)
-    k = classes(nodes, jobs.row[seq.status.first + seq.status.chosen].pool, seq.free, NO, table)
+    chosen = jobs.row[seq.status.first + seq.status.chosen]
+    asks_solver = seq.status.split or (st.options.interference_slowdown != 1.0 and chosen.gpus > 1)
+    k = classes(nodes, chosen.pool, seq.free, NO, table)
     could = np.zeros((seq.top.shape[0], jobs.cut.shape[1]), np.bool_)
     n_next = _rivals(nodes, jobs, seq, slots > 1 or seq.status.may_wait, asks_solver, table, k, startable, could)
     if asks_solver:
@@ -54,14 +55,6 @@ def fall_back(nodes, jobs, st, s):
     n = split(nodes, jobs, seq.free, j, MINUS_ONE, options.rule, AS_MANY, seq.place)
     loses_s = split_loses_s(nodes, jobs, options, j, seq.place[0].node, n)
     return n if loses_s < seq.status.reserved - seq.status.now else 0
-
-
-def needs_solver(jobs: Jobs, state: State, s: int) -> bool:
-    """Whether only the solver can answer: whether and how to split the chosen job, or which nodes it is to share."""
-    if state.status["split"][s]:
-        return True
-    chosen = state.status["first"][s] + state.status["chosen"][s]
-    return state.options.interference_slowdown != 1.0 and bool(jobs.row["gpus"][chosen] > 1)
 
 
 @inner_allocating

@@ -21,8 +21,9 @@ def three_digits(value: float) -> str:
     """Three significant digits, thousands parted, no exponent between a millionth and infinity: 8,725 · 0.0223."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(digits, 9)}e}" if abs(value) < 1e-6 else f"{value:,.{digits}f}"
+    rounded = float(f"{abs(value):.2e}")  # 99.96 is 100
+    digits = max(0, 2 - math.floor(math.log10(rounded)))
+    return f"{value:.2e}" if abs(value) < 1e-6 else f"{value:,.{digits}f}"
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {

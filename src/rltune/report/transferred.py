@@ -33,9 +33,8 @@ def has_robustness(config: RunConfig) -> bool:
 
 def waits(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean wait, s, of each window, by its first job and in order of time: a column per ``cell``, so that seeds
-    stay apart; one column for rows without."""
-    cell = rows["cell"] if "cell" in rows else pd.Series("", rows.index)
-    return rows.groupby(["first_job", cell])["wait_s"].mean().unstack().sort_index()
+    stay apart."""
+    return rows.groupby(["first_job", "cell"])["wait_s"].mean().unstack().sort_index()
 
 
 def less(ours: pd.DataFrame, theirs: pd.DataFrame, by: Intervals) -> Improvement:

@@ -11,11 +11,10 @@ from rltune.errors import ConfigError, DataError
 from rltune.traces.audit import Audit
 from rltune.traces.columns import COLUMNS, DTYPES, TraceMeta
 from rltune.traces.raw.frame import reasons
+from rltune.traces.raw.times import END, FIRST
 from rltune.traces.readers import read
 from rltune.traces.table import sort_jobs, validate
 
-_POSSIBLE_UNIX_S = (-62_135_500_000.0, 253_402_200_000.0)
-"""Years 1 to 9999, less a day for time zones: outside, no calendar date can be given."""
 _MAX_GPUS = 1_000_000
 _MOST_RUN_S = 10 * 365.25 * 86_400
 """No machine runs one job for ten years: a number in another unit, or a time that was taken for a duration."""
@@ -31,6 +30,13 @@ class CleanTrace:
     audit: Audit
     rows: pd.DataFrame
     """``run_s`` and ``gpus`` of every row read, kept or not."""
+
+    @property
+    def span(self) -> str:
+        """First to last submission in words: 2024-01-03 00:01 to 2024-01-09 12:00 (UTC), 6.5 days."""
+        first, last_s = pd.Timestamp(self.meta.t0), float(self.jobs["submit_s"].iloc[-1])
+        last = first + pd.Timedelta(seconds=last_s)
+        return f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} ({self.meta.time_zone}), {last_s / 86_400:,.1f} days"
 
 
 def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
@@ -104,7 +110,10 @@ def _keep_usable(rows: pd.DataFrame, trace: TraceConfig, audit: Audit) -> pd.Dat
     cases += [(reason, rows["unusable"] == reason) for reason in rows["unusable"].dropna().unique()]
     cases += [
         ("no submission time", submit.isna()),
-        ("submission time impossible (not within the years 1–9999)", ~submit.between(*_POSSIBLE_UNIX_S)),
+        (
+            "submission time impossible (not within the years 1900–2189)",
+            ~submit.between(FIRST.astype(float), END.astype(float), inclusive="left"),
+        ),
         ("no run time", rows["run_s"].isna()),
         ("run time zero", rows["run_s"] == 0),
         ("run time negative", rows["run_s"] < 0),

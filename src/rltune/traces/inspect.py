@@ -69,7 +69,7 @@ def _sniffed(path: Path) -> Found:
         return sniff(path)
     except BROKEN as error:
         raise DataError(f"{path}: truncated or damaged ({error}); obtain the file again.") from None
-    except (OSError, ValueError, ijson.JSONError, pyarrow.ArrowException) as error:  # pandas' own are ValueErrors
+    except (OSError, ValueError, RecursionError, ijson.JSONError, pyarrow.ArrowException) as error:
         text = " ".join(str(error).split())[:200]
         raise DataError(f"{path}: cannot be read ({text}); expected {EXPECTED}.") from None
 
@@ -105,15 +105,9 @@ def _cleaned(config: str, path: Path) -> list[str]:
 
 
 def _audit(clean: CleanTrace) -> list[str]:
-    jobs, audit = clean.jobs, clean.audit
-    first = pd.Timestamp(clean.meta.t0)
-    last = first + pd.Timedelta(seconds=min(float(jobs["submit_s"].iloc[-1]), 3e9))
-    kinds = ", ".join(f"{n:,} {kind}" for kind, n in jobs["resource"].value_counts().items())
-    span = f"from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} ({clean.meta.time_zone})"
-    lines = [
-        "cleaning with the lines below:",
-        f"  span: submissions {span}, {jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
-    ]
+    audit = clean.audit
+    kinds = ", ".join(f"{n:,} {kind}" for kind, n in clean.jobs["resource"].value_counts().items())
+    lines = ["cleaning with the lines below:", f"  span: submissions from {clean.span}"]
     lines += [f"  rows read: {audit.rows_read:,}", f"  kept: {audit.rows_kept:,} ({kinds} jobs)"]
     lines += [f"  left out: {rows:,} {reason}" for reason, rows in audit.left_out.items()]
     return lines + [f"  noted (of all rows read): {rows:,} {remark}" for remark, rows in audit.noted.items()]

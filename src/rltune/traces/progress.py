@@ -13,8 +13,8 @@ def say(line: str) -> None:
 
 def size_text(size: float) -> str:
     """A number of bytes in words: 36.4 MB."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= factor:
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= 0.9995 * factor:  # what has three digits of the unit below rounds to 1 of this one
             return f"{size / factor:.3g} {unit}"
     return f"{size:.0f} B"
 

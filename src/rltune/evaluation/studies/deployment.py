@@ -186,17 +186,8 @@ def in_use(jobs: pd.DataFrame, gpus: int, step_s: float) -> pd.DataFrame:
         for scheduler, ran in with_measures(all_of_it).groupby("scheduler", sort=False):
             used = _area(edges, ran["start_s"], ran["end_s"], ran["asked_gpus"])
             queued = _area(edges, ran["submit_s"], ran["start_s"], pd.Series(1.0, ran.index))
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "scheduler": scheduler,
-                        "repetition": repetition,
-                        "hour": (edges[:-1] + step_s / 2) / 3600,
-                        "utilisation": used / (gpus * step_s),
-                        "waiting": queued / step_s,
-                    }
-                )
-            )
+            about = {"scheduler": scheduler, "repetition": repetition, "hour": (edges[:-1] + step_s / 2) / 3600}
+            frames.append(pd.DataFrame({**about, "utilisation": used / (gpus * step_s), "waiting": queued / step_s}))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -8,7 +8,7 @@ the minute: a simulator would fill such a gap, a scheduler with delays would not
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -160,14 +160,8 @@ def schedules(measured: pd.DataFrame | None = None, how: Mapping[str, object] | 
         jobs["gpus"] = jobs["job"].map(run.groupby("job")["gpus"].sum())
         drawn[panel.figure] = bars(jobs, run, layout.nodes)
         waiting = jobs[jobs["start_s"] >= jobs["submit_s"].max()]
-        row = {
-            "figure": panel.figure,
-            "placement": panel.placement,
-            "raised": panel.raised,
-            "above": _text(panel.above),
-        }
-        row["order"] = _text(waiting.sort_values(["priority", "job"], ascending=[False, True])["job"])
-        row |= _measures(run)
+        order = waiting.sort_values(["priority", "job"], ascending=[False, True])["job"]
+        row = {**asdict(panel), "above": _text(panel.above), "order": _text(order), **_measures(run)}
         for who, frame in (("simulated", ours), ("easy", easy)):
             row |= {f"{who}_{name}": _measures(frame)[name] for name in ("makespan_s", "total_wait_s")}
         row["start_off_s"] = float((_starts(run) - _starts(ours)).abs().max())

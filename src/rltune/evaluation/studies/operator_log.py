@@ -204,9 +204,7 @@ def _differences(jobs: pd.DataFrame, cluster: ClusterConfig) -> str:
 
 def _log_lines(log: Log) -> list[str]:
     """What was understood of the job log."""
-    jobs, audit, meta = log.clean.jobs, log.clean.audit, log.clean.meta
-    first = pd.Timestamp(meta.t0)
-    last = first + pd.Timedelta(seconds=float(jobs["submit_s"].iloc[-1]))
+    jobs, audit = log.clean.jobs, log.clean.audit
     kinds = ", ".join(f"{n:,} {kind.upper()}" for kind, n in jobs["resource"].value_counts().items())
     known, times = jobs["requested_s"].dropna(), f"median run time: {jobs['run_s'].median():,.0f} s"
     if len(known):  # next to it, since a wrong unit shows there
@@ -219,8 +217,7 @@ def _log_lines(log: Log) -> list[str]:
         unused = [n for n in names if n not in guess_columns(names).values()]
     return [
         f"{log.path}: {log.found.name}",
-        f"  jobs: {len(jobs):,} ({kinds}), submitted {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} "
-        f"({meta.time_zone}), {jobs['submit_s'].iloc[-1] / 86_400:,.1f} days",
+        f"  jobs: {len(jobs):,} ({kinds}), submitted {log.clean.span}",
         f"  left out: {_counts(audit.left_out)}",
         f"  noted: {_counts(audit.noted)}",
         f"  states: {_states(log)}",
@@ -292,7 +289,7 @@ def _lacking(jobs: pd.DataFrame, fitted: pd.DataFrame) -> list[str]:
 def _too_short(fitted: pd.DataFrame, clean: CleanTrace) -> list[str]:
     """Whether the log's last tenth has too few days for a verdict, and which length of log would do."""
     at = pd.Timestamp(clean.meta.t0).tz_convert(clean.meta.time_zone) + pd.to_timedelta(fitted["submit_s"], unit="s")
-    days = at.iloc[int(0.9 * len(fitted)) :].dt.floor("D").nunique()
+    days = at.iloc[int(0.9 * len(fitted)) :].dt.date.nunique()
     if days >= FEWEST:
         return []
     needed = days_needed(_days(fitted), days)

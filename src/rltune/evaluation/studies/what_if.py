@@ -227,9 +227,9 @@ class WhatIfStudy:
         idle (seeds whose training kept nothing learned: no epoch beat its start on validation), training_s, from and until
         (local times), block_h, log_days (of the whole log), needed_days (length of a log that allows a verdict)."""
         trace, cluster = self.run.traces[self.cells[0].trace], self.run.clusters[self.cells[0].cluster]
-        jobs, at = self.table.iloc[self.measured], self.table["at"]
+        jobs = self.table.iloc[self.measured]
         since, until = self.span_s
-        log_days = (at.iloc[-1] - at.iloc[0]) / pd.Timedelta(days=1)
+        log_days = float(np.ptp(self.workload.jobs.submit_s)) / 86_400
         return {
             "trace": trace.title,
             "cluster": cluster.title,

@@ -26,10 +26,8 @@ def improvements(comparisons: Sequence[pd.DataFrame], paper: PaperResults) -> Dr
     with `label`, a row's name.
     """
     frame = pd.concat([best_measured(frame) for frame in comparisons], ignore_index=True)
-    for column in {c for columns in SIDES.values() for c in columns} - set(frame):
-        frame[column] = float("nan")
     frame["label"] = _labels(frame)
-    colours = style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]})
+    colours = style.trace_colours(dict(zip(frame["trace_title"], frame["paper_trace"])))
     figure, axes = style.panels(list(SIDES), 2, 0.24 * len(frame), 0.9, sharex=True, sharey=True)
     for axis, columns in zip(axes, SIDES.values()):
         dots(axis, frame, columns, list(frame["trace_title"].map(colours)))

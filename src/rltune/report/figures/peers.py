@@ -108,8 +108,12 @@ def sensitivity(
     ]
     frame["panel"] = common.distinct_names(frame, titles, without=("features", "seed"))
     used = cells[cells["cell"].isin([name for names in groups for name in names])]
-    figure = _draw_sensitivity(frame, style.trace_colours({t: paper.trace(t) for t in frame["trace_title"]}))
-    return describe("sensitivity", frame, paper, cells=used, without=["features", "seed"]), frame, figure
+    colours = style.trace_colours(dict(zip(frame["trace_title"], frame["paper_trace"])))
+    return (
+        describe("sensitivity", frame, paper, cells=used, without=["features", "seed"]),
+        frame,
+        _draw_sensitivity(frame, colours),
+    )
 
 
 @style.styled()

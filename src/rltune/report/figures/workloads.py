@@ -89,7 +89,7 @@ def fig6(batches: pd.DataFrame, paper: PaperResults) -> Drawing:
     """
     gpu = where(batches, type="GPU")
     batches = gpu if len(gpu) else batches
-    colours = style.trace_colours({t: paper.trace(t) for t in batches["trace"]})
+    colours = style.trace_colours({t: paper.trace(t, data) for t, data in zip(batches["trace"], batches["data"])})
     titles, parts = [], dict(list(batches.groupby("trace", sort=False)))
     for trace, rows in parts.items():
         simulated = rows["wait_is"].iloc[0].startswith("simulated")
@@ -122,7 +122,7 @@ def arrivals(frame: pd.DataFrame, paper: PaperResults) -> Drawing:
     """
     if frame.empty:
         frame = pd.DataFrame(columns=["trace", "data", "busiest", "by", "bin", "relative"])
-    colours = style.trace_colours({t: paper.trace(t) for t in frame["trace"]})
+    colours = style.trace_colours({t: paper.trace(t, data) for t, data in zip(frame["trace"], frame["data"])})
     figure, axes = style.panels(["", ""], 2, 3.1, 0.0, sharey=True, width_ratios=(3, 2))
     for axis, by in zip(axes, ("hour", "weekday")):
         axis.axhline(1, color=style.INK, linewidth=0.9)
@@ -162,7 +162,7 @@ def distributions(run_times: pd.DataFrame, sizes: pd.DataFrame, paper: PaperResu
     }
     frame = pd.concat([part.assign(of=of) for of, part in parts.items()], ignore_index=True)
     frame = frame[[*key, "of", "at_most", "jobs", "work"]]
-    colours = style.trace_colours({t: paper.trace(t) for t in frame["trace"]})
+    colours = style.trace_colours({t: paper.trace(t, data) for t, data in zip(frame["trace"], frame["data"])})
     cpu = sorted(set(frame.loc[frame["type"] == "CPU", "trace"]))
     figure, axes = style.panels([""] * 4, 2, 2.3, 0.0, sharex="col", sharey=True)
     for axis, (share, of) in zip(axes, product(("jobs", "work"), ("run_s", "size"))):

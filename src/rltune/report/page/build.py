@@ -39,7 +39,7 @@ def build(
     wanted = artefacts.expected(run.config)
     loaded = load_artefacts(folder)
     shown = {name: saved for name, saved in loaded.items() if name in wanted and not contents.outdated(name, loaded)}
-    cells = run.config.cells()
+    estimates = {cell.preset: run.config.preset(cell.preset).estimates for cell in run.config.cells()}
     rows = summary.comparisons(shown)
     claimed, untested = summary.claims(shown)
     operator = run.config.whatif is not None and len(run.traces) == 1  # a run about the user's own cluster
@@ -67,13 +67,7 @@ def build(
             coverage=contents.coverage(paper, shown),
             run=run,
             validation_share=VALIDATION_SHARE,
-            trained_with=sorted(
-                {
-                    (c.preset, run.config.preset(c.preset).estimates)
-                    for c in cells
-                    if run.config.preset(c.preset).estimates != "given"
-                }
-            ),
+            trained_with=sorted((preset, of) for preset, of in estimates.items() if of != "given"),
             deviations=deviations,
             ids={name: saved.artefact.title for name, saved in shown.items()},
             names={name: entry.title for name, entry in artefacts.entries().items()},

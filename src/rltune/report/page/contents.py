@@ -1,5 +1,6 @@
 """The chapters of the page, the artefacts that it lacks, and how much of the paper it covers."""
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -139,7 +140,6 @@ def _agent_title(policy: str) -> str:
     return policy_title(name) + f", {metric.upper()}" * bool(metric)
 
 
-def _order(where: str) -> tuple[int, int, str]:
+def _order(where: str) -> tuple[int, list[int], str]:
     kind = next((i for i, word in enumerate(KINDS) if where.startswith(word)), len(KINDS))
-    digits = "".join(c for c in where.split(" and ")[0] if c.isdigit())
-    return kind, int(digits or 0), where
+    return kind, [int(number) for number in re.findall(r"\d+", where)], where

@@ -47,8 +47,6 @@ def comparison(
         learned = learned_in([where(histories, cell=name) for name in group["cell"]])
         rows += [_row(group, each, n, study, paper, by) | {"learned": learned} for n in common.lengths(each[0])]
     frame = common.with_holm(pd.DataFrame(rows), TESTED)
-    heuristics = from_to(frame["heuristics"]) if "heuristics" in frame else ""
-    others = "over base policy, random order and heuristics" if heuristics else "over the base policy"
     return describe(
         study.numbers,
         frame,
@@ -56,8 +54,8 @@ def comparison(
         cells=chosen,
         without=["seed"],
         study=study,
-        heuristics=heuristics,
-        holm=common.holm_note(frame, TESTED, others, by.bootstrap),
+        heuristics=from_to(frame["heuristics"]),
+        holm=common.holm_note(frame, TESTED, "over base policy, random order and heuristics", by.bootstrap),
         left=left,
     ), frame
 
@@ -91,10 +89,9 @@ def _row(
     for name, role in (("best_fit", "base_best_fit"), ("random", "random")):
         if role in roles:
             row |= _side(name, against({"role": role}))
-    if "baseline" in roles:
-        best = strong_baseline(each[0], metric, n)
-        tried = where(each[0], sequence_jobs=n, role="baseline")[["policy", "backfill", "placement"]]
-        row |= {"strong": title_of(best), **_side("strong", against(best)), "heuristics": len(tried.drop_duplicates())}
+    best = strong_baseline(each[0], metric, n)
+    tried = where(each[0], sequence_jobs=n, role="baseline")[["policy", "backfill", "placement"]]
+    row |= {"strong": title_of(best), **_side("strong", against(best)), "heuristics": len(tried.drop_duplicates())}
     if (picked := picked_baseline(each[0], metric, n)) is not None:
         row |= {"picked": title_of(picked), **_side("picked", against(picked))}
     return row

@@ -108,22 +108,16 @@ def break_even(
                 "deciding_s": float(where(results, sequence_jobs=n, **AGENT)["seconds"].mean()) / n * daily,
                 **_saved("saved", base, daily),
             }
-            if len(where(results, sequence_jobs=n, role="baseline")):
-                best = strong_baseline(results, "wait", n)
-                row |= _saved("over_strong", compare(results, "wait", n, AGENT, best, by), daily)
-                row["strong"] = title_of(best)
-            rows.append(row)
+            best = strong_baseline(results, "wait", n)
+            over = _saved("over_strong", compare(results, "wait", n, AGENT, best, by), daily)
+            rows.append(row | over | {"strong": title_of(best)})
     frame = best_measured(pd.DataFrame(rows)).reset_index(drop=True)
-    if len(frame):
-        frame["break_even_min"] = (frame["training_s"] / 3600 / frame["saved_h"] * 24 * 60).where(frame["saved_h"] > 0)
+    frame["break_even_min"] = (frame["training_s"] / 3600 / frame["saved_h"] * 24 * 60).where(frame["saved_h"] > 0)
     return describe("break-even", frame, cells=chosen), frame
 
 
 def _saved(name: str, found: Comparison, daily: float) -> dict[str, float]:
     """Hours saved per day, with the ends of the interval, from a comparison of mean waits."""
     hours = found.theirs_mean * daily / 3600 if found.theirs_mean > 0 else NAN
-    return {
-        f"{name}_h": hours * found.improvement,
-        f"{name}_low": hours * found.low,
-        f"{name}_high": hours * found.high,
-    }
+    ends = {"h": found.improvement, "low": found.low, "high": found.high}
+    return {f"{name}_{end}": hours * value for end, value in ends.items()}

@@ -59,11 +59,13 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
     Raises SlurmError where the cluster's pools or GPU types cannot be distinguished by the names that Slurm allows.
     """
     partitions = {pool.name: partition_name(pool.name) for pool in cluster.pools}
-    if len({p.lower() for p in partitions.values()}) < len(partitions):
-        raise SlurmError(
-            f"pools {', '.join(partitions)}: the same once written with letters, digits and - alone, "
-            "which Slurm's partitions are; give them other names"
-        )
+    types = sorted({group.gpu_type.lower() for pool in cluster.pools for group in pool.groups})
+    for what, names in (("pools", list(partitions)), ("GPU types", types)):
+        if len({partition_name(name).lower() for name in names}) < len(names):
+            raise SlurmError(
+                f"{what} {', '.join(names)}: the same once written with letters, digits and - alone, "
+                "which Slurm's names are; give them other names"
+            )
     nodes: list[Node] = []
     counts: dict[str, int] = {}
     for pool in cluster.pools:

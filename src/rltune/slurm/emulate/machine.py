@@ -4,11 +4,11 @@ import os
 import pwd
 import socket
 import stat
-import subprocess
 from pathlib import Path
 from random import SystemRandom
 
 from rltune.errors import SlurmError
+from rltune.slurm.client import TIMED_OUT, run_command
 from rltune.slurm.emulate import packages
 from rltune.slurm.emulate.configure import Folders, filled
 
@@ -58,6 +58,7 @@ def make_database(folders: Folders, user: str) -> None:
     folders.database_conf.write_text(filled("mariadb.conf", folders=folders, user=user))
     options = ("--auth-root-authentication-method=socket", f"--auth-root-socket-user={user}", "--skip-test-db")
     argv = [packages.found("mariadb-install-db"), f"--defaults-file={folders.database_conf}", *options]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    done = run_command(argv, os.environ, 120.0)
     if done.returncode:
-        raise SlurmError(f"mariadb-install-db failed: {(done.stderr or done.stdout).strip()[-800:]}")
+        said = "no end within 120 s" if done.returncode == TIMED_OUT else (done.stderr or done.stdout).strip()[-800:]
+        raise SlurmError(f"mariadb-install-db failed: {said}")

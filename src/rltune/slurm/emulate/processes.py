@@ -56,18 +56,13 @@ class Processes:
         Raises SlurmError where that is not done after ``timeout_s``; the supervisor goes on with it.
         """
         with self._lock:
-            if self._supervisor.stdin and not self._supervisor.stdin.closed:
-                self._supervisor.stdin.close()
             try:
-                self._supervisor.wait(timeout_s)
+                self._supervisor.communicate(timeout=timeout_s)  # closes its input; what it no longer reads is no error
             except subprocess.TimeoutExpired:
                 raise SlurmError(
                     f"the emulated cluster's supervisor (process {self.pid}) is still ending daemons and "
                     f"removing their files after {timeout_s:g} s; it goes on by itself"
                 ) from None
-            finally:
-                if self._supervisor.stdout:
-                    self._supervisor.stdout.close()
 
     def _ask(self, call: str, *arguments: Any) -> Any:
         """What a method of the supervisor returns; the answer to a call that a signal broke off before is passed over."""

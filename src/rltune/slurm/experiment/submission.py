@@ -107,8 +107,8 @@ def submit_all(slurm: Emulation, jobs: Sequence[Submission], began_s: float, at_
 
 def submit(slurm: Emulation, job: Submission) -> int:
     """Submit a job now and return its id. Raises as Slurm's command does, naming the job."""
-    cases = "".join(f"{kind}-*) exec sleep {time_s:.0f};; " for kind, time_s in job.times_s.items())
-    script = f'#!/bin/sh\ncase "$SLURMD_NODENAME" in {cases}*) exec sleep {job.run_s:.0f};; esac\n'
+    cases = "".join(f"{kind}) exec sleep {time_s:.0f};; " for kind, time_s in job.times_s.items())
+    script = f'#!/bin/sh\ncase "${{SLURMD_NODENAME%-*}}" in {cases}*) exec sleep {job.run_s:.0f};; esac\n'
     argv = ("sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--no-requeue")
     try:
         said = slurm.run(*argv, *job.options(), stdin=script).strip()

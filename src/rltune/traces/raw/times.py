@@ -10,7 +10,8 @@ NONE = ("", "None", "null", "NULL", "NaT", "nan", "Unknown")
 """Ways to say that there is no time."""
 _OFFSET = r"\d[T ].*[Z+-]"
 """An offset written behind a time of day: ``…T10:00:00Z``, ``… 10:00:00+08:00``, ``…T10+08``."""
-_FIRST, _LAST = np.datetime64("1900-01-01", "s"), np.datetime64("2200-01-01", "s")
+FIRST, END = np.datetime64("1900-01-01", "s"), np.datetime64("2190-01-01", "s")
+"""Times from the one until before the other are possible: they differ by less than 292 years, the most in nanoseconds."""
 
 
 def wall_clock_to_unix(
@@ -32,7 +33,7 @@ def wall_clock_to_unix(
         where: name of the file, for errors.
 
     Times within the hour that spring skips do not exist; they are moved to its end, and counted. Years outside
-    1900–2200 (0001-01-01, 9999-12-31: ways to say 'none') become null and are counted.
+    1900–2189 (0001-01-01, 9999-12-31: ways to say 'none') become null and are counted.
 
     Raises:
         DataError: most values are no times at all (``13/10/2017``); a few are counted.
@@ -90,7 +91,7 @@ def _to_utc(wall: np.ndarray, time_zone: str, ambiguous: str | np.ndarray, nonex
 
 
 def _plausible(stamps: np.ndarray) -> np.ndarray:
-    return np.where((stamps >= _FIRST) & (stamps <= _LAST), stamps, np.datetime64("NaT"))
+    return np.where((stamps >= FIRST) & (stamps < END), stamps, np.datetime64("NaT"))
 
 
 def _since_epoch(stamps: np.ndarray) -> np.ndarray:
