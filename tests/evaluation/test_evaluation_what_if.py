@@ -89,6 +89,12 @@ def test_what_the_log_says_of_itself_does_not_depend_on_speeds(study: WhatIfStud
     assert other.facts()["used"] == study.facts()["used"]
 
 
+def test_a_log_is_as_long_where_clocks_change(study: WhatIfStudy) -> None:
+    meta = replace(study.workload.meta, t0="2024-03-30T12:00:00+00:00")  # the night before Berlin's clocks skip an hour
+    spring = replace(study, workload=replace(study.workload, meta=meta))
+    assert spring.facts()["log_days"] == study.facts()["log_days"] == np.ptp(log()["submit_s"]) / 86_400
+
+
 def test_recorded_waits_are_the_logs_own(study: WhatIfStudy) -> None:
     recorded, raw = study.recorded(), log().iloc[216:]
     np.testing.assert_array_equal(recorded["wait_s"], raw["wait_s"])
