@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from parts.heldout import (
+    BY,
     THERE,
     TRACES,
     Task,
@@ -83,8 +84,6 @@ COMPARED = {
 }
 """Name of a comparison → which rival, and by what: the mean completion beyond the run time on the fastest type, the wait, the
 completion."""
-BY = {"jct": "excess_s", "wait": "wait_s", "bsld": "bsld"}
-"""Metric that agents are trained for → what they are compared by."""
 
 
 def main() -> None:

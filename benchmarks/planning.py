@@ -16,9 +16,9 @@ from dataclasses import replace
 from typing import Any
 
 import pandas as pd
-from parts.heldout import THERE, TRACES, Task, add_options, against, pooled, work
+from parts.heldout import BY, THERE, TRACES, Task, add_options, against, pooled, work
 from parts.output import parser_of, report
-from parts.sampled import BASE, BY, plans_on, prices_on
+from parts.sampled import BASE, plans_on, prices_on
 from parts.steered import LEARNERS, learned_on
 
 ORIGIN = 0.7

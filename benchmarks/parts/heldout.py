@@ -79,6 +79,8 @@ VARIANTS: dict[str, Variant] = {
 }
 """What can be trained: the built-in presets; naive and pro; `tuned` on other features."""
 COLUMNS = {"wait": "wait_s", "jct": "jct_s", "bsld": "bsld"}
+BY = {"jct": "excess_s", "wait": "wait_s", "bsld": "bsld"}
+"""Column of windows by which a metric is compared where GPU types differ: excess is completion less a constant."""
 RESAMPLES = 10_000
 PICKED = "picked for "
 """Begins the name of the base policy that is best on validation windows; the metric follows."""

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from parts.heldout import Task, loaded
+from parts.heldout import BY, Task, loaded
 from rltune.cluster.fit import Jobs
 from rltune.cluster.types import PLANNED, PRICES
 from rltune.cluster.workload import Workload
@@ -39,8 +39,6 @@ TRIED = 60
 """Windows of the training rows that a constant price is chosen on."""
 GRID = (0.0, *PRICES, 1.0, 3.0, 10.0)
 """Constant prices, s per GPU-second."""
-BY = {"jct": "excess_s", "wait": "wait_s", "bsld": "bsld"}
-"""Metric → its column of windows: excess is completion less a constant."""
 MORE = 12
 """Jobs planned together in place of PLANNED."""
 PLAN = SchedulerConfig("saf", "conservative", locality=SPREAD, types="joint")

@@ -19,8 +19,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from parts.heldout import Task, loaded
-from parts.sampled import BY, LENGTH, MORE, PLAN, on, windows_behind
+from parts.heldout import BY, Task, loaded
+from parts.sampled import LENGTH, MORE, PLAN, on, windows_behind
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
