@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+SECRET = 0o600
+"""Mode of a file that its owner alone may open."""
 UNREADABLE = (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, EOFError, OSError, RuntimeError)
 """What reading a damaged .npz file, or one of other contents, may raise."""
 

@@ -48,7 +48,7 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
     before = sorted(project.root.rglob("*"))
     outcome = cli("config", "check", "config/tiny.yaml")
     cells = Run.open("config/tiny.yaml").config.cells()
-    assert outcome.status == 0 and "valid; 2 cells, results in results" in outcome.out
+    assert outcome.status == 0 and "valid; cells: 2; results in results" in outcome.out
     assert all(f"{cell.hash}  {cell.name}" in outcome.out for cell in cells)
     assert "simulation: overrun now, sticky_head False" in outcome.out
     assert "evaluated also with: placement spread, locality strict" in outcome.out

@@ -1,6 +1,7 @@
 """The client against stand-ins for Slurm's commands: what it sends, and how it handles their failures."""
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -156,8 +157,17 @@ def test_only_numbers_are_sent_and_asked(commands: Commands, wrong: object) -> N
     assert not commands.calls.exists()
 
 
-def test_a_controller_that_does_not_answer(commands: Commands) -> None:
-    said = "print('Unable to contact slurm controller (connect failure)', file=err); sys.exit(1)"
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Unable to contact slurm controller (connect failure)",
+        "slurm_load_jobs error: Incompatible versions of client and server code",
+        "slurm_load_jobs error: Message receive failure",
+        "slurm_load_jobs error: No route to host",
+    ],
+)
+def test_a_controller_that_does_not_answer(words: str, commands: Commands) -> None:
+    said = f"print({words!r}, file=err); sys.exit(1)"
     for name in ("squeue", "sinfo"):
         commands.make(name, said)
     commands.make(
@@ -167,7 +177,7 @@ def test_a_controller_that_does_not_answer(commands: Commands) -> None:
     )
     client = commands.client()
     for ask in (client.jobs, client.nodes, lambda: client.states([5]), lambda: client.update([Change(5, 1)])):
-        with pytest.raises(SlurmUnavailable, match="Unable to contact|Unexpected message"):
+        with pytest.raises(SlurmUnavailable, match=f"{re.escape(words)}|Unexpected message"):
             ask()
 
 

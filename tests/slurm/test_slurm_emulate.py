@@ -1,6 +1,7 @@
 """Real daemons: the emulated cluster starts, can be controlled, and leaves nothing behind; the client reads and writes."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from slurm_record import many_kinds
 from slurm_workload import DEPLOYMENT, need, state, submit, wait_for
 
 from rltune.errors import SlurmError
-from rltune.slurm.emulate import Emulation, clock
+from rltune.slurm.emulate import Emulation, clock, packages
+from rltune.slurm.emulate.configure import Folders
 from rltune.slurm.records import Change
 
 DAEMONS = ("munged", "slurmctld", *["slurmd"] * 5)
@@ -257,6 +259,26 @@ def test_missing_packages_and_how_to_install_them(monkeypatch: pytest.MonkeyPatc
         Emulation(DEPLOYMENT, accounting=True).start()
     expected = "apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurmdbd mariadb-server"
     assert expected in str(caught.value)
+
+
+def test_nobody_else_reads_the_key_or_may_send_jobs_that_run_as_this_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mode(path: Path) -> int:
+        return path.stat().st_mode & 0o777
+
+    folders, seen, write = Folders(tmp_path / "cluster", tmp_path), [], Path.write_bytes
+    for user, expected in ((1000, 0o700), (0, 0o711)):
+        monkeypatch.setattr(os, "getuid", lambda user=user: user)
+        folders.make()
+        assert mode(tmp_path) == mode(folders.root) == mode(folders.run) == expected
+    slurm = Emulation(DEPLOYMENT)
+    slurm.folders = folders
+    monkeypatch.setattr(packages, "found", str)
+    monkeypatch.setattr(slurm, "_launch", lambda *arguments: None)
+    monkeypatch.setattr(Path, "write_bytes", lambda path, data: (seen.append(mode(path)), write(path, data)))
+    slurm._start_munge({})
+    assert seen == [0o600], "before there is anything in it"
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,15 @@ def test_jobs_of_every_kind(folder: str) -> None:
     assert leader.het_id == leader.id == other.het_id != other.id and typed.het_id is None
 
 
+def test_a_job_that_another_cluster_of_a_federation_has_started_waits_no_more() -> None:
+    answer = answer_of("v0.0.41", "squeue.json")
+    pending = next(job for job in answer["jobs"] if job["job_state"] == ["PENDING"])
+    pending["job_state"] = ["PENDING", "REVOKED"]
+    assert [job.state for job in jobs_from_json(json.dumps(answer)).records if job.id == pending["job_id"]] == [
+        "REVOKED"
+    ]
+
+
 def test_types_of_requests_where_slurm_accounts_for_gpus_without_them() -> None:
     text = (RECORDED / "22.05-accounting" / "squeue.json").read_text()
     typed, untyped = (jobs_from_json(t).records for t in (text, re.sub(r",gres/gpu:\w+=\d+", "", text)))

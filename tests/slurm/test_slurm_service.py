@@ -14,8 +14,8 @@ import pytest
 from fake_slurm import BAND, NOW_S, assigned, busy, controller, job, priorities, ranked, serve, write_policy
 
 from rltune.errors import RLTuneError
-from rltune.slurm.controller import Controller
-from rltune.slurm.service import DONE, FAILED, GAVE_UP, NOT_RELEASED, Service, warnings
+from rltune.slurm.controller import Controller, Cycle
+from rltune.slurm.service import DONE, FAILED, GAVE_UP, NOT_RELEASED, Service, describe, warnings
 from rltune.slurm.state_directory import StateDirectory
 from rltune.slurm.systemd import log
 from rltune.slurm.watchdog import Watchdog
@@ -125,6 +125,17 @@ def test_messages_have_levels_and_systemd_is_notified(
     )
     if managed:
         assert [heard.recv(100) for _ in range(2)] == [b"READY=1", b"WATCHDOG=1"]
+        heard.setblocking(False)
+        with suppress(BlockingIOError):
+            while heard.recv(100):
+                pass
+        Service(made)._wait(time.monotonic() + 0.01)
+        assert heard.recv(100) == b"WATCHDOG=1", "a long wait is no hang"
+
+
+def test_a_cycle_says_no_more_than_the_first_faults() -> None:
+    lines = describe(Cycle(faults=tuple(f"node n{k}: not used" for k in range(300))), live=True).splitlines()
+    assert lines[1:] == [*(f"  node n{k}: not used" for k in range(20)), "  and 280 more"]
 
 
 @pytest.mark.parametrize("release_too", [False, True])
@@ -320,7 +331,9 @@ def test_the_pause_lasts_a_day_when_the_clock_is_set(
 
 def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=0)
+    (tmp_path / "lock").touch(0o644)
     with made.directory.lock():
+        assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600, "whoever may read it could hold it"
         with pytest.raises(RLTuneError, match=str(os.getpid())):
             serve(controller(slurm, tmp_path), once=True)
         assert "is running" in made.directory.describe()

@@ -63,6 +63,32 @@ def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
         StateDirectory(tmp_path).ownership()
 
 
+def test_metrics_that_are_half_written_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prometheus' exporter reads every file whose name ends in .prom."""
+    kept = StateDirectory(tmp_path)
+    kept.write_metrics({"live": ("gauge", "Whether.", 0.0)})
+    there: list[str] = []
+    monkeypatch.setattr(os, "replace", lambda *paths: there.extend(os.listdir(tmp_path)))
+    kept.write_metrics({"live": ("gauge", "Whether.", 1.0)})
+    assert [name for name in there if name.endswith(".prom")] == ["metrics.prom"]
+    assert kept.metrics_path.read_text().endswith("rltune_live 0.0\n")
+
+
+def test_a_profile_of_speeds_that_is_gone_stops_only_who_needs_it(
+    project: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs can be released all the same; and every path of the configuration starts from the project."""
+    text = "policy: policy.npz\neligible: {partitions: [gpu]}\nspeeds: gone.csv\nslurm_conf: slurm.conf\nstate_directory: state"
+    (project.root / "mine.yaml").write_text(text)
+    (project.root / "slurm.conf").touch()
+    (project.root / "state").mkdir()
+    monkeypatch.chdir(project.root / "config")
+    outcome = cli("slurm", "status", "--config", "mine.yaml")
+    assert outcome.status == 0 and "no controller runs" in outcome.out
+    outcome = cli("slurm", "run", "--config", "mine.yaml")
+    assert outcome.status == 2 and f"{project.root}/gone.csv: not a profile of speeds" in outcome.err
+
+
 @pytest.mark.parametrize(
     ("file", "text"),
     [

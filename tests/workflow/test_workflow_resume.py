@@ -131,7 +131,11 @@ def test_a_stopped_run_says_what_it_waits_for(
     sent: signal.Signals, words: str, project: Any, shell: Any, tmp_path: Path
 ) -> None:
     def children(word: str) -> list[psutil.Process]:
-        return [p for p in psutil.Process(run.pid).children(recursive=True) if word in " ".join(p.cmdline())]
+        found = []
+        for process in psutil.Process(run.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+                found += [process] if word in " ".join(process.cmdline()) else []
+        return found
 
     output = tmp_path / "output.txt"
     run = shell.start_make(*RUN, cwd=project.root, output=output)

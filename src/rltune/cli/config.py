@@ -32,7 +32,7 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
             local_file(name, trace.predictions.path, run.root, "predictions.path")
     for cluster in run.clusters.values():
         speeds_of(cluster, build_layout(cluster))
-    print(f"{file}: valid; {len(cells)} cells, results in {run.config.results}")
+    print(f"{file}: valid; cells: {len(cells)}; results in {run.config.results}")
     rules = run.config.simulation.model_dump()
     print(f"  simulation: {', '.join(f'{key} {value}' for key, value in rules.items() if value != {})}")
     if also := run.config.evaluation.also:

@@ -36,11 +36,14 @@ def run(
     nodes of the controller's; 4 policy or list of assigned jobs cannot be used, or somebody else writes priorities of the band. Jobs are
     released except with 2 and 3 or if it does not start; with --once only with 4.
     """
+    from rltune.cluster.speeds import read_profile
     from rltune.slurm.service import Service
 
     try:
         controller = _controller(config, live)
-    except ConfigError as error:
+        if isinstance(speeds := controller.config.speeds, str):
+            read_profile(Path(speeds))
+    except (ConfigError, DataError) as error:
         print(f"rltune: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
     raise typer.Exit(Service(controller, once, speed).run())
@@ -116,7 +119,7 @@ def emulate(
 
 def _controller(config: Path, live: bool) -> Controller:
     """The controller of a configuration, with paths relative to the project, or else to the current folder."""
-    from rltune.cluster.speeds import profile_of, read_profile
+    from rltune.cluster.speeds import profile_of
     from rltune.config.load import project_root, read_block
     from rltune.config.slurm import SlurmConfig
     from rltune.slurm.client import Client
@@ -129,11 +132,6 @@ def _controller(config: Path, live: bool) -> Controller:
         root = Path.cwd()
     read = read_block(root / config, SlurmConfig, root)
     if isinstance(read.speeds, str):
-        path = profile_of(read.speeds, root)
-        try:
-            read_profile(path)
-        except DataError as error:
-            raise ConfigError(f"speeds: {error}") from None
-        read = read.model_copy(update={"speeds": str(path)})
-    client = Client(read.slurm_conf, read.timeout_s)
+        read = read.model_copy(update={"speeds": str(profile_of(read.speeds, root))})
+    client = Client(read.slurm_conf and root / read.slurm_conf, read.timeout_s)
     return Controller(read, client, StateDirectory(root / read.state_directory), root / read.policy, live)

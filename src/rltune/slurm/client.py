@@ -54,7 +54,8 @@ UNCONFIGURED = re.compile(r"fetch_config|resolve_ctls_from_dns|establish_config_
 SILENCE = re.compile(
     r"unable to contact|connect failure|connection refused|socket timed out|unexpected message received|zero bytes|"
     r"controller .*not responding|could not (load|establish) (a )?conf|protocol authentication|"
-    r"communication connection failure|in standby mode|can't find an address",
+    r"communication connection failure|in standby mode|can't find an address|incompatible versions|"
+    r"message (send|receive) failure|connection (reset|timed out)|no route to host",
     re.IGNORECASE,
 )
 """Slurm's words when its controller does not answer."""

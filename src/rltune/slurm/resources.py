@@ -68,7 +68,10 @@ def allocated_mb(tres: str) -> int | None:
 
 
 def base_state(flags: frozenset[str], first: str) -> str:
-    """The base state of a job with several state words: the one that tells whether it waits or holds nodes."""
+    """The base state of a job with several state words: the one that tells whether it waits or holds nodes, or that another
+    cluster of a federation has started it."""
+    if "REVOKED" in flags:
+        return "REVOKED"
     if first in UNFINISHED_STATES or len(flags) == 1:
         return first
     return min(flags & UNFINISHED_STATES, default=first)

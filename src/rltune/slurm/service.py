@@ -4,7 +4,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from logging import ERROR, WARNING
@@ -145,6 +145,7 @@ class Service:
         handle it.
         """
         while (left_s := until_s - time.monotonic()) > 0:
+            notify("WATCHDOG=1")
             if self.stop.wait(min(left_s, SIGNAL_CHECK_S)):
                 return
 
@@ -190,7 +191,6 @@ class Service:
             except SlurmUnavailable as error:
                 if self.once or not controller.live:
                     raise
-                notify("WATCHDOG=1")
                 tries = self._wait_for_slurm(error, tries)
                 if self.stop.is_set():
                     return
@@ -258,11 +258,14 @@ def describe(done: Cycle, live: bool) -> str:
     text = f"cycle ranked={done.ranked} left={len(done.left)} running={done.running} {change}={done.changed} "
     text += f"refused={done.refused} {release}={done.released} "
     text += f"read_s={done.read_s:.2f} decide_s={done.decide_s:.2f} write_s={done.write_s:.2f}"
-    lines = [*done.faults, *done.notes, *done.planned[:SHOWN]]
-    if len(done.planned) > SHOWN:
-        lines.append(f"and {len(done.planned) - SHOWN} more, in decisions.jsonl")
+    lines = [*_first(done.faults), *done.notes, *_first(done.planned, ", in decisions.jsonl")]
     for why in () if live else sorted(set(done.left.values())):
         jobs = [job for job, reason in done.left.items() if reason == why]
         more = f" and {len(jobs) - SHOWN} more" if len(jobs) > SHOWN else ""
         lines.append(f"left to Slurm, {why}: {', '.join(map(str, jobs[:SHOWN]))}{more}")
     return text + "".join(f"\n  {line}" for line in lines)
+
+
+def _first(lines: Sequence[str], where: str = "") -> list[str]:
+    """The first lines, and how many more there are."""
+    return [*lines[:SHOWN], *([f"and {len(lines) - SHOWN} more{where}"] if len(lines) > SHOWN else [])]

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from rltune.errors import DataError, RLTuneError
-from rltune.files import write_text
+from rltune.files import SECRET, write_text
 from rltune.slurm.ownership import Ownership
 
 GONE = (0, 0, 0)
@@ -44,9 +44,10 @@ class StateDirectory:
         Raises RLTuneError where another one is running.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self._lock_path, blocking=False, is_singleton=False)
+        lock = FileLock(self._lock_path, mode=SECRET, blocking=False, is_singleton=False)
         try:
             lock.acquire()
+            self._lock_path.chmod(SECRET)  # whoever may read it could hold it
         except Timeout:
             raise RLTuneError(
                 f"{self.path}: a controller (process {self._process()}) is running with this directory; stop it first, "
@@ -73,7 +74,7 @@ class StateDirectory:
         if not self._lock_path.exists():
             return ""
         try:
-            with FileLock(self._lock_path, blocking=False, is_singleton=False):
+            with FileLock(self._lock_path, mode=SECRET, blocking=False, is_singleton=False):
                 return ""
         except Timeout:
             return self._process()
@@ -150,7 +151,9 @@ class StateDirectory:
             f"# HELP rltune_{name} {about}\n# TYPE rltune_{name} {kind}\nrltune_{name} {float(value)!r}\n"
             for name, (kind, about, value) in metrics.items()
         )
-        write_text(self.metrics_path, text)
+        new = self.path / "metrics.new"  # the exporter reads every name that ends in .prom
+        new.write_text(text, encoding="utf-8")
+        os.replace(new, self.metrics_path)
 
     def describe(self) -> str:
         """The directory's state in lines; nothing is written. Raises DataError where it is none or a file in it is damaged."""

@@ -1,5 +1,6 @@
 """Slurm's configuration files of an emulated cluster, from one of the project's cluster files."""
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,10 +48,11 @@ class Folders:
         self.munge, self.mysql = sockets / "munge.sock", sockets / "mysql.sock"
 
     def make(self) -> None:
-        """Make the folders, which clients of other users may pass through but not list."""
+        """Make the folders. Where root runs Slurm, clients of other users may pass through them but not list them; elsewhere
+        their jobs would be this user's."""
         for folder in (self.root, self.sockets, self.logs, self.devices, self.state, self.run, self.spool):
             folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o711)
+            folder.chmod(0o700 if os.getuid() else 0o711)
 
 
 def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rltune.config.cluster import ClusterConfig
 from rltune.errors import SlurmError, SlurmUnavailable
-from rltune.files import write_text
+from rltune.files import SECRET, write_text
 from rltune.slurm.client import TIMED_OUT, Client, run_command
 from rltune.slurm.emulate import clock, configure, packages
 from rltune.slurm.emulate.machine import free_ports, make_database, make_device, user_name
@@ -176,8 +176,8 @@ class Emulation:
         (folders.root / "gres.conf").write_text(configure.gres_conf(self.nodes, folders))
         if dbd is not None:
             path = folders.root / "slurmdbd.conf"
+            path.touch(SECRET)
             path.write_text(configure.filled("slurmdbd.conf", self.speed, folders=folders, user=self.user, port=dbd))
-            path.chmod(0o600)
         for k in range(max(node.gpus for node in self.nodes)):
             make_device(folders.devices / f"gpu{k}")
         for node in self.nodes:
@@ -185,8 +185,8 @@ class Emulation:
 
     def _start_munge(self, base: Mapping[str, str]) -> None:
         key = self.folders.root / "munge.key"
+        key.touch(SECRET)
         key.write_bytes(secrets.token_bytes(1024))
-        key.chmod(0o600)
         run, log = self.folders.run, self.folders.logs / "munged.log"
         argv = [
             packages.found("munged"),
