@@ -122,6 +122,8 @@ def test_a_training_that_was_killed_ends_with_the_same_policy_and_history(
     check_logs(tmp_path, result[1])
     kept = (stops[-1] - 1) // 2 * 2  # the last validation whose state was written
     assert (f"going on after epoch {kept} of {preset.epochs}" in printed) == (kept > 0)
+    equal(run(tmp_path, preset=preset), result)  # as after a stop between its end and the notebook's
+    assert f"going on after epoch {preset.epochs} of {preset.epochs}" in capsys.readouterr().out
 
 
 def check_logs(folder: Path, history: pd.DataFrame) -> None:

@@ -18,7 +18,7 @@ from rltune.config.context import Run
 from rltune.evaluation.studies import example_schedules, system
 from rltune.files import write_json, write_text
 from rltune.report import figures, read, tables
-from rltune.report.artefact import Saved, load_artefacts, save
+from rltune.report.artefact import Saved, load_artefact, save
 from rltune.report.artefacts import of
 from rltune.report.page import build
 from rltune.report.studies import curves_of, studies_of
@@ -27,6 +27,12 @@ from rltune.report.transferred import transferred
 MADE = (sources.made(Path(__file__).parent), {"Commit": "of another day"})
 """What two notebooks recorded."""
 PAGES = ("figures", "clean-philly")
+
+
+def load_artefacts(folder: Path) -> dict[str, Saved]:
+    """Every complete artefact of a folder, by id."""
+    names = sorted(path.stem for path in folder.glob("*.json"))
+    return {name: load_artefact(folder, name) for name in names}
 
 
 @dataclass(frozen=True)

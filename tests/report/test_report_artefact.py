@@ -1,14 +1,16 @@
 """Artefacts: saved and read back alike, complete or absent, the same bytes each time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from report_fakes import load_artefacts
 
 from rltune.errors import DataError
-from rltune.report.artefact import Artefact, Column, load_artefact, load_artefacts, save
+from rltune.report.artefact import Artefact, Column, load_artefact, save
 
 FRAME = pd.DataFrame({"name": ["a", "none", ""], "wait_s": [1.25, float("nan"), 3e-7], "low": [1.0, 2.0, 3.0]})
 TABLE = Artefact(
@@ -50,6 +52,11 @@ def test_a_figure_has_the_same_bytes_each_time_whatever_the_settings(tmp_path: P
         save(tmp_path / "two", PICTURE, FRAME, draw())
     for name in ("fig1.svg", "fig1.png", "fig1.csv", "fig1.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_a_table_without_rows_may_have_no_columns(tmp_path: Path) -> None:
+    save(tmp_path, replace(TABLE, columns={}), pd.DataFrame([]))
+    assert load_artefact(tmp_path, "table2").frame.empty
 
 
 def test_what_fails_half_way_is_absent(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from report_fakes import load_artefacts
 from report_runs import PAPER
 
 from rltune.evaluation.intervals import Intervals
@@ -10,7 +11,7 @@ from rltune.evaluation.studies.deployment import by_class, compare, in_use, pair
 from rltune.evaluation.studies.deployment_machinery import machinery
 from rltune.evaluation.studies.deployment_simulated import fidelity, predicted
 from rltune.report import figures, tables
-from rltune.report.artefact import Artefact, load_artefacts, save
+from rltune.report.artefact import Artefact, save
 from rltune.report.figures.deployment import COLOURS
 from rltune.report.tables.deployment import pair_sentences, switch_advice
 from rltune.report.verdict import TOO_FEW

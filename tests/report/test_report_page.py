@@ -232,6 +232,15 @@ def test_a_figure_of_longer_windows_than_there_are_is_of_an_earlier_run(made: Pr
     assert set(made.saved) - ids == {"fig12-256"}
 
 
+def test_a_table_without_rows_is_shown_and_what_another_run_left_is_not_read(made: Project, tmp_path: Path) -> None:
+    """Agents that chose another placement leave none to compare; a file of an older version may be anything."""
+    folder = shutil.copytree(made.artefacts, tmp_path / "artefacts")
+    (folder / "of-old.json").write_text("{}")
+    save(folder, replace(made.saved["placements"].artefact, columns={}), pd.DataFrame([]))
+    html = build(made.run, folder, tmp_path / "page.html", PAPER, DEVIATIONS).read_text(encoding="utf-8")
+    assert len(parsed(html).select("[id=placements]")) == 1
+
+
 def built(made: Project, run: Run, folder: Path) -> str:
     out = build(run, made.artefacts, folder / "page.html", PAPER, DEVIATIONS)
     return out.read_text(encoding="utf-8")

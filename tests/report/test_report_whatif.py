@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from report_fakes import load_artefacts
 from report_fakes_traces import parsed
 
 from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import CURRENT, against_recorded, recommend, steps, totals
 from rltune.report import artefacts, figures, tables
-from rltune.report.artefact import load_artefacts, save
+from rltune.report.artefact import save
 from rltune.report.page import contents
 from rltune.report.page.summary import whatif_sentences
 from rltune.report.tables.whatif import sentences

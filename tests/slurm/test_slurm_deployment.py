@@ -216,7 +216,10 @@ def test_where_types_differ_jobs_sleep_as_long_as_on_theirs(typed: tuple[Run, Wo
 
 
 def test_the_simulator_decides_types_as_each_scheduler_does(typed: tuple[Run, Workload]) -> None:
-    found = simulated(*typed, agent("saf"))
+    run, workload = typed
+    held = run.config.simulation.model_copy(update={"sticky_head": True})  # which Slurm does not know, nor a plan
+    run = replace(run, config=run.config.model_copy(update={"simulation": held}))
+    found = simulated(run, workload, agent("saf"))
     lasts = ((found["end_s"] - found["start_s"]) / found["run_s"]).round(6)
     assert set(lasts) == {1.0, 4.0} and set(lasts[found["scheduler"] == "slurm_fastest"]) == {1.0}
     assert (lasts.groupby(found["scheduler"]).max()[["slurm", "rltune"]] == 4.0).all()

@@ -163,6 +163,13 @@ def test_the_menus_of_explore_offer_the_clusters_of_a_trace_and_can_be_made_agai
     assert asked[0]["trace"] == "philly-rows" and asked[-1]["cluster"] == first["workloads"]["venus-rows"][0]
 
 
+def test_a_training_can_go_on_until_its_notebook_has_ended() -> None:
+    """What Snakemake deletes of a stage that did not end is then made again from the last epoch's state."""
+    train = json.loads((ROOT / "notebooks" / "train.ipynb").read_text(encoding="utf-8"))
+    discards = ["discard_checkpoint" in source(cell) for cell in cells(train, "code")]
+    assert discards == [False] * (len(discards) - 1) + [True]
+
+
 def test_it_runs_alone_from_its_own_folder(smoke_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As JupyterLab runs it: the kernel starts in the notebook's folder, the parameters are those that stand there."""
     import papermill

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,17 @@ def test_a_path_that_snakemake_takes_for_a_pattern_is_explained(folder: str, sta
     said = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
     refused = "trace tiny: found my {x} log/jobs.csv, expected a path without {name}" in said.stdout + said.stderr
     assert said.returncode == status and refused == bool(status), said
+
+
+def test_policies_may_be_in_the_users_home_folder(
+    project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(ROOT / "config" / "own_policies.example.py", tmp_path / "mine.py")
+    project.change(project.run, "title:", "plugins: [~/mine.py]\ntitle:")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    command = [Path(sys.executable).with_name("snakemake"), "--dry-run", "--configfile", "config/tiny.yaml"]
+    said = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
+    assert said.returncode == 0, said
 
 
 @pytest.mark.parametrize("notebook", sorted(BY_NOTEBOOK))

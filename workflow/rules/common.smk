@@ -16,15 +16,20 @@ from rltune.report import artefacts
 from rltune.sources import digest
 from rltune.traces.fetch import files_in, local_file
 
+ROOT = project_root()
 
-def given(trace, path):
+
+def given(what, files):
     """A user's files, inside the project by their paths from there: a project that is renamed or moved makes nothing again."""
-    root = project_root()
-    files = files_in(local_file(trace, path, root))
-    paths = [str(file.relative_to(root) if file.is_relative_to(root) else file) for file in files]
+    paths = [str(file.relative_to(ROOT) if file.is_relative_to(ROOT) else file) for file in files]
     if named := [path for path in paths if get_wildcard_names(path)]:
-        raise ConfigError(f"trace {trace}: found {named[0]}, expected a path without {{name}}: to Snakemake a wildcard")
+        raise ConfigError(f"{what}: found {named[0]}, expected a path without {{name}}: to Snakemake a wildcard")
     return paths
+
+
+def of_trace(trace, path):
+    """A trace's files."""
+    return given(f"trace {trace}", files_in(local_file(trace, path, ROOT)))
 
 
 CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
@@ -32,9 +37,10 @@ config["path"] = CONFIG  # for scripts: as a param, another name would make all 
 
 try:
     run = Run.open(CONFIG)
-    LOCAL_FILES = {name: given(name, trace.path) for name, trace in run.traces.items() if trace.path}
+    PLUGINS = given("plugins", [ROOT / Path(path).expanduser() for path in run.config.plugins])
+    LOCAL_FILES = {name: of_trace(name, trace.path) for name, trace in run.traces.items() if trace.path}
     PUBLISHED = {
-        c.trace: given(c.trace, run.traces[c.trace].predictions.path)
+        c.trace: of_trace(c.trace, run.traces[c.trace].predictions.path)
         for c in run.config.cells()
         if "published" in (c.estimate, run.config.preset(c.preset).estimates) and run.traces[c.trace].predictions
     }
@@ -48,7 +54,6 @@ WORKLOADS = run.config.all_workloads()
 PAPER = "config/paper_results.yaml"
 # What rules need. It installs this project, so Snakemake cannot make it by itself: `make` does.
 ENVIRONMENT = "../../environment.yml"
-PLUGINS = list(run.config.plugins)
 BALANCED = balanced_cells(run.config, CELLS.values())  # the cells on balanced clusters, which no agent is trained on
 MIXED = [run.config.cells()[0].but(trace=w.trace, cluster=w.cluster) for w in run.config.gpu_types]
 BY_YARDSTICK = [cell.but(estimate=YARDSTICK) for cell in against_qssf(run.config)]

@@ -7,6 +7,7 @@ needed to show it. The JSON is written last: without it the artefact does not ex
 from __future__ import annotations
 
 import dataclasses
+import io
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -137,7 +138,10 @@ def load_artefact(folder: Path, name: str) -> Saved:
     path = folder / f"{name}.json"
     try:
         artefact = TypeAdapter(Artefact).validate_python(read_json(path))
-        frame = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=[""])
+        text = (folder / f"{name}.csv").read_text(encoding="utf-8")  # without a row there may be no column
+        frame = (
+            pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""]) if text.strip() else pd.DataFrame()
+        )
         svg = (folder / f"{name}.svg").read_text(encoding="utf-8") if artefact.kind == "figure" else ""
     except FileNotFoundError as error:
         raise DataError(f"artefact {name}: {error.filename} is missing; run its stage again") from None
@@ -145,9 +149,3 @@ def load_artefact(folder: Path, name: str) -> Saved:
         wrong = first_error(error) if isinstance(error, ValidationError) else error
         raise DataError(f"{path}: not an artefact: {wrong}; run its stage again") from None
     return Saved(artefact, frame, svg)
-
-
-def load_artefacts(folder: Path) -> dict[str, Saved]:
-    """Every complete artefact of a folder, by id; an absent folder holds none. Raises DataError as `load_artefact`."""
-    names = sorted(p.stem for p in Path(folder).glob("*.json") if not p.name.startswith("."))
-    return {name: load_artefact(folder, name) for name in names}

@@ -116,7 +116,7 @@ def simulated(run: Run, workload: Workload, policy: TrainedPolicy) -> pd.DataFra
             rules |= {"placement": "best_fit", "locality": "strict"}
             rules["max_wait_h"] = {} if scheduler.startswith("slurm") else max_wait_h(run)
             if scheduler == "rltune_types":
-                rules |= {"backfill": "conservative", **type_plan(policy.facts)}
+                rules |= {"backfill": "conservative", "sticky_head": False, **type_plan(policy.facts)}
             agent, of, known = None, cell, _as_known(workload, scheduler)
             if scheduler in LEARNED:
                 agent = policy.under(**rules, uses_calibrated=False)

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from rltune.config.context import Run
 from rltune.files import write_text
 from rltune.report import artefacts
-from rltune.report.artefact import load_artefacts
+from rltune.report.artefact import load_artefact
 from rltune.report.page import contents, inline, marks, opponents, provenance, summary, tables
 from rltune.report.paper import Deviation, PaperResults
 from rltune.report.templates import environment
@@ -37,8 +37,8 @@ def build(
     missing, but nothing that an earlier configuration left in the folder. Raises DataError where an artefact is broken.
     """
     wanted = artefacts.expected(run.config)
-    loaded = load_artefacts(folder)
-    shown = {name: saved for name, saved in loaded.items() if name in wanted and not contents.outdated(name, loaded)}
+    loaded = {name: load_artefact(folder, name) for name in wanted if (folder / f"{name}.json").is_file()}
+    shown = {name: saved for name, saved in loaded.items() if not contents.outdated(name, loaded)}
     estimates = {cell.preset: run.config.preset(cell.preset).estimates for cell in run.config.cells()}
     rows = summary.comparisons(shown)
     claimed, untested = summary.claims(shown)

@@ -104,7 +104,7 @@ def coverage(paper: PaperResults, saved: dict[str, Saved]) -> list[Covered]:
     ours: dict[str, list[Artefact]] = {}
     for name, one in saved.items():
         refs = ["Abstract", "Section 7"] if name == "claims" else [one.artefact.paper_ref]
-        if name == "placements" and "algorithm1" in set(one.frame["placement"]):
+        if name == "placements" and "algorithm1" in set(one.frame.get("placement", ())):
             refs.append("Algorithm 1")
         for ref in refs:
             ours.setdefault(ref, []).append(one.artefact)
