@@ -114,6 +114,11 @@ def test_a_machine_list_of_others_is_read(tmp_path: Path) -> None:
     cluster, _ = as_cluster(nodes, "Mine")
     assert list(nodes.table["name"]) == ["m0", "m1"]
     assert cluster.gpus == 10 and [p.name for p in cluster.pools] == ["all"]
+    alibaba = read_nodes(written(tmp_path, "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\n"))
+    theirs, remarks = as_cluster(alibaba, "Theirs")
+    (group,) = theirs.pools[0].groups
+    assert (group.gpu_type, group.gpus, group.cpus) == ("P100", 2, 64) and "assumed" not in str(remarks)
+    assert group.mem_gb == pytest.approx(262144 * 1.048576e-3, abs=0.1)
 
 
 def test_a_cluster_of_processors(tmp_path: Path) -> None:

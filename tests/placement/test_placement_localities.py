@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from placement_enumeration import weighted
-from workload_cases import cluster, compiled, group, random_case, simple
+from workload_cases import at_speeds, cluster, compiled, group, random_case, simple
 
 from rltune.config import LookaheadConfig
 from rltune.config.cells import LOCALITIES
@@ -15,6 +15,7 @@ from rltune.placement.counts import Counts
 from rltune.placement.instance import Outcome, Solution
 from rltune.placement.kernel import GlpkSolver
 from rltune.placement.lookahead import Lookahead
+from rltune.placement.placers import placer_of
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.config import ALWAYS, ASKED
 from rltune.simulator.metrics import chunk_table
@@ -34,6 +35,30 @@ def chunks_of(state: State, job: int) -> list[tuple[int, int]]:
     """(Node, GPUs) of a job, by node."""
     chunks = chunk_table(state)
     return sorted(chunks[chunks["job"] == job][["node", "gpus"]].itertuples(index=False, name=None))
+
+
+@pytest.mark.parametrize("placement", ["best_fit", "lookahead", "lookahead_cvxpy"])
+@pytest.mark.parametrize(
+    ("spread", "changes", "waits"),
+    [
+        (1.0, {"multi_node_slowdown": 1.5}, False),
+        (1.0, {"multi_node_slowdown": 2.5}, True),
+        (1.0, {"multi_node_slowdown": 1.5, "split_worth": 10.0}, True),
+        (3.0, {}, True),
+    ],
+)
+def test_what_a_split_costs_is_the_same_for_every_placement(
+    placement: str, spread: float, changes: dict[str, float], waits: bool
+) -> None:
+    """A job of 100 s could run on two nodes at 30 s, or on one 90 s later."""
+    rows = [(0, 20, 1), (0, 1000, 1), (0, 20, 1), (0, 120, 1), (30, 100, 2), (31, 50, 1)]
+    jobs, layout = simple(cluster([group(2, 2)]), *rows)
+    jobs = at_speeds(jobs, np.ones(jobs.cut.shape), np.full(jobs.cut.shape, spread))
+    rules, placer = SchedulerConfig("fifo", "none", placement, "worth_it", **changes), None
+    if placement != "best_fit":
+        placer = placer_of(placement, LookaheadConfig())
+    state = simulate(jobs, layout, [0], [len(rows)], rules, placer=placer)
+    assert state.start[0, 4] == (120 if waits else 30)
 
 
 @pytest.mark.parametrize("sticky_head", [False, True])

@@ -145,6 +145,13 @@ def test_impossible_numbers_are_counted(clean: Callable) -> None:
     assert "a" in set(result.jobs["job_id"]) and result.audit.rows_read == 4
 
 
+def test_numbers_with_a_comma_are_counted_as_such(clean: Callable) -> None:
+    result = clean('id,t,run,g\na,0,5,1\nb,1,"5,5",1\nc,2,"1,234",1\nd,3,"many, or few",1\ne,4,7,1\nf,5,7,1\n', BASIC)
+    noted = result.audit.noted
+    assert (noted["run_s not a number, for its comma"], noted["run_s not a number"]) == (2, 1)
+    assert result.audit.left_out == {"no run time": 3}
+
+
 def test_times_far_from_the_others_are_left_out(clean: Callable) -> None:
     times = {"a": 1_577_836_800, "b": 100_000_000_000, "c": -2_208_988_801, "d": 1_577_923_200, "e": 6_942_585_600}
     result = clean("id,t,run,g\n" + "".join(f"{name},{t},5,1\n" for name, t in times.items()), BASIC)
@@ -219,6 +226,9 @@ def test_durations_written_as_a_clock(clean: Callable) -> None:
     assert result.jobs["run_s"].tolist() == [3_723, 93_784, 0.5, 7]
     assert result.jobs["requested_s"].tolist() == [5_400, 3_600, 1_800, 60]
     assert result.audit.noted["run_s not a duration"] == 1 and result.audit.left_out == {"no run time": 1}
+    short = clean("id,t,run,g\na,0,02:30,1\nb,1,00:02:30,1\n", BASIC)
+    assert short.jobs["run_s"].tolist() == [150, 150]
+    assert short.audit.noted["run_s taken as mm:ss (if it is hh:mm: factor: 60)"] == 1
     with pytest.raises(ConfigError, match=r"columns.run_s.unit: found 'h'.*\[d-\]hh:mm:ss there. Leave the unit out"):
         clean(text, {**BASIC, "run_s": {"column": "run", "unit": "h"}})
 

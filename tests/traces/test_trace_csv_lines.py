@@ -51,10 +51,10 @@ def test_lines_between_two_stray_quotes_are_counted(field: int) -> None:
     assert audit.rows_read == 1000 and audit.left_out == {IN_QUOTES: 541} and audit.rows_kept == 459
 
 
-def test_blanks_before_fields_are_no_part_of_them() -> None:
+def test_blanks_around_fields_are_no_part_of_them() -> None:
     frame, audit = read(" id, t ,run\na,  0, 5\nb, 1,6 \n")
     assert list(frame.columns) == ["id", "t ", "run"] and not audit.left_out
-    assert frame.values.tolist() == [["a", "0", "5"], ["b", "1", "6 "]]
+    assert frame.values.tolist() == [["a", "0", "5"], ["b", "1", "6"]]
 
 
 def test_a_row_with_too_few_fields_is_counted_and_a_last_one_cut_off_refused() -> None:

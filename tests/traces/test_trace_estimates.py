@@ -92,6 +92,14 @@ def test_gpu_time_over_gpus_is_a_run_time_and_the_rest_is_reported(tmp_path: Pat
     assert published(jobs, tmp_path, rows, "seconds")["estimate_s"][10:20].tolist() == list(range(1, 11))
 
 
+def test_run_times_published_for_the_type_recorded_are_turned_into_those_on_the_fastest(tmp_path: Path) -> None:
+    jobs = generated(10)
+    recorded = jobs["run_s"] * 4
+    rows = [f"{job},1,{run_s!r}" for job, run_s in zip(jobs["job_id"], recorded.astype(float))]
+    made = published(jobs.assign(recorded_run_s=recorded), tmp_path, rows, "seconds")
+    assert made["estimate_s"].to_numpy() == pytest.approx(jobs["run_s"].clip(lower=1).to_numpy())
+
+
 @pytest.mark.parametrize(
     ("rows", "column", "reason"),
     [

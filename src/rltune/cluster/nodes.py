@@ -29,12 +29,14 @@ GB_PER_MIB = 1048576e-9
 CSV_NAMES = {
     "name": ("name", "node", "nodename", "nodelist", "hostname", "host", "machineid", "sn", "machine"),
     "gpus": ("gpus", "gpu", "numberofgpus", "numgpus", "ngpus", "gpunum", "capgpu"),
-    "cpus": ("cpus", "cpu", "cores", "numcpus", "ncpus", "capcpu"),
-    "mem_gb": ("memgb", "mem", "memory", "memorygb", "ramgb", "capmem"),
+    "cpus": ("cpus", "cpu", "cores", "numcpus", "ncpus", "capcpu", "cpumilli"),
+    "mem_gb": ("memgb", "mem", "memory", "memorygb", "ramgb", "capmem", "memorymib"),
     "type": ("type", "gputype", "gpumodel", "model"),
     "partition": ("partition", "partitions", "vc", "pool", "queue"),
     "nodes": ("nodes", "count"),
 }
+UNITS = {"cpumilli": 1e-3, "memorymib": GB_PER_MIB}
+"""Of columns of Alibaba's list of nodes: what turns their numbers into CPUs and GB."""
 SINFO_NAMES = {
     "NODELIST": "name",
     "PARTITION": "partition",
@@ -146,6 +148,11 @@ def _several(name: str) -> bool:
     return bool(set("[],") & set(name))
 
 
+def _squeezed(column: object) -> str:
+    """The letters of a column's name, small."""
+    return re.sub(r"[^a-z]", "", str(column).lower())
+
+
 def _csv(text: str, path: Path) -> pd.DataFrame:
     try:
         raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=None, engine="python", dtype="str")
@@ -156,7 +163,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     if not isinstance(raw.index, pd.RangeIndex):
         found_fields = raw.index.nlevels + len(raw.columns)
         raise DataError(f"{path}:2: found {found_fields} fields, expected {len(raw.columns)} as in the header")
-    squeezed = {re.sub(r"[^a-z]", "", str(column).lower()): column for column in raw.columns}
+    squeezed = {_squeezed(column): column for column in raw.columns}
     found = {
         name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases) if alias in squeezed
     }
@@ -167,6 +174,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     table = pd.DataFrame(index=raw.index)
     for name in ("gpus", "cpus", "mem_gb", "nodes"):
         values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
+        values *= UNITS.get(_squeezed(found.get(name)), 1.0)
         whole = "whole numbers from " if name in ("gpus", "nodes") else ""
         most = MOST_GB if name == "mem_gb" else MOST
         bad = ~values.between(0, most) | (values % 1 > 0 if whole else False)

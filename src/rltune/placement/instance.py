@@ -60,7 +60,7 @@ class Instance(NamedTuple):
     length: np.ndarray  # [K] int64, slots a job lasts by its estimate, S at most
     gpus: np.ndarray  # [1] int64, of the chosen job
     split: np.ndarray  # [T] int64, nodes the chosen job takes if it is split now; 0: it is not
-    split_s: np.ndarray  # [T] float64, seconds it then loses
+    split_s: np.ndarray  # [T] float64, seconds it then loses, each counted split_worth times
     colocated_split_s: np.ndarray  # [T] float64, seconds it then loses more co-located
     split_length: np.ndarray  # [T] int64, slots it then lasts, S at most
     question: np.ndarray  # [1] QUESTION
@@ -106,7 +106,7 @@ def build_instance(
     if together:
         question["colocated_s"] = chosen["estimate_s"] * (options.interference_slowdown - 1.0)
     strict = np.maximum(full, 0) + (rem > 0)
-    slowdown = np.where(split > strict[0], options.multi_node_slowdown, 1.0)
+    slowdown = np.where(split > strict[0], cut["spread"][0] * options.multi_node_slowdown, 1.0)
     colocated_split_s = chosen["estimate_s"] * np.maximum(
         (options.interference_slowdown if together else 1.0) - slowdown, 0.0
     )
@@ -132,7 +132,7 @@ def build_instance(
         length(row["estimate_s"]),
         jobs.gpus[j[:1]].copy(),
         split,
-        chosen["estimate_s"] * (slowdown - 1.0),
+        options.split_worth * chosen["estimate_s"] * cut["slow"][0] * (slowdown - 1.0),
         colocated_split_s,
         length(chosen["estimate_s"] * slowdown),
         question,

@@ -15,9 +15,9 @@ from rltune.traces.readers.csv import NOT_STARTED, finer_unit
 _NAMES: dict[str, str] = {  # `queue` is none: it may be a name or a wait
     "user": r"^(user|user[_ ]?(id|name)|uid|owner)$",
     "vc": r"^(vc|vc[_ ]?id|virtual[_ ]?cluster|partition|queue[_ ]?name|pool)$",
-    "submit_s": r"^(submi(t|tted|ssion)([_ ]?(time|s|ts))?|creation[_ ]?time|created([_ ]?at)?|arrival([_ ]?time)?)$",
+    "submit_s": r"^(submi(t|tted|ssion)([_ ]?(time|at|s|ts))?|creation[_ ]?time|created([_ ]?at)?|arrival([_ ]?time)?)$",
     "start_s": r"^(start(ed)?([_ ]?time|[_ ]?at|[_ ]?s)?|scheduled[_ ]?time)$",
-    "end_s": r"^(end(ed)?([_ ]?time|[_ ]?at|[_ ]?s)?|finish(ed)?([_ ]?time)?|deletion[_ ]?time)$",
+    "end_s": r"^(end(ed)?([_ ]?time|[_ ]?at|[_ ]?s)?|finish(ed)?([_ ]?time|[_ ]?at)?|deletion[_ ]?time)$",
     "run_s": r"^(run[_ ]?(time)?([_ ]?s)?|duration([_ ]?s)?|elapsed(raw)?|run_(sum|span)_s)$",
     "requested_s": r"^(requested[_ ]?time|time[_ ]?limit(raw)?|limit|wall[_ ]?time|req(uest)?[_ ]?time)$",
     "gpus": r"^(gpus?|num[_ ]?gpus?|gpu[_ ]?(num|count)|n[_ ]?gpus?|req[_ ]?gpus)$",

@@ -182,10 +182,10 @@ def _parsed(
 
 
 def _tidied(table: pa.Table, delimiter: str, fields: int) -> pa.Table:
-    """A block without blanks before its values, and without rows that a stray quote has put together from several."""
+    """A block without blanks around its values, and without rows that a stray quote has put together from several."""
     keep = None
     for i, name in enumerate(table.column_names):
-        values = pc.utf8_ltrim(table[name], " " if delimiter == "\t" else " \t")
+        values = pc.utf8_trim(table[name], " " if delimiter == "\t" else " \t")
         table = table.set_column(i, name, values)
         spans = pc.fill_null(pc.match_substring(values, "\n"), False)
         if pc.any(spans).as_py():

@@ -136,6 +136,7 @@ class _Source:
         bad = np.isnan(found) & text.notna().to_numpy()
         refuse_mostly_bad(text, bad, f"{self.where}: {name}", "a duration as [d-]hh:mm:ss")
         self.audit.note(f"{name} not a duration", bad.sum())
+        self.audit.note(f"{name} taken as mm:ss (if it is hh:mm: factor: 60)", (text.str.count(":") == 1).sum())
         return found * factor
 
     def flag(self, name: str, text: pd.Series) -> np.ndarray:

@@ -122,7 +122,7 @@ def _table(path: Path, audit: Audit) -> tuple[pd.DataFrame, str]:
     """The rows of jobs as text, with all columns of :data:`KNOWN` (null where the file has none), and its name."""
     header, where = first_line(path)
     between = delimiter(header) or "|"
-    names = [name.strip() for name in header.split(between)]
+    names = [name.strip().strip('"') for name in header.split(between)]
     if not {"JobID", "JobIDRaw"} & set(names):
         raise DataError(
             f"{where}: the first line is {header[:80]!r}; expected the header of sacct --parsable2, with JobID, Submit "

@@ -14,6 +14,7 @@ from rltune.errors import ConfigError, DataError
 from rltune.traces.estimates.history import Request
 from rltune.traces.fetch import local_file
 from rltune.traces.raw.archive import BROKEN
+from rltune.traces.table import recorded_run_s
 
 FALL_BACK = "not published: rolling median"
 
@@ -26,6 +27,7 @@ def estimate(request: Request) -> tuple[np.ndarray, np.ndarray]:
         raise DataError(
             f"config/traces/{name}.yaml, predictions: none of the trace's {len(found):,} jobs is in the file"
         )
+    found = found * (request.jobs["run_s"] / recorded_run_s(request.jobs)).to_numpy()  # to the fastest GPU type
     return request.else_rolling(found, "published", FALL_BACK)
 
 
