@@ -38,7 +38,7 @@ help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 $(READY): requirements.lock pyproject.toml
-	@$(PYTHON) workflow/setup.py --venv $(VENV) --lock requirements.lock
+	@mkdir -p .cache && flock .cache/setup.lock $(PYTHON) workflow/setup.py --venv $(VENV) --lock requirements.lock
 	@touch $@
 
 report: $(READY)  ## the whole run, to results/report/index.html (CONFIG=…, CORES=n, PROFILE=slurm, ARGS="options of snakemake")

@@ -72,7 +72,7 @@ def main() -> None:
     # A set-up killed half-way may leave a Python without pip, or none that runs; a folder that was moved or copied names
     # its old place: such a folder is made again.
     if not (works(python, "-m", "pip", "--version") and made_here(root)):
-        venv.create(root, with_pip=True, clear=True)
+        venv.create(root, with_pip=True, clear=True, symlinks=True)
     pip = (python, "-m", "pip", "--disable-pip-version-check")
     # Python compiles what it imports; compiling all of it first would take longer
     install = (*pip, "install", "--quiet", "--no-compile")

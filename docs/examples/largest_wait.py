@@ -10,7 +10,7 @@ def compute(jobs, gpus):
 
 METRIC = Metric(
     "largest_wait",
-    "largest_wait_s",
+    "longest_wait_s",
     compute,
     noun="largest wait",
     short="Largest wait",

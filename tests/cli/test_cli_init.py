@@ -78,6 +78,12 @@ def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files: Any, c
     assert not list((files.root / "config").rglob(".*"))
 
 
+def test_a_header_in_quotes_is_the_same_header(files: Any, cli: Cli) -> None:
+    quoted = "|".join(f'"{name}"' for name in HEADER.split("|"))
+    (files.root / "jobs.txt").write_text(sacct().replace(HEADER, quoted))
+    says(cli(*INIT), "COMPLETED → passed")
+
+
 def test_its_own_files_are_written_again_with_force_only_and_others_never(files: Any, cli: Cli) -> None:
     assert cli(*INIT).status == 0
     cli(*INIT).explains("config/traces/mine.yaml", "--force")
@@ -143,6 +149,13 @@ OTHER_PARTITIONS = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8
             {"nodes.txt": NODES.replace("512000", "1e15")},
             ["nodes.txt:2: found CPUS '64' and MEMORY '1e15', expected numbers, and up to 32,768 GB"],
         ),
+        (
+            {
+                "jobs.txt": sacct(odd=False).replace("|64G|", "|64T|").replace("mem=64G", "mem=64T"),
+                "nodes.txt": ONE_NODE,
+            },
+            ["memory: 70,369 GB (is it in MB?) and 537 GB"],
+        ),
         ({"nodes.txt": ONE_NODE}, ["check the list of nodes", "of the largest pool: 2"]),
     ],
 )
@@ -172,7 +185,7 @@ def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(unit: s
     )
     parts = """no submission times: the starts replace them; no time limits; no users; NOT KNOWN: odd (1,000);
         success → passed; columns not used: colour; a verdict needs 8, a log of about 80 days;
-        the log records no waits; 3,000 jobs leave one validation window, so nothing that an agent learns is kept;
+        the log records no waiting; 3,000 jobs leave one validation window, so nothing that an agent learns is kept;
         BUT FIRST: no submission times"""
     says(cli("init", "own.csv", *INIT[2:]), *parts.split(";"))
     assert Run.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
@@ -192,6 +205,8 @@ def test_a_csv_of_processors_goes_on_a_cluster_of_processors(files: Any, cli: Cl
     outcome = cli("init", "own.csv", *INIT[2:])
     assert outcome.status == 0 and "no recorded waits" in outcome.out, outcome
     assert yaml.safe_load((files.root / "config" / "clusters" / "mine.yaml").read_text())["slots"] == "cpu"
+    write_csv(files.root, "submit_time,duration,cpus", lambda i: f"{1_700_000_000 + 1800 * i},90000,16")
+    says(cli("init", "own.csv", *INIT[2:], "--force"), "used about 787 processors at once, the list of nodes has 64")
 
 
 def test_speeds_of_gpu_types_are_asked_for_where_there_are_several(
@@ -216,10 +231,13 @@ def test_speeds_of_gpu_types_are_asked_for_where_there_are_several(
 def test_speeds_go_with_several_types_that_log_and_nodes_name_alike(files: Any, cli: Cli) -> None:
     given = (*INIT, "--speeds", "a100=1,h100=2")
     cli(*given).explains("--speeds: found one GPU type, a100; expected several GPU types, named alike")
-    (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
     (files.root / "jobs.txt").write_text(sacct(odd=False).replace("|gres/gpu=", "|gres/gpu:h200=1,gres/gpu="))
-    cli(*given).explains("--speeds: found GPU types in the log (h200) that the nodes do not name (a100, v100)")
-    says(cli(*INIT), "GPU types (h200) that the nodes do not name", "types are ignored")
+    says(cli(*INIT), "the log asks for GPU types (h200), the nodes have one (a100): types are ignored")
+    (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
+    cli(*given, "--force").explains(
+        "--speeds: found GPU types in the log (h200) that the nodes do not name (a100, v100)"
+    )
+    says(cli(*INIT, "--force"), "GPU types (h200) that the nodes do not name", "types are ignored")
 
 
 @pytest.mark.parametrize(("jobs", "ignored"), [(300, False), (331, True)])

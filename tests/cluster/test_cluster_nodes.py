@@ -88,6 +88,14 @@ def test_a_csv_may_mark_the_default_partition_as_slurm_does(tmp_path: Path) -> N
     assert cluster.pools[0].groups[0].mem_gb == 0.04
 
 
+def test_blanks_around_the_fields_of_a_csv_are_no_part_of_them(tmp_path: Path) -> None:
+    """Within a name they are."""
+    text = "name,gpus,type,partition\nn1 , 8 ,A100 ,big mem \nn2,8,A100,big mem; long\nn3,8,A100,small\n"
+    cluster, _ = as_cluster(read_nodes(written(tmp_path, text)), "Mine")
+    assert [p.vcs for p in cluster.pools] == [["big mem", "long"], ["small"]]
+    assert {g.gpu_type for p in cluster.pools for g in p.groups} == {"A100"} and cluster.gpu_types == "ignore"
+
+
 def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
     cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine")
     first, second = cluster.pools

@@ -149,7 +149,7 @@ import pandas as pd
 from rltune.config.metric import parse_metric
 from rltune.environment.reward import rewards
 from rltune.report.studies import curves_of, studies_of
-base, agent = pd.DataFrame({"largest_wait_s": [100.0, 50.0]}), pd.DataFrame({"largest_wait_s": [25.0, 100.0]})
+base, agent = pd.DataFrame({"longest_wait_s": [100.0, 50.0]}), pd.DataFrame({"longest_wait_s": [25.0, 100.0]})
 cells = pd.DataFrame({"metric": ["largest_wait"], "policy": ["fifo"]})
 print(json.dumps([rewards("largest_wait", base, agent).tolist(), parse_metric("0.8*wait+0.2*largest_wait"),
                   [s.numbers for s in studies_of(cells)], list(curves_of(cells))]))

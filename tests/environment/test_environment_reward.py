@@ -37,8 +37,9 @@ def test_metrics_are_minimised_and_rewarded(metric: str, score: list[float], exp
     assert scores(metric, base, agent) == pytest.approx(score)
 
 
-def test_a_metric_without_a_number_for_a_sequence_is_named() -> None:
-    table = pd.DataFrame(BASE | {"utilisation": 0.2, "bsld": [1.0, np.nan, 2.0]})
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_a_metric_without_a_number_for_a_sequence_is_named(odd: float) -> None:
+    table = pd.DataFrame(BASE | {"utilisation": 0.2, "bsld": [1.0, odd, 2.0]})
     for of in (rewards, scores):
-        with pytest.raises(DataError, match="metric bsld: no number for 1 of 3 sequences"):
+        with pytest.raises(DataError, match="metric bsld: no finite number for 1 of 3 sequences"):
             of("bsld", table, table)

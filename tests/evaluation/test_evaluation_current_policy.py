@@ -120,7 +120,7 @@ ALIKE = fake(saf_greedy=1.2, sjf_easy=1.201, fifo_none=1.204, fifo_easy=1.21, mu
         (FITS, "f1", None, "f1-easy", "as given"),
         (ALIKE, None, None, "fifo-easy", "found in the log"),  # the most usual of those hardly distinguishable
         (ALIKE, "saf", None, "saf-greedy", "as given, the rest found in the log"),
-        ({}, None, None, "multifactor_size-easy", "assumed, since the log records no waits"),
+        ({}, None, None, "multifactor_size-easy", "assumed, since the log records no waiting"),
         ({}, "fifo", "none", "fifo-none", "as given"),
     ],
 )

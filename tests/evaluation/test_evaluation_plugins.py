@@ -12,7 +12,9 @@ from rltune.cluster.workload import build_workload
 from rltune.config.context import Run
 from rltune.evaluation.evaluate import evaluate_baselines
 from rltune.evaluation.plugins import load_plugin, load_plugins
+from rltune.placement.placers import CUSTOM as PLACEMENTS
 from rltune.policies import CUSTOM, Queue
+from rltune.simulator.config import ASKED
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN_SJF = """\
@@ -22,6 +24,14 @@ from rltune.policies import policy
 def shortest(queue, now):
     return queue.estimate_s
 """
+OWN_PLACEMENT = """\
+from rltune.placement.placers import placement
+
+@placement("my_place")
+class Placer:
+    top, counts, place = 0, None, None
+
+"""
 RUN = ("config/tiny.yaml",)
 Cli = Callable[..., Any]
 Plug = Callable[..., None]
@@ -30,10 +40,11 @@ Plug = Callable[..., None]
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
     """What a test registers is gone after it."""
-    before = dict(CUSTOM)
+    before = [(registry, dict(registry)) for registry in (CUSTOM, PLACEMENTS, ASKED)]
     yield
-    CUSTOM.clear()
-    CUSTOM.update(before)
+    for registry, content in before:
+        registry.clear()
+        registry.update(content)
 
 
 @pytest.fixture
@@ -103,6 +114,9 @@ def test_a_name_belongs_to_one_file(plug: Plug, cli: Cli, project: Any) -> None:
     (project.root / "more.py").write_text(OWN_SJF)
     project.change(project.run, "[mine.py]", "[mine.py, more.py]")
     cli("config", "check", *RUN).explains("more.py", "'my_sjf' is registered by", "mine.py", "rename")
+    for name in ("mine", "more"):
+        (project.root / f"{name}.py").write_text(OWN_PLACEMENT + (OWN_SJF if name == "mine" else ""))
+    cli("config", "check", *RUN).explains("more.py", "placement 'my_place' is registered by", "mine.py", "rename")
 
 
 def test_the_example_file_does_what_it_says() -> None:

@@ -1,5 +1,6 @@
 """Base policies: known scores, properties, and one registry."""
 
+from collections.abc import Callable
 from math import log2, log10
 from pathlib import Path
 from typing import get_args
@@ -45,6 +46,8 @@ def test_a_file_that_assigns_one_is_found(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "some" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     assert discover("some", "POLICY") == [3, 1, 2]
+    with pytest.raises(ValueError, match="some: close.py and plain.py: found denominator 1 in both"):
+        discover("some", "POLICY", "numerator", "denominator")
 
 
 def test_the_registry_is_complete() -> None:
@@ -98,6 +101,16 @@ def test_scores_are_finite_at_the_edges(policy: str) -> None:
 def test_a_policy_that_uses_fair_shares_is_dynamic_too() -> None:
     with pytest.raises(ValueError, match="policy 'mine': found fair without dynamic"):
         BasePolicy("mine", "Mine", lambda job: -job.fair_share, "−f", "here", fair=True)
+
+
+@pytest.mark.parametrize(
+    ("score", "kind"), [(lambda job: -job.wait_s, "dynamic"), (lambda job: job.fair_share, "fair")]
+)
+def test_a_policy_whose_score_changes_says_so(score: Callable[[Facts], float], kind: str) -> None:
+    """Otherwise jobs would be ranked once, when they arrive."""
+    with pytest.raises(ValueError, match=f"policy 'mine': its score depends on .*, expected {kind}=True"):
+        BasePolicy("mine", "Mine", score, "", "here", dynamic=kind == "fair")
+    BasePolicy("mine", "Mine", score, "", "here", dynamic=True, fair=kind == "fair")
 
 
 def test_policies_see_the_estimate_and_not_the_run_time() -> None:

@@ -100,6 +100,11 @@ def advised(
             "adds nothing measurable over the assumed Slurm multifactor, equal weights",
         ),
         (
+            {"saf-easy": 0.97},
+            "No change: over the log’s last 20.0 days (200 jobs) SAF + EASY, which has the fewest hours of those tried, does not",
+            "adds nothing measurable over the assumed Slurm multifactor, equal weights",
+        ),
+        (
             {"saf-easy": 0.7, "rltune": 0.7},
             "Switch to SAF + EASY (smallest area first; backfilling with a planned start for the first job): ",
             "adds nothing measurable over SAF + EASY",
@@ -113,7 +118,7 @@ def advised(
         ),
         ({"saf-easy": 0.7, "qssf": 0.8, "rltune": 0.5}, "Use RLTune: ", "fewer hours (interval of the saving"),
     ],
-    ids=["keep", "rule", "not worth it", "worse", "qssf", "rltune"],
+    ids=["none better", "keep", "rule", "not worth it", "worse", "qssf", "rltune"],
 )
 def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str, of_rltune: str) -> None:
     said = advised(factors)

@@ -1,9 +1,13 @@
 """Metrics of schedules worked out manually (paper §4.4)."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from workload_cases import cluster, group, random_case, simple
 
+from rltune.metrics import METRICS
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.metrics import BSLD_FLOOR_S, job_table, sequence_table
 
@@ -33,6 +37,25 @@ def test_bounded_slowdown_has_a_floor_of_ten_seconds() -> None:
     jobs, layout = simple(cluster([group(1, 1)]), (0, 39, 1), (0, 1, 1), (0, 9, 1), (0, 100, 1))
     table = job_table(jobs, simulate(jobs, layout, [0], [4], SETTING))
     assert table["bsld"].tolist() == pytest.approx([1, (39 + 1) / 10, (40 + 9) / 10, (49 + 100) / 100])
+
+
+def test_a_metric_of_ones_own_can_neither_change_nor_replace_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hours(table: pd.DataFrame, gpus: int) -> pd.Series:
+        table["wait_s"] /= 3600
+        return table.groupby("sequence")["wait_s"].max()
+
+    rng = np.random.default_rng(1)
+    jobs, layout = random_case(rng, 40)
+    state = simulate(jobs, layout, [0], [len(jobs.row)], SchedulerConfig("fifo", "none"))
+    before = sequence_table(jobs, state, layout.gpus)
+    own = replace(METRICS["wait"], name="own", column="own_h", compute=hours)
+    monkeypatch.setitem(METRICS, "own", own)
+    after = sequence_table(jobs, state, layout.gpus)
+    pd.testing.assert_frame_equal(after.drop(columns="own_h"), before)
+    assert after["own_h"][0] == pytest.approx(before["largest_wait_s"][0] / 3600)
+    monkeypatch.setitem(METRICS, "own", replace(own, column="makespan_s"))
+    with pytest.raises(ValueError, match="metrics: found column makespan_s, which the table has already"):
+        sequence_table(jobs, state, layout.gpus)
 
 
 def test_simultaneous_jobs_have_no_submission_span() -> None:

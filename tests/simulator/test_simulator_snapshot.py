@@ -10,8 +10,9 @@ from twin_cases import Case, allocations, cases, run_engine
 from workload_cases import cluster, compiled, group, simple
 
 from rltune.cluster.free import CHUNK
+from rltune.policies import CUSTOM
 from rltune.reference.placement import Placement
-from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.batch import SchedulerConfig, Simulation, simulate
 from rltune.simulator.snapshot import FREE_RESOURCES, Snapshot, could_start, resume
 from rltune.simulator.state import State
 
@@ -102,6 +103,13 @@ def test_the_driver_ranks_the_queue_and_running_jobs_end_as_the_snapshot_says() 
     while len(run.advance()):
         pass
     assert run.state.start[0].tolist() == [0.0, 30.0, 20.0] and run.state.end[0, 0] == 50.0
+
+
+def test_a_custom_policy_is_not_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CUSTOM, "mine", lambda queue, now: queue.gpus)
+    jobs, layout = simple(cluster([group(1, 2)]), (0, 5, 1), (0, 5, 1))
+    with pytest.raises(ValueError, match="policy mine: a custom policy orders only in"):
+        Simulation(jobs, layout, np.array([0]), np.array([2]), SchedulerConfig("mine", "easy"))
 
 
 def test_thousandths_of_a_cpu_that_were_rounded_off_are_nobodys() -> None:

@@ -62,7 +62,7 @@ class Jobs(NamedTuple):
         return Jobs(self.row[rows], self.cut[rows])
 
 
-def _in_slots(jobs: pd.DataFrame, cluster: ClusterConfig) -> pd.DataFrame:
+def in_slots(jobs: pd.DataFrame, cluster: ClusterConfig) -> pd.DataFrame:
     """The job table in the cluster's slots.
 
     On a cluster of GPUs it is unchanged. On a cluster of processors ``gpus`` holds a job's CPUs, rounded up, and its CPUs and
@@ -87,7 +87,7 @@ def fit(
     among those on which its pool could hold it. With ``balance``, jobs are thinned to that offered load; the first
     ``known_share`` of them before thinning decide how many. Raises DataError when no job is left.
     """
-    jobs = _in_slots(jobs, cluster)
+    jobs = in_slots(jobs, cluster)
     layout = build_layout(cluster)
     audit = Audit(rows_read=len(jobs))
     keep = np.ones(len(jobs), dtype=bool)

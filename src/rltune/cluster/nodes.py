@@ -163,6 +163,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     if not isinstance(raw.index, pd.RangeIndex):
         found_fields = raw.index.nlevels + len(raw.columns)
         raise DataError(f"{path}:2: found {found_fields} fields, expected {len(raw.columns)} as in the header")
+    raw = raw.apply(lambda column: column.str.strip())
     squeezed = {_squeezed(column): column for column in raw.columns}
     found = {
         name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases) if alias in squeezed
@@ -196,7 +197,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
         )
     table["type"] = raw[found["type"]].fillna(NO_TYPE) if "type" in found else NO_TYPE
     parts = raw[found["partition"]].fillna("") if "partition" in found else pd.Series("", raw.index)
-    table["partitions"] = [tuple(p.rstrip("*") for p in re.split(r"[,;+ ]+", text) if p) for text in parts]
+    table["partitions"] = [tuple(p.rstrip("*") for p in re.split(r"\s*[,;]\s*", text) if p) for text in parts]
     table["down"] = False
     table = table.loc[table.index.repeat(table.pop("nodes").fillna(1).clip(lower=0).astype(int))]
     if table.duplicated("name").any() and "nodes" not in found:
@@ -231,7 +232,7 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
             "so all the time"
         )
     if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
-        remarks.append("nodes with GPUs of several types count as a separate type")
+        remarks.append("nodes with GPUs of several types count as a separate type, whose GPUs are all alike")
     if slots == "gpu" and have[["cpus", "mem_gb"]].isna().any(axis=None):
         remarks.append("CPUs or memory of some nodes are not in the list: 8 cores and 64 GB a GPU are assumed")
     if slots == "cpu" and (have["cpus"] > MOST_SLOTS).any():

@@ -23,13 +23,15 @@ def trained_for(part: str, table: pd.DataFrame) -> np.ndarray:
     """What an agent gets its reward for [S]: the metric's column; of utilisation that over the submission span, and over
     the makespan only where all jobs of a sequence are submitted at once.
 
-    Raises DataError where a metric has no number for a sequence: a reward without one would spoil the weights.
+    Raises DataError where a metric has no finite number for a sequence: a reward without one would spoil the weights.
     """
     values, other = table[METRICS[part].column].to_numpy(float), METRICS[part].trained_column
     if other:
         values = np.where(np.isnan(table[other]), values, table[other])
-    if missing := int(np.isnan(values).sum()):
-        raise DataError(f"metric {part}: no number for {missing} of {len(values)} sequences, expected one for each")
+    if missing := int((~np.isfinite(values)).sum()):
+        raise DataError(
+            f"metric {part}: no finite number for {missing} of {len(values)} sequences, expected one for each"
+        )
     return values
 
 

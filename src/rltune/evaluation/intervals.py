@@ -70,7 +70,7 @@ def improved(
     drawn within each, as many as it has, so none reaches from one into the next; what another run would change is not
     covered then, and the factor above is b / (b − r) of r runs.
 
-    The interval ends at ``most``: what is never negative improves by 1 at most. Raises ValueError when the shapes differ,
+    The interval ends at ``most`` where the estimate is no more: what is never negative improves by 1 at most. Raises ValueError when the shapes differ,
     or ``parts`` are not all windows.
     """
     ours, theirs = np.atleast_2d(ours), np.atleast_2d(theirs)
@@ -86,7 +86,7 @@ def improved(
     estimate = 1 - float(ours.sum()) / total
     blocks = sum(-(-part // block_length(part)) for part in parts)
     free, filled = blocks - len(parts), int((ours.any(axis=0) | theirs.any(axis=0)).sum())
-    if free < 1 or filled < FEWEST <= n:
+    if free < 1 or filled < FEWEST <= n or not np.isfinite(estimate):
         return Improvement(estimate)
     rng = np.random.default_rng(seed)
     picked = picked_windows(rng, parts, resamples)
@@ -104,7 +104,7 @@ def improved(
             scale = np.sqrt(both / np.nanvar(drawn))
     away = np.sort(drawn[~np.isnan(drawn)]) - estimate
     low, high = _ends(estimate, away, scale, degrees, 1 - confidence)
-    return Improvement(estimate, low, min(high, most), _p(estimate, away, scale, degrees))
+    return Improvement(estimate, low, min(high, most) if estimate <= most else high, _p(estimate, away, scale, degrees))
 
 
 @dataclass(frozen=True)

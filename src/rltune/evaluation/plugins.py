@@ -18,15 +18,21 @@ from rltune.policies import CUSTOM
 def load_plugins(run: Run) -> dict[str, Path]:
     """Load a run's plugin files: name → file of every custom policy.
 
-    Raises ConfigError for a file that is not there, does not run, registers nothing or a name twice, and for a
-    baseline that is then neither built in nor one of these.
+    Raises ConfigError for a file that is not there, does not run, registers nothing or what another one registers, and
+    for a baseline that is then neither built in nor one of these.
     """
     found: dict[str, Path] = {}
+    placed: dict[str, Path] = {}
     for path in files_of(run):
+        before = dict(PLACEMENTS)
         for name in load_plugin(path):
             if name in found:
                 raise ConfigError(f"{path}: policy {name!r} is registered by {found[name]} too; rename one of them")
             found[name] = path
+        for name in (name for name, made in PLACEMENTS.items() if before.get(name) is not made):
+            if name in placed:
+                raise ConfigError(f"{path}: placement {name!r} is registered by {placed[name]} too; rename one of them")
+            placed[name] = path
     allowed = [*ANY_ESTIMATE, *found]
     if unknown := [name for name in run.config.evaluation.baseline_policies if name not in allowed]:
         raise ConfigError(

@@ -70,3 +70,7 @@ class Policy:
             raise ValueError(
                 f"policy {self.name!r}: found fair without dynamic, expected both: fair shares change with time"
             )
+        for field, kind in (("wait_s", "dynamic"), ("fair_share", "fair")):
+            low, high = (self.score(Facts(0.0, 600.0, 2, **{field: value})) for value in (0.25, 0.75))
+            if low != high and not getattr(self, kind):
+                raise ValueError(f"policy {self.name!r}: its score depends on {field}, expected {kind}=True")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-_policies: list[Policy] = discover("rltune.policies", "POLICY")
+_policies: list[Policy] = discover("rltune.policies", "POLICY", "name")
 POLICIES: dict[str, Policy] = {p.name: p for p in sorted(_policies, key=lambda p: (p.fair, p.dynamic, p.rank, p.name))}
 """The static ones first, then the dynamic, then the fair."""
 IDS: dict[str, int] = {name: number for number, name in enumerate(POLICIES)}

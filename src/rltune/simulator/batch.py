@@ -49,7 +49,7 @@ def rank_by_custom_policy(name: str, jobs: Jobs, state: State, asking: np.ndarra
         expected = f"policy {name!r}: expected {len(rows)} numbers, one a queued job"
         try:
             scores = np.asarray(answer, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise AnswerError(f"{expected}; found {answer!r:.80}") from None
         if scores.shape != rows.shape:
             raise AnswerError(f"{expected}; found {f'shape {scores.shape}' if scores.ndim else repr(answer)}")

@@ -112,8 +112,10 @@ class SchedulerConfig:
         """The same as numbers, for a rule other than ``auto``.
 
         ``external``: rankings are asked of the driver, of the first ``visible`` jobs, and if ``alone`` of a single one
-        too, and if ``silent`` not while a job is past its maximum wait.
+        too, and if ``silent`` not while a job is past its maximum wait. Raises ValueError for a custom policy without a driver.
         """
+        if self.policy in CUSTOM and not (external and visible == 0):
+            raise ValueError(f"policy {self.policy}: a custom policy orders only in rltune.simulator.batch.simulate")
         base = IDS.get(self.policy, 0)
         asked = ASKED.get(self.placement, NEVER)
         interferes = self.interference_slowdown != 1.0

@@ -74,15 +74,17 @@ def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
       arrive at once);
     - decisions: rankings asked for; choices: those with two candidates or more; mean_queue: jobs queued at a decision;
       cut: decisions in which more jobs were queued than visible.
+
+    Raises ValueError where a metric has one of these columns.
     """
     table = job_table(jobs, state)
     grouped = table.groupby("sequence")
-    out = pd.DataFrame({metric.column: metric.compute(table, gpus) for metric in METRICS.values()})
+    out = pd.DataFrame({metric.column: metric.compute(table.copy(deep=False), gpus) for metric in METRICS.values()})
     first, last = (grouped["submit_s"].agg(f) for f in ("min", "max"))
     inside = np.minimum(table["end_s"], last.to_numpy()[table["sequence"]]) - table["start_s"]
     area_inside = (table["gpus"] * np.maximum(inside, 0.0)).groupby(table["sequence"]).sum()
     decisions = state.status["decisions"]
-    return out.assign(
+    others = dict(
         excess_s=(table["jct_s"] - table["run_s"]).groupby(table["sequence"]).mean(),
         largest_wait_s=grouped["wait_s"].max(),
         jobs=state.n,
@@ -94,4 +96,9 @@ def sequence_table(jobs: Jobs, state: State, gpus: int) -> pd.DataFrame:
         choices=state.status["choices"],
         mean_queue=state.status["queue_sum"] / np.maximum(decisions, 1),
         cut=state.status["cut"],
-    ).reset_index()
+    )
+    if taken := sorted(others.keys() & set(out)):
+        raise ValueError(
+            f"metrics: found column {', '.join(taken)}, which the table has already; expected another name"
+        )
+    return out.assign(**others).reset_index()

@@ -29,8 +29,8 @@ _NAMES: dict[str, str] = {  # `queue` is none: it may be a name or a wait
     "status": r"^(status|state|job[_ ]?state|pod[_ ]?phase)$",
     "run_clamped": r"^(run[_ ]?)?clamped.*$",
 }
-_JOB_ID = (r"^job[_ ]?id(raw)?$", "^id$", "^job$", r"^(job[_ ]?)?name$")
-"""Names of a column of job ids, the surest first."""
+_JOB_ID = (r"^job[_ ]?id(raw)?$", "^id$", "^job$")
+"""Names of a column of job ids, the surest first; not those of names, which users give several jobs."""
 _STATUS = {
     **{state.lower(): status for state, status in sacct.STATUS.items()},
     **dict.fromkeys(map(str.lower, slurm.RUNNING), "running"),

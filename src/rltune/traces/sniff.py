@@ -173,7 +173,8 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
         name, quotes = "Slurm sacct --parsable2", csv.QUOTE_NONE
         if between != "|":
             name, quotes = f"Slurm sacct with {between!r} between fields", csv.QUOTE_MINIMAL
-        return _found(name, _read(file, sep=between, quoting=quotes), "sacct")
+        table = _read(file, sep=between, quoting=quotes)
+        return _found(name, table.rename(columns=lambda column: column.strip().strip('"')), "sacct")
     return _headerless(line, file) or _with_header(line, file, path)
 
 

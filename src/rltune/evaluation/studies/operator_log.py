@@ -9,7 +9,7 @@ import pandas as pd
 import yaml
 from pydantic import ValidationError
 
-from rltune.cluster.fit import fit
+from rltune.cluster.fit import fit, in_slots
 from rltune.cluster.load import gpus_in_use, offered_load
 from rltune.cluster.nodes import NodeList, as_cluster, read_nodes
 from rltune.config.cluster import ClusterConfig, NodeGroup
@@ -135,6 +135,10 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
             f"the log asks for GPU types ({_some(missing)}) that the nodes do not name ({_some(types)}): types are ignored; "
             "to use them, write them alike and set `gpu_types: match`"
         )
+    elif slots == "gpu" and cluster.gpu_types == "ignore" and missing:
+        notes.append(
+            f"the log asks for GPU types ({_some(missing)}), the nodes have one ({_some(types)}): types are ignored"
+        )
     if speeds is not None:
         if cluster.gpu_types == "ignore":
             few = "processors" if slots == "cpu" else f"one GPU type, {_some(types)}"
@@ -166,7 +170,7 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
         f"  offered load: {offered_load(fitted, cluster.gpus):.2f}; of the last tenth, which is measured: "
         f"{offered_load(end, cluster.gpus):.2f} ({len(end):,} jobs in {_days(end):,.1f} days)",
     ]
-    few = _too_few_nodes(jobs[jobs["resource"] == slots], cluster)
+    few = _too_few_nodes(in_slots(jobs[jobs["resource"] == slots], cluster), cluster)
     defects = [*few, *log.assumed, *_too_short(fitted, log.clean)]
     notes = [*few, *log.assumed, *notes, *_lacking(jobs, fitted), *_too_short(fitted, log.clean)]
     if len(fitted) < FEWEST_LEARNED:
@@ -193,12 +197,16 @@ def _too_few_nodes(jobs: pd.DataFrame, cluster: ClusterConfig) -> list[str]:
 
 
 def _differences(jobs: pd.DataFrame, cluster: ClusterConfig) -> str:
-    """The partitions that the log and the list of nodes name, and their largest job and pool."""
+    """The partitions that the log and the list of nodes name, and their largest job and pool, by memory only where that job is
+    larger."""
     pools = {v for p in cluster.pools for v in (p.vcs if p.vcs is not None else [p.name])}
     largest = max(sum(g.nodes * g.gpus for g in p.groups) for p in cluster.pools)
+    largest_gb, jobs = max(sum(g.nodes * g.mem_gb for g in p.groups) for p in cluster.pools), in_slots(jobs, cluster)
+    memory = f"; memory: {jobs['mem_gb'].max():,.0f} GB (is it in MB?) and {largest_gb:,.0f} GB"
     return (
         f"partitions in the log: {_some(set(jobs['vc'].dropna()))}, in the list of nodes: {_some(pools)}; GPUs of the "
         f"largest job: {int(jobs['gpus'].max()):,}, of the largest pool: {largest:,}"
+        f"{memory if jobs['mem_gb'].max() > largest_gb else ''}"
     )
 
 
