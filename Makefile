@@ -38,8 +38,8 @@ help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 $(READY): requirements.lock pyproject.toml
-	@mkdir -p .cache && flock .cache/setup.lock $(PYTHON) workflow/setup.py --venv $(VENV) --lock requirements.lock
-	@touch $@
+	@mkdir -p .cache && flock .cache/setup.lock sh -c '[ $@ -nt requirements.lock ] && [ $@ -nt pyproject.toml ] || \
+	  { $(PYTHON) workflow/setup.py --venv $(VENV) --lock requirements.lock && touch $@; }'
 
 report: $(READY)  ## the whole run, to results/report/index.html (CONFIG=…, CORES=n, PROFILE=slurm, ARGS="options of snakemake")
 	@rltune config check "$(CONFIG)" >/dev/null  # Snakemake would read it first, and name neither file nor line

@@ -27,7 +27,8 @@ def test_constant_ratio_has_an_interval_of_no_width():
 def test_values_below_zero_or_infinite_have_no_interval_upside_down():
     assert improved(np.full(10, -1.0), np.full(10, 2.0), 200)[:3] == pytest.approx((1.5, 1.5, 1.5))
     for odd in (np.nan, np.inf):
-        assert np.isnan(improved(np.r_[odd, np.ones(9)], np.full(10, 2.0), 200)[1:]).all()
+        pair = (np.r_[odd, np.ones(9)], np.full(10, 2.0))
+        assert np.isnan([improved(*pair, 200)[1:], improved(*pair[::-1], 200)[1:]]).all()
 
 
 def test_blocks_widen_the_interval_when_neighbours_are_alike():

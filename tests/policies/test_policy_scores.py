@@ -104,7 +104,12 @@ def test_a_policy_that_uses_fair_shares_is_dynamic_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "kind"), [(lambda job: -job.wait_s, "dynamic"), (lambda job: job.fair_share, "fair")]
+    ("score", "kind"),
+    [
+        (lambda job: -job.wait_s, "dynamic"),
+        (lambda job: job.estimate_s / job.gpu_share * (0.0 if job.wait_s > DAY else 1.0), "dynamic"),
+        (lambda job: job.fair_share, "fair"),
+    ],
 )
 def test_a_policy_whose_score_changes_says_so(score: Callable[[Facts], float], kind: str) -> None:
     """Otherwise jobs would be ranked once, when they arrive."""

@@ -10,6 +10,7 @@ import pytest
 from fake_slurm import assigned, busy, controller, job, no_answer, partly_used_node, ranked, serve
 
 from rltune.errors import DataError, SlurmUnavailable
+from rltune.slurm.client import SPEED
 from rltune.slurm.ownership import Assignment, Ownership
 from rltune.slurm.service import DONE, GAVE_UP, Service
 from rltune.slurm.state_directory import StateDirectory
@@ -87,6 +88,16 @@ def test_a_profile_of_speeds_that_is_gone_stops_only_who_needs_it(
     assert outcome.status == 0 and "no controller runs" in outcome.out
     outcome = cli("slurm", "run", "--config", "mine.yaml")
     assert outcome.status == 2 and f"{project.root}/gone.csv: not a profile of speeds" in outcome.err
+    (project.root / "slurm.conf").unlink()
+    outcome = cli("slurm", "run", "--config", "mine.yaml")
+    assert outcome.status == 2 and f"{project.root}/slurm.conf: no such file" in outcome.err
+
+
+def test_on_a_fast_clock_it_would_wait_for_ever_and_does_not_begin(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKETIME_SHARED", "/sem /shm")
+    monkeypatch.setenv(SPEED, "100")
+    outcome = cli("slurm", "run")
+    assert outcome.status == 2 and "found the fast clock of an emulated cluster" in outcome.err
 
 
 @pytest.mark.parametrize(

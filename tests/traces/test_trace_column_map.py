@@ -146,7 +146,7 @@ def test_impossible_numbers_are_counted(clean: Callable) -> None:
 
 
 def test_numbers_with_a_comma_are_counted_as_such(clean: Callable) -> None:
-    result = clean('id,t,run,g\na,0,5,1\nb,1,"5,5",1\nc,2,"1,234",1\nd,3,"many, or few",1\ne,4,7,1\nf,5,7,1\n', BASIC)
+    result = clean('id,t,run,g\na,0,5,1\nb,1,"5,5",1\nc,2,"1,234.5",1\nd,3,"many, or few",1\ne,4,7,1\nf,5,7,1\n', BASIC)
     noted = result.audit.noted
     assert (noted["run_s not a number, for its comma"], noted["run_s not a number"]) == (2, 1)
     assert result.audit.left_out == {"no run time": 3}
@@ -226,9 +226,11 @@ def test_durations_written_as_a_clock(clean: Callable) -> None:
     assert result.jobs["run_s"].tolist() == [3_723, 93_784, 0.5, 7]
     assert result.jobs["requested_s"].tolist() == [5_400, 3_600, 1_800, 60]
     assert result.audit.noted["run_s not a duration"] == 1 and result.audit.left_out == {"no run time": 1}
-    short = clean("id,t,run,g\na,0,02:30,1\nb,1,00:02:30,1\n", BASIC)
-    assert short.jobs["run_s"].tolist() == [150, 150]
-    assert short.audit.noted["run_s taken as mm:ss (if it is hh:mm: factor: 60)"] == 1
+    short = clean("id,t,run,g\na,0,02:30,1\nb,1,00:30,1\n", BASIC)
+    assert short.jobs["run_s"].tolist() == [150, 30]
+    assert short.audit.noted["run_s taken as mm:ss (if it is hh:mm: factor: 60)"] == 2
+    hours = clean("id,t,run,g\na,0,02:30,1\nb,1,00:30,1\n", {**BASIC, "run_s": {"column": "run", "factor": 60}})
+    assert hours.jobs["run_s"].tolist() == [9000, 1800] and "run_s taken" not in str(hours.audit.noted)
     with pytest.raises(ConfigError, match=r"columns.run_s.unit: found 'h'.*\[d-\]hh:mm:ss there. Leave the unit out"):
         clean(text, {**BASIC, "run_s": {"column": "run", "unit": "h"}})
 

@@ -16,8 +16,6 @@ from rltune.report import artefacts
 from rltune.sources import digest
 from rltune.traces.fetch import files_in, local_file
 
-ROOT = project_root()
-
 
 def given(what, files):
     """A user's files, inside the project by their paths from there: a project that is renamed or moved makes nothing again."""
@@ -27,8 +25,8 @@ def given(what, files):
     return paths
 
 
-def of_trace(trace, path):
-    """A trace's files."""
+def files_of_trace(trace, path):
+    """A user's files of a trace."""
     return given(f"trace {trace}", files_in(local_file(trace, path, ROOT)))
 
 
@@ -36,11 +34,12 @@ CONFIG = os.path.relpath(workflow.configfiles[0]) if workflow.configfiles else "
 config["path"] = CONFIG  # for scripts: as a param, another name would make all again; the report, which says it, has it
 
 try:
+    ROOT = project_root()
     run = Run.open(CONFIG)
     PLUGINS = given("plugins", [ROOT / Path(path).expanduser() for path in run.config.plugins])
-    LOCAL_FILES = {name: of_trace(name, trace.path) for name, trace in run.traces.items() if trace.path}
+    LOCAL_FILES = {name: files_of_trace(name, trace.path) for name, trace in run.traces.items() if trace.path}
     PUBLISHED = {
-        c.trace: of_trace(c.trace, run.traces[c.trace].predictions.path)
+        c.trace: files_of_trace(c.trace, run.traces[c.trace].predictions.path)
         for c in run.config.cells()
         if "published" in (c.estimate, run.config.preset(c.preset).estimates) and run.traces[c.trace].predictions
     }

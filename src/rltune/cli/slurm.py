@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rltune.errors import ConfigError, DataError
+from rltune.errors import ConfigError, DataError, SlurmUnavailable
 
 if TYPE_CHECKING:
     from rltune.slurm.controller import Controller
@@ -28,7 +28,6 @@ def run(
     once: Annotated[
         bool, typer.Option("--once", help="One cycle, then stop; live jobs keep their priorities.")
     ] = False,
-    speed: Annotated[float, typer.Option(min=0.001, help="Speed of Slurm's clock on an emulated cluster.")] = 1.0,
 ) -> None:
     """Rank the waiting jobs of a Slurm cluster, cycle after cycle, until a signal to stop; release them then.
 
@@ -37,16 +36,21 @@ def run(
     released except with 2 and 3 or if it does not start; with --once only with 4.
     """
     from rltune.cluster.speeds import read_profile
+    from rltune.slurm.client import clock_speed
     from rltune.slurm.service import Service
 
     try:
+        if not once and clock_speed() != 1:
+            raise ConfigError(
+                "found the fast clock of an emulated cluster, on which it cannot wait; expected the true clock"
+            )
         controller = _controller(config, live)
         if isinstance(speeds := controller.config.speeds, str):
             read_profile(Path(speeds))
-    except (ConfigError, DataError) as error:
+    except (ConfigError, DataError, SlurmUnavailable) as error:
         print(f"rltune: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
-    raise typer.Exit(Service(controller, once, speed).run())
+    raise typer.Exit(Service(controller, once).run())
 
 
 @slurm_app.command()

@@ -197,7 +197,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
         )
     table["type"] = raw[found["type"]].fillna(NO_TYPE) if "type" in found else NO_TYPE
     parts = raw[found["partition"]].fillna("") if "partition" in found else pd.Series("", raw.index)
-    table["partitions"] = [tuple(p.rstrip("*") for p in re.split(r"\s*[,;]\s*", text) if p) for text in parts]
+    table["partitions"] = [tuple(p.rstrip("*") for p in re.split(r"\s*[,;+]\s*", text) if p) for text in parts]
     table["down"] = False
     table = table.loc[table.index.repeat(table.pop("nodes").fillna(1).clip(lower=0).astype(int))]
     if table.duplicated("name").any() and "nodes" not in found:

@@ -70,8 +70,8 @@ def improved(
     drawn within each, as many as it has, so none reaches from one into the next; what another run would change is not
     covered then, and the factor above is b / (b − r) of r runs.
 
-    The interval ends at ``most`` where the estimate is no more: what is never negative improves by 1 at most. Raises ValueError when the shapes differ,
-    or ``parts`` are not all windows.
+    The interval ends at ``most`` where the estimate is no more: what is never negative improves by 1 at most. Raises
+    ValueError when the shapes differ, or ``parts`` are not all windows.
     """
     ours, theirs = np.atleast_2d(ours), np.atleast_2d(theirs)
     if ours.shape != theirs.shape:
@@ -86,7 +86,7 @@ def improved(
     estimate = 1 - float(ours.sum()) / total
     blocks = sum(-(-part // block_length(part)) for part in parts)
     free, filled = blocks - len(parts), int((ours.any(axis=0) | theirs.any(axis=0)).sum())
-    if free < 1 or filled < FEWEST <= n or not np.isfinite(estimate):
+    if free < 1 or filled < FEWEST <= n or not np.isfinite(total + float(ours.sum())):
         return Improvement(estimate)
     rng = np.random.default_rng(seed)
     picked = picked_windows(rng, parts, resamples)

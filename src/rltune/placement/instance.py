@@ -20,9 +20,9 @@ from rltune.simulator.config import DOUBLE
 from rltune.simulator.releases import next_release, update_late_jobs
 from rltune.simulator.state import sequence_of
 
-QUESTION = record(bool="now", float64="wait_s colocated_s")
+QUESTION = record(bool="now", float64="wait_s")
 """What is asked of the chosen job: whether it may start as a whole now; seconds it waits for that otherwise (−1: it does
-not wait); seconds it loses co-located as a whole."""
+not wait)."""
 
 
 class Outcome(Enum):
@@ -61,7 +61,8 @@ class Instance(NamedTuple):
     gpus: np.ndarray  # [1] int64, of the chosen job
     split: np.ndarray  # [T] int64, nodes the chosen job takes if it is split now; 0: it is not
     split_s: np.ndarray  # [T] float64, seconds it then loses, each counted split_worth times
-    colocated_split_s: np.ndarray  # [T] float64, seconds it then loses more co-located
+    colocated_s: np.ndarray  # [T] float64, seconds it loses co-located as a whole
+    colocated_split_s: np.ndarray  # [T] float64, seconds it loses more co-located if it is split
     split_length: np.ndarray  # [T] int64, slots it then lasts, S at most
     question: np.ndarray  # [1] QUESTION
     slot_s: np.ndarray  # [1] float64, seconds from one slot to the next
@@ -103,13 +104,10 @@ def build_instance(
         _splits(nodes, jobs, state, s, split)
     question["wait_s"] = status["reserved"] - status["now"] if status["may_wait"] else -1.0
     together = options.interference_slowdown != 1.0 and chosen["gpus"] > 1
-    if together:
-        question["colocated_s"] = chosen["estimate_s"] * (options.interference_slowdown - 1.0)
+    lasts_s, worth = chosen["estimate_s"] * cut["slow"][0], options.split_worth if status["may_wait"] else 1.0
+    colocated = options.interference_slowdown if together else 1.0
     strict = np.maximum(full, 0) + (rem > 0)
     slowdown = np.where(split > strict[0], cut["spread"][0] * options.multi_node_slowdown, 1.0)
-    colocated_split_s = chosen["estimate_s"] * np.maximum(
-        (options.interference_slowdown if together else 1.0) - slowdown, 0.0
-    )
     strict[0] = np.maximum(strict[0], split)
     chunks = int(strict.max(axis=1).sum())
     if together or slots > 1:
@@ -132,8 +130,9 @@ def build_instance(
         length(row["estimate_s"]),
         jobs.gpus[j[:1]].copy(),
         split,
-        options.split_worth * chosen["estimate_s"] * cut["slow"][0] * (slowdown - 1.0),
-        colocated_split_s,
+        worth * lasts_s * (slowdown - 1.0),
+        lasts_s * (colocated - 1.0),
+        lasts_s * np.maximum(colocated - slowdown, 0.0),
         length(chosen["estimate_s"] * slowdown),
         question,
         np.array([slot_s]),

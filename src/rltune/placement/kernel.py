@@ -130,7 +130,7 @@ def _columns_of(instance, options, whole_node, tightness):
                     row.option, row.node, row.cls, row.gpus, row.full, row.cost = i, m, c, gpus, full, cost
                     row.colocated = 0.0
                     if k == 0 and slot == 0 and instance.colocated[m]:
-                        loses_s = instance.colocated_split_s[t] if is_split else instance.question[0].colocated_s
+                        loses_s = instance.colocated_split_s[t] if is_split else instance.colocated_s[t]
                         row.cost += instance.price_s[m] / horizon_s
                         row.colocated = loses_s / horizon_s
                     n += 1

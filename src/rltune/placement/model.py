@@ -207,5 +207,5 @@ def parameters_of(instance: Instance, config: LookaheadConfig) -> Parameters:
         tightness=tightness,
         meets=now & instance.colocated,
         meets_split=may_split & instance.colocated,
-        colocated_cost=np.where(split, instance.colocated_split_s[t], question["colocated_s"]) / horizon_s,
+        colocated_cost=np.where(split, instance.colocated_split_s[t], instance.colocated_s[t]) / horizon_s,
     )

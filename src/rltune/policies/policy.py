@@ -70,7 +70,11 @@ class Policy:
             raise ValueError(
                 f"policy {self.name!r}: found fair without dynamic, expected both: fair shares change with time"
             )
-        for field, kind in (("wait_s", "dynamic"), ("fair_share", "fair")):
-            low, high = (self.score(Facts(0.0, 600.0, 2, **{field: value})) for value in (0.25, 0.75))
-            if low != high and not getattr(self, kind):
+        usual = Facts(1e5, 600.0, 2, gpu_share=0.25, partition=0.5, qos=0.5)
+        for field, kind, values in (
+            ("wait_s", "dynamic", (1.0, 60.0, 4e3, 9e4, 1e6)),
+            ("fair_share", "fair", (0.01, 0.3, 0.9)),
+        ):
+            scores = {self.score(usual._replace(**{field: value})) for value in values}
+            if len(scores) > 1 and not getattr(self, kind):
                 raise ValueError(f"policy {self.name!r}: its score depends on {field}, expected {kind}=True")

@@ -47,7 +47,6 @@ class StateDirectory:
         lock = FileLock(self._lock_path, mode=SECRET, blocking=False, is_singleton=False)
         try:
             lock.acquire()
-            self._lock_path.chmod(SECRET)  # whoever may read it could hold it
         except Timeout:
             raise RLTuneError(
                 f"{self.path}: a controller (process {self._process()}) is running with this directory; stop it first, "
@@ -56,6 +55,7 @@ class StateDirectory:
         try:
             with suppress(OSError):  # on a full disk the lock holds all the same, without a process id
                 self._pid_path.write_text(str(os.getpid()))
+                self._lock_path.chmod(SECRET)  # whoever may read it could hold it
             self._locked = _stamp(self._lock_path)[0]
             yield
         finally:

@@ -170,10 +170,8 @@ def _text(head: bytes, file: IO[bytes], path: Path) -> Found:
         zone = swf.header(lines).get("TimeZoneString")
         return _found("SWF (Standard Workload Format)", table, "swf", {"time_zone": zone} if zone else {})
     if between := sacct.delimiter(line):
-        name, quotes = "Slurm sacct --parsable2", csv.QUOTE_NONE
-        if between != "|":
-            name, quotes = f"Slurm sacct with {between!r} between fields", csv.QUOTE_MINIMAL
-        table = _read(file, sep=between, quoting=quotes)
+        name = "Slurm sacct " + ("--parsable2" if between == "|" else f"with {between!r} between fields")
+        table = _read(file, sep=between, quoting=csv.QUOTE_MINIMAL if sacct.is_quoted(line) else csv.QUOTE_NONE)
         return _found(name, table.rename(columns=lambda column: column.strip().strip('"')), "sacct")
     return _headerless(line, file) or _with_header(line, file, path)
 

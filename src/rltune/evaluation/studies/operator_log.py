@@ -199,9 +199,10 @@ def _too_few_nodes(jobs: pd.DataFrame, cluster: ClusterConfig) -> list[str]:
 def _differences(jobs: pd.DataFrame, cluster: ClusterConfig) -> str:
     """The partitions that the log and the list of nodes name, and their largest job and pool, by memory only where that job is
     larger."""
+    jobs = in_slots(jobs[jobs["resource"] == cluster.slots], cluster)
     pools = {v for p in cluster.pools for v in (p.vcs if p.vcs is not None else [p.name])}
     largest = max(sum(g.nodes * g.gpus for g in p.groups) for p in cluster.pools)
-    largest_gb, jobs = max(sum(g.nodes * g.mem_gb for g in p.groups) for p in cluster.pools), in_slots(jobs, cluster)
+    largest_gb = max(sum(g.nodes * g.mem_gb for g in p.groups) for p in cluster.pools)
     memory = f"; memory: {jobs['mem_gb'].max():,.0f} GB (is it in MB?) and {largest_gb:,.0f} GB"
     return (
         f"partitions in the log: {_some(set(jobs['vc'].dropna()))}, in the list of nodes: {_some(pools)}; GPUs of the "

@@ -52,7 +52,7 @@ def numbers(values: pd.Series, what: str, audit: Audit, where: str | None = None
     bad = np.isnan(parsed) & values.notna().to_numpy()
     if bad.any():
         bad[bad] = (values[bad].astype("str").str.strip() != "").to_numpy()
-        comma = values[bad].astype("str").str.fullmatch(r"\s*-?\d+(,\d+)+\s*")
+        comma = values[bad].astype("str").str.fullmatch(r"\s*-?\d+(,\d+)+(\.\d*)?\s*")
         audit.note(f"{what} not a number", bad.sum() - comma.sum())
         audit.note(f"{what} not a number, for its comma", comma.sum())
         if where is not None:

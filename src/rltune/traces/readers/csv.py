@@ -8,7 +8,8 @@ Each may have a unit, factor, time zone, value map, fallback or a constant. With
   ``YYYYMMDDhhmm`` or ``YYYYMMDDhhmmss`` is read as local time; noted.
 - If most times of a column lie after the year 2200 but are dates in milliseconds, microseconds or nanoseconds, an error
   names the fix. Numeric submissions before 1990 are noted: the file may have its own clock.
-- Durations are numbers, or ``hh:mm:ss`` and ``d-hh:mm:ss`` if most of the column is written so.
+- Durations are numbers, or ``d-hh:mm:ss``, ``hh:mm:ss`` or ``mm:ss`` if most of the column is written so. Two parts alone are
+  noted: with ``factor: 60`` they are ``hh:mm``.
 - Jobs whose status is running, or not started, are left out: their run time is not known.
 - A column named by the map or a filter may occur only once in the header. A negative wait is unknown, noted.
 """
@@ -136,7 +137,9 @@ class _Source:
         bad = np.isnan(found) & text.notna().to_numpy()
         refuse_mostly_bad(text, bad, f"{self.where}: {name}", "a duration as [d-]hh:mm:ss")
         self.audit.note(f"{name} not a duration", bad.sum())
-        self.audit.note(f"{name} taken as mm:ss (if it is hh:mm: factor: 60)", (text.str.count(":") == 1).sum())
+        short = text.str.fullmatch(r"\s*\d+:\d+(\.\d+)?\s*").sum()
+        if short == clock.sum() and column.factor == 1:
+            self.audit.note(f"{name} taken as mm:ss (if it is hh:mm: factor: 60)", short)
         return found * factor
 
     def flag(self, name: str, text: pd.Series) -> np.ndarray:

@@ -118,6 +118,11 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     return _one_row_per_job(raw_frame(columns, rows), state, audit)
 
 
+def is_quoted(header: str) -> bool:
+    """Whether fields may be in quotes: where they hold commas, and where the header's are."""
+    return delimiter(header) != "|" or header.lstrip().startswith('"')
+
+
 def _table(path: Path, audit: Audit) -> tuple[pd.DataFrame, str]:
     """The rows of jobs as text, with all columns of :data:`KNOWN` (null where the file has none), and its name."""
     header, where = first_line(path)
@@ -130,7 +135,7 @@ def _table(path: Path, audit: Audit) -> tuple[pd.DataFrame, str]:
         )
     _needed(names, where)
     with open_member(path, path.name) as (stream, _):
-        log = read_csv_text(stream, where, audit, needed=dict.fromkeys(KNOWN), quoted=between != "|")
+        log = read_csv_text(stream, where, audit, needed=dict.fromkeys(KNOWN), quoted=is_quoted(header))
     if log.empty and between == ",":
         raise DataError(
             f"{where}: no row has the {len(names)} fields of the header, since what AllocTRES and ReqTRES hold "
