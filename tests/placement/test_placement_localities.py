@@ -42,7 +42,7 @@ def chunks_of(state: State, job: int) -> list[tuple[int, int]]:
     ("slow", "spread", "changes", "waits"),
     [
         (1.0, 1.0, {"multi_node_slowdown": 1.5}, False),
-        (2.0, 2.0, {"multi_node_slowdown": 1.5}, True),
+        (2.0, 1.0, {"multi_node_slowdown": 1.5}, True),
         (1.0, 1.0, {"multi_node_slowdown": 2.5}, True),
         (1.0, 1.0, {"multi_node_slowdown": 1.5, "split_worth": 10.0}, True),
         (1.0, 3.0, {}, True),
@@ -54,8 +54,8 @@ def test_what_a_split_costs_is_the_same_for_every_placement(
     """A job of 100 s could run on two nodes at 30 s, or on one 90 s later."""
     rows = [(0, 20, 1), (0, 1000, 1), (0, 20, 1), (0, 120, 1), (30, 100, 2), (31, 50, 1)]
     jobs, layout = simple(cluster([group(2, 2)]), *rows)
-    fifth = (np.arange(6) == 4)[:, None]
-    jobs = at_speeds(jobs, np.where(fifth, slow, 1.0), np.where(fifth, spread, 1.0))
+    jobs = at_speeds(jobs, np.ones(jobs.cut.shape), np.full(jobs.cut.shape, spread))
+    jobs.cut["slow"][4] = slow
     rules, placer = SchedulerConfig("fifo", "none", placement, "worth_it", **changes), None
     if placement != "best_fit":
         placer = placer_of(placement, LookaheadConfig())
