@@ -23,9 +23,6 @@ from parts.steered import LEARNERS, learned_on
 
 ORIGIN = 0.7
 """Share of the rows that training and validation parts take; of this, the last tenth is validation, whose windows count too."""
-LEARNED = {metric: [name for name in LEARNERS if metric == "jct" or name != "critic"] for metric in BY}
-"""Metric → what learns for it. For completion a critic's gradient was far off on these windows, so it is not tried for others."""
-
 RULES = (BASE, "more", "fastest free", "each in turn")
 """Plans and rules without a learner that schedulers could follow for waits and bounded slowdowns."""
 
@@ -43,9 +40,9 @@ def main() -> None:
         prices = [best for _, best in pool.imap(work, [(prices_on, task) for task in plans], chunksize=1)]
         learning = [
             replace(task, learner=learner, metric=metric, seed=seed, changes=(("gpu_price", best[metric]),))
-            for metric, learners in LEARNED.items()
+            for learner in LEARNERS
+            for metric in BY
             for task, best in zip(plans, prices)
-            for learner in learners
             for seed in args.seeds
         ]
         jobs = [*((plans_on, task) for task in plans), *((learned_on, task) for task in learning)]
@@ -73,7 +70,7 @@ def compared(trace: str, metric: str, found: pd.DataFrame) -> dict[str, Any]:
     figures = {"windows": len(by_plan[BASE]), "mean": means.to_dict("index"), "against": differences}
     if set(RULES) <= set(by_plan):
         best = means.loc[list(RULES), BY[metric]].idxmin()
-        learned = {plan: differs(by_plan[plan], by_plan[best], columns) for plan in LEARNED[metric]}
+        learned = {plan: differs(by_plan[plan], by_plan[best], columns) for plan in LEARNERS}
         figures |= {"best": best, "against_best": learned}
     return figures
 
