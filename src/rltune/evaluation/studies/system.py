@@ -35,7 +35,9 @@ def policies(config: RunConfig) -> pd.DataFrame:
     bases, baselines = {cell.policy for cell in config.cells()}, set(config.evaluation.baseline_policies)
     rows = []
     for name in (*POLICIES, *CUSTOM):
-        policy = POLICIES.get(name) or Policy(name, name, float, "", "a function of the user’s own", dynamic=True)
+        policy = POLICIES.get(name) or Policy(
+            name, name, lambda job: 0.0, "", "a function of the user’s own", dynamic=True
+        )
         letters = [letter for letter in SYMBOLS if letter in LETTER.findall(policy.formula)]
         roles = {"base policy": name in bases, "baseline": name in baselines}
         row = {k: getattr(policy, k) for k in ("title", "formula", "dynamic", "in_table5", "source", "remark")}
