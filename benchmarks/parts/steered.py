@@ -1,9 +1,9 @@
 """Plans steered from the state: prices of GPU time by type, and how many jobs are planned together, learned in three ways.
 
 At every decision an *action* has a number for each GPU type and one more. The price of a type is multiplied by the exponential of its
-number. PLANNED times that of the last, MORE at most, is how many of the first jobs of the ranking are planned together, the others one by
-one. An action of zeros is the constant price that training starts from (one of 0 stays 0). Learners see the same features, lower the mean
-of a metric, and simulate as many windows of the training rows:
+number, and how many of the first jobs of the ranking are planned together, MORE at most, by that of the last; the others are planned one by
+one. An action of zeros is the scheduler that training starts from: its constant price (one of 0 stays 0) and its PLANNED jobs, or one.
+Learners see the same features, lower the mean of a metric, and simulate as many windows of the training rows:
 
 =========  ==================================================================================================
 evolution  actions linear in the features; weights by an evolution strategy with recombination, (μ/μ, λ), and steps that get smaller
@@ -19,8 +19,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from parts.heldout import BY, Task, loaded
-from parts.sampled import LENGTH, MORE, PLAN, on, windows_behind
+from parts.heldout import BY, Task, loaded, trained
+from parts.sampled import LENGTH, MORE, PLAN, windows_behind
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -29,17 +29,19 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
+from rltune.agent.policy_file import TrainedPolicy
 from rltune.agent.ppo import CLIP, set_up, waiting_saved
+from rltune.agent.rollout import ranker_of
 from rltune.cluster.fit import Jobs
-from rltune.cluster.types import PLANNED
 from rltune.cluster.workload import Workload
+from rltune.config.cells import PLANNED_TYPES
 from rltune.environment.supply import _sums
 from rltune.kernels import ZERO, kernel
-from rltune.simulator.batch import Simulation
+from rltune.simulator.batch import Simulation, simulate
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.conservative import reserve_all
 from rltune.simulator.metrics import sequence_table
-from rltune.simulator.state import DONE, RESERVE, sequence_of
+from rltune.simulator.state import DONE, MAX_VISIBLE, RESERVE, sequence_of
 from rltune.traces.split import disjoint_windows
 
 FEATURES = ("one", "free", "back", "demand", "backlog", "queue")
@@ -65,10 +67,11 @@ Act = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Steered(Simulation):
     """Sequences of jobs of their own on one pool under ``joint``, steered; keeps (sequences, features, actions) in ``steps``."""
 
-    def __init__(self, *args: Any, act: Act) -> None:
-        super().__init__(*args)
+    def __init__(self, *args: Any, visible: int | None, act: Act) -> None:
+        super().__init__(*args, visible=visible)
         types = self.jobs.cut.shape[1]
         self.act, self.price = act, self.jobs.cut["price"].copy()
+        self.together = max(self.state.options.together, 1)
         self.seen = np.zeros((len(self.state.n), types, len(FEATURES)))
         self.gpus = np.zeros((3, types))
         self.steps: list[tuple[np.ndarray, ...]] = []
@@ -83,7 +86,7 @@ class Steered(Simulation):
         rows = state.first[asking, None] + np.arange(state.run.shape[1])
         factor = np.exp(np.clip(action[:, None, :-1], -FARTHEST, FARTHEST))
         self.jobs.cut["price"][rows] = self.price[rows] * factor
-        together = np.minimum(np.rint(PLANNED * np.exp(np.minimum(action[:, -1], FARTHEST))), MORE).astype(int)
+        together = np.minimum(np.rint(self.together * np.exp(np.minimum(action[:, -1], FARTHEST))), MORE).astype(int)
         together[together == 1] = 0
         state.phase[asking] = DONE  # not touched
         for k in np.unique(together):
@@ -132,22 +135,32 @@ class Trial(NamedTuple):
     """What is learned on: plans at a constant price, windows of the training rows and the metric to lower."""
 
     load: Workload
+    known: Jobs
+    """The jobs with the estimates that are planned on."""
     scheduler: SchedulerConfig
-    windows: np.ndarray
-    """First jobs."""
     metric: str
+    policy: TrainedPolicy | None = None
+    """An agent that ranks the jobs; None: in the scheduler's order."""
+
+    @property
+    def windows(self) -> np.ndarray:
+        """First jobs."""
+        return disjoint_windows(*self.load.split.train, LENGTH)
 
     @property
     def types(self) -> int:
         """GPU types."""
-        return self.load.jobs.cut.shape[1]
+        return self.known.cut.shape[1]
 
     def play(self, first: np.ndarray, act: Act) -> Played:
-        """Simulate windows from jobs ``first`` [S], some more than once, with calibrated estimates."""
-        known, rows = self.load.calibrated, (first[:, None] + np.arange(LENGTH)).ravel()
+        """Simulate windows from jobs ``first`` [S], some more than once."""
+        known, rows = self.known, (first[:, None] + np.arange(LENGTH)).ravel()
         jobs, layout = Jobs(known.row[rows], known.cut[rows]), self.load.layout
-        n = np.full(len(first), LENGTH)
-        run = Steered(jobs, layout, np.arange(len(first)) * LENGTH, n, self.scheduler, act=act)
+        n, ranker = np.full(len(first), LENGTH), ranker_of(self.policy, jobs, layout) if self.policy else None
+        visible = MAX_VISIBLE if ranker else None
+        run = Steered(jobs, layout, np.arange(len(first)) * LENGTH, n, self.scheduler, visible=visible, act=act)
+        while ranker and len(asking := run.advance()):
+            ranker(run.state, asking)
         run.advance()
         return Played(run, jobs, sequence_table(jobs, run.state, layout.gpus))
 
@@ -287,16 +300,44 @@ def progress(name: str, trial: Trial, step: int, cost: np.ndarray) -> None:
 
 def learned_on(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row per window behind the training rows under what the task's learner learned on the rows before them."""
+    load = loaded(task)
+    trial = Trial(load, load.calibrated, replace(PLAN, **dict(task.changes)), task.metric)
+    return learned(task, task.learner, trial)
+
+
+def learned(task: Task, learner: str, trial: Trial) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row per window behind the training rows under what a learner learned; its mean actions."""
     set_up(task.seed, threads=1)
-    load, scheduler = loaded(task), replace(PLAN, **dict(task.changes))
-    trial = Trial(load, scheduler, disjoint_windows(*load.split.train, LENGTH), task.metric)
-    some = trial.windows[:8]
-    unsteered = on(load.calibrated, load)(scheduler, some)["excess_s"]
-    assert np.array_equal(trial.play(some, constant).table["excess_s"], unsteered), "actions of zeros: another schedule"
-    act = LEARNERS[task.learner](trial, np.random.default_rng(task.seed))
-    first = windows_behind(load)
-    run, _, table = trial.play(first, act)
+    some, ranked = trial.windows[:8], ranker_of(trial.policy, trial.known, trial.load.layout) if trial.policy else None
+    unsteered = simulate(trial.known, trial.load.layout, some, np.full(len(some), LENGTH), trial.scheduler, ranked)
+    excess_s = sequence_table(trial.known, unsteered, trial.load.layout.gpus)["excess_s"]
+    assert np.array_equal(trial.play(some, constant).table["excess_s"], excess_s), "actions of zeros: another schedule"
+    act = LEARNERS[learner](trial, np.random.default_rng(task.seed))
+    run, table = behind(task, learner, trial, act)
     actions = np.concatenate([step[-1] for step in run.steps]).mean(axis=0)
     facts = {"actions": [round(float(mean), 3) for mean in actions], "trained_on": STEPS * WINDOWS * RUNS}
-    named = {"metric": task.metric, "plan": task.learner, "trace": task.trace, "origin": task.origin, "seed": task.seed}
-    return table.assign(first_job=first, **named), facts
+    return table, facts
+
+
+def behind(task: Task, plan: str, trial: Trial, act: Act) -> tuple[Steered, pd.DataFrame]:
+    """Windows behind the training rows, simulated with actions: the run, and a row per window."""
+    first = windows_behind(trial.load)
+    run, _, table = trial.play(first, act)
+    named = {"metric": task.metric, "plan": plan, "trace": task.trace, "origin": task.origin, "seed": task.seed}
+    return run, table.assign(first_job=first, **named)
+
+
+def learned_by_agents(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row per window behind the training rows under an agent that was trained on the rows before, and, where its scheduler has
+    prices, under the agent with what evolution then learned in its order."""
+    load = loaded(task)
+    policy, training, _ = trained(replace(task, learner="tuned"), load)
+    chosen, has_learned = training.agent_scheduler.config, policy.facts["learned"]
+    known = load.calibrated if training.agent_scheduler.uses_calibrated else load.jobs
+    trial = Trial(load, known, chosen, task.metric, policy if has_learned else None)
+    facts = {"scheduler": policy.facts["scheduler"], "learned": has_learned}
+    if chosen.types not in PLANNED_TYPES:
+        return pd.DataFrame(), facts
+    _, alone = behind(task, "agent", trial, constant)
+    table, more = learned(task, "evolution", trial)
+    return pd.concat([alone, table]), facts | more
