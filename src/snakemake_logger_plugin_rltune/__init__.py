@@ -92,7 +92,7 @@ class LogHandler(LogHandlerBase):
                     assumed = f" if an agent trains as long as {like}" * ("train" in self.left)
                     self._say(f"{self.planned} jobs, about {duration(self._left_s())}{assumed}")
             case "resources_info":
-                self.cores = given.get("cores") or self.cores
+                self.cores = given.get("cores") or given.get("nodes") or self.cores
             case "job_info":
                 self.jobs[given["jobid"]] = given["rule_name"], given["rule_msg"] or given["rule_name"]
                 if given["rule_name"] == "report":
@@ -136,7 +136,7 @@ class LogHandler(LogHandlerBase):
         if rule not in self.left:  # the target `all`
             return
         seconds = time.monotonic() - self.running.pop(job, time.monotonic())
-        self.took.setdefault(rule, []).append(seconds)
+        self.took[rule] = [*self.took.get(rule, []), seconds]  # _tick reads it in its own thread
         self.left[rule] -= 1
         self.done += 1
         self._say(f"done: {name}, {duration(seconds)}")
@@ -158,7 +158,7 @@ class LogHandler(LogHandlerBase):
         at_work = [(self.jobs[job][0], now - started) for job, started in [*self.running.items()]]
         for rule, seconds in at_work:
             expected[rule] = max(seconds, expected.get(rule, OTHER_S))
-        expected |= {rule: sum(took) / len(took) for rule, took in self.took.items()}
+        expected |= {rule: sum(took) / len(took) for rule, took in [*self.took.items()]}
         whole = sum(n * expected.get(rule, OTHER_S) for rule, n in self.left.items())
         done = sum(min(seconds, expected[rule]) for rule, seconds in at_work)
         return max(whole - done, 0.0) / self.cores

@@ -144,6 +144,16 @@ def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monke
     assert commands.called("scontrol") == 3 + 1 + len(PAUSES_S)
 
 
+def test_of_a_change_tried_again_before_a_silence_nobody_knows_whether_it_was_made(
+    commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, silence = commands.client(), SlurmUnavailable("no answer")
+    answers = iter([(["", "not available right now"], None), ([], silence)])
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(client, "_send", lambda commands: next(answers))
+    assert client.update([Change(5, 1), Change(8, 2)]) == [Outcome(5, True), Outcome(8, False, "no answer", unknown=True)]
+
+
 @pytest.mark.parametrize("wrong", ["5; rm -rf /", "5\nshutdown", "9", 1.5])
 def test_only_numbers_are_sent_and_asked(commands: Commands, wrong: object) -> None:
     scontrol(commands)

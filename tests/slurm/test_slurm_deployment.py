@@ -215,6 +215,14 @@ def test_where_types_differ_jobs_sleep_as_long_as_on_theirs(typed: tuple[Run, Wo
         assert (job.types, other.types) == ("", "p100") and replace(other, types="") == job
 
 
+def test_a_job_that_takes_small_nodes_alone_asks_for_as_many_of_these_as_it_needs(typed: tuple[Run, Workload]) -> None:
+    kinds = cluster([group(4, 2, "P100"), group(2, 8, "K80")], speeds={"P100": 4.0, "K80": 1.0}, gpu_types="match")
+    run = replace(typed[0], clusters={"small": kinds})
+    found = submissions(run, workload_of(run), 1, fastest=True)
+    assert {job.types for job in found} == {"p100"} and max(job.gpus for job in found) > 2
+    assert all(job.nodes == -(-job.gpus // 2) for job in found)
+
+
 def test_the_simulator_decides_types_as_each_scheduler_does(typed: tuple[Run, Workload]) -> None:
     run, workload = typed
     held = run.config.simulation.model_copy(update={"sticky_head": True})  # which Slurm does not know, nor a plan

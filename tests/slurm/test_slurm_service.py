@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -131,6 +132,12 @@ def test_messages_have_levels_and_systemd_is_notified(
                 pass
         Service(made)._wait(time.monotonic() + 0.01)
         assert heard.recv(100) == b"WATCHDOG=1", "a long wait is no hang"
+
+
+def test_a_message_with_characters_that_its_stream_lacks_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull, "w", encoding="latin-1") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        log("/home/李/policy.npz: no such file")
 
 
 def test_a_cycle_says_no_more_than_the_first_faults() -> None:

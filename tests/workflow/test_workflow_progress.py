@@ -41,6 +41,14 @@ def test_the_time_left_grows_with_a_training_that_takes_longer_than_expected(
     assert "done: train 0, 10 min" in capsys.readouterr().err
 
 
+def test_jobs_on_many_nodes_run_side_by_side(clock: SimpleNamespace) -> None:
+    handler = plugin.LogHandler(SimpleNamespace(dryrun=False), None)
+    event(handler, "resources_info", nodes=50)
+    event(handler, "run_info", stats={"train": 100})
+    assert handler._left_s() == 100 * plugin.TYPICAL_S["train"] / 50
+    handler.close()
+
+
 def test_files_that_a_full_disk_has_cut_off_do_not_stop_it(
     clock: SimpleNamespace, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -87,12 +87,10 @@ use rule characterise as ablation with:
 use rule characterise as deployment with:
     input:
         notebook="notebooks/deployment.ipynb",
-        jobs=path_of(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", DEPLOYED) if DEPLOYED else [],
-        estimates=(
-            path_of(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", DEPLOYED) if DEPLOYED else []
-        ),
-        policy=f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if DEPLOYED else [],
-        history=f"{RESULTS}/cells/{DEPLOYED.name}/history.csv" if DEPLOYED else [],
+        jobs=path_of(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", DEPLOYED),
+        estimates=path_of(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", DEPLOYED),
+        policy=path_of(RESULTS / "cells/{cell}/policy.npz", DEPLOYED),
+        history=path_of(RESULTS / "cells/{cell}/history.csv", DEPLOYED),
         runs=expand("{folder}/jobs.csv", folder=DEPLOYED_RUNS),
         cycles=expand("{folder}/cycles.csv", folder=DEPLOYED_RUNS),
         run_facts=expand("{folder}/facts.json", folder=DEPLOYED_RUNS),

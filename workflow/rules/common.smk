@@ -73,8 +73,8 @@ wildcard_constraints:
 
 
 def path_of(path, cell):
-    """A path with a cell's name, {cell}, or values of its axes, {trace}, {cluster}, …, in it."""
-    return str(path).format(cell=cell.name, **vars(cell))
+    """A path with a cell's name, {cell}, or values of its axes, {trace}, {cluster}, …, in it; of no cell none."""
+    return str(path).format(cell=cell.name, **vars(cell)) if cell else []
 
 
 def of_cell(path):

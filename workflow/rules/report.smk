@@ -1,10 +1,8 @@
 # The page that shows it all, with the executed notebooks next to it.
 
 CHAPTERS = ["characterise", "system", "figures", "scheduling_rules", "transfer", "peers"]
-CHAPTERS += ["ablation"] if artefacts.of(run.config, "ablation") else []
-CHAPTERS += ["gpu_types"] if run.config.gpu_types else []
-CHAPTERS += ["whatif"] if run.config.whatif else []
-CHAPTERS += ["deployment"] if run.config.deployment else []
+OPTIONAL = ["ablation", "gpu_types", "whatif", "deployment"]
+CHAPTERS += [chapter for chapter in OPTIONAL if artefacts.of(run.config, chapter)]
 
 
 rule report:

@@ -46,11 +46,9 @@ rule example_schedules:
 # repetition run side by side, two clusters a core: they mostly wait
 rule deploy:
     input:
-        jobs=path_of(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", DEPLOYED) if DEPLOYED else [],
-        estimates=(
-            path_of(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", DEPLOYED) if DEPLOYED else []
-        ),
-        policy=f"{RESULTS}/cells/{DEPLOYED.name}/policy.npz" if DEPLOYED else [],
+        jobs=path_of(RESULTS / "workloads/{trace}__{cluster}/jobs.parquet", DEPLOYED),
+        estimates=path_of(RESULTS / "workloads/{trace}__{cluster}/estimate-{estimate}.parquet", DEPLOYED),
+        policy=path_of(RESULTS / "cells/{cell}/policy.npz", DEPLOYED),
     output:
         jobs=expand(RESULTS / "deployment/{scheduler}-{{repetition}}/jobs.csv", scheduler=SCHEDULERS),
         cycles=expand(RESULTS / "deployment/{scheduler}-{{repetition}}/cycles.csv", scheduler=SCHEDULERS),

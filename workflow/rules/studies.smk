@@ -48,7 +48,6 @@ use rule scheduling_rules as transfer with:
         RESULTS / "benchmarks/transfer.tsv"
     priority: 1  # the longest of those that wait for all agents
     params:
-        settings=SETTINGS | run.config.evaluation.model_dump(),
         code=digest("notebooks/transfer.ipynb", shown=True),
     message:
         "agents on other base policies, traces and estimates"
@@ -74,7 +73,6 @@ use rule scheduling_rules as peers with:
     benchmark:
         RESULTS / "benchmarks/peers.tsv"
     params:
-        settings=SETTINGS | run.config.evaluation.model_dump(),
         code=digest("notebooks/peers.ipynb", shown=True),
     message:
         "RLTune next to other learners and predictors"

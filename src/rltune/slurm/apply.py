@@ -15,7 +15,7 @@ from rltune.slurm.client import Client
 from rltune.slurm.decide import Decision
 from rltune.slurm.observe import View
 from rltune.slurm.ownership import Assignment, Ownership
-from rltune.slurm.records import WAITING_STATES, Change, Outcome, SlurmJob
+from rltune.slurm.records import Change, Outcome, SlurmJob
 from rltune.slurm.release import release
 from rltune.slurm.state_directory import StateDirectory
 
@@ -40,17 +40,12 @@ class Plan:
     @property
     def unranked(self) -> list[SlurmJob]:
         """Waiting jobs that are not ranked."""
-        ranked = {job.id for job in self.view.ranked}
-        return [job for job in self.view.everyone if job.state in WAITING_STATES and job.id not in ranked]
+        return [job for job in self.view.everyone if job.id in self.view.left]
 
     @property
     def releases(self) -> dict[int, int]:
         """Unranked jobs that have a priority of the controller's → that priority."""
         return self.ownership.owned(self.unranked, self.band)
-
-    def why(self, job: int) -> str:
-        """Why an unranked job is released."""
-        return self.view.left.get(job, "not ranked")
 
     def describe(self) -> tuple[str, ...]:
         """What is to be written, a line a job, in the order of each queue."""
@@ -136,7 +131,7 @@ class Writer:
         rank = {job: (pool, k) for pool, order in decision.orders.items() for k, job in enumerate(order, 1)}
         changes = [change for change in plan.changes if live or self._changes.get(change.job) != change]
         lines = [_changed(change, view, decision, *rank.get(change.job, ("", 0)), live) for change in changes]
-        releases = {} if live else {job: plan.why(job) for job in plan.releases}
+        releases = {} if live else {job: plan.view.left[job] for job in plan.releases}
         for event, reasons, before in (
             ("would release", releases, self._releases),
             ("forgotten", plan.forgotten if live else {}, {}),
@@ -187,7 +182,7 @@ class Writer:
                 word = "unknown" if outcome.unknown else "refused"
                 lines.append({**_line(plan.view, word, outcome.job), "what": what, "why": outcome.message})
             elif event:
-                why = {"why": plan.why(outcome.job)} if event == "released" else {}
+                why = {"why": plan.view.left[outcome.job]} if event == "released" else {}
                 lines.append({**_line(plan.view, event, outcome.job), **why})
         self.directory.write_journal(*lines)
 

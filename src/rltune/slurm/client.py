@@ -191,6 +191,7 @@ class Client:
         said, error = self._send(commands)
         if error is not None and not said:
             raise error
+        lost = set(range(len(said), len(commands)))
         for pause in PAUSES_S:
             again = [k for k, text in enumerate(said) if NOT_NOW in text]
             if not again or error is not None:
@@ -199,8 +200,11 @@ class Client:
             more, error = self._send([commands[k] for k in again])
             for k, text in zip(again, more):
                 said[k] = text
-        known = [Outcome(job, not text, text) for (job, _), text in zip(commands, said)]
-        return known + [Outcome(job, False, str(error), unknown=True) for job, _ in commands[len(said) :]]
+            lost.update(again[len(more) :])
+        return [
+            Outcome(job, False, str(error), unknown=True) if k in lost else Outcome(job, not said[k], said[k])
+            for k, (job, _) in enumerate(commands)
+        ]
 
     def _send(self, commands: list[tuple[int, str]]) -> tuple[list[str], SlurmError | None]:
         """(What scontrol answers to each command, empty where it succeeded; why the others have no answer)."""

@@ -145,10 +145,7 @@ def assign(order: Sequence[int], current: Mapping[int, int], band: Band) -> dict
             f"{len(order):,} jobs to rank, and {band.high - band.low + 1:,} priorities in the band: widen it"
         )
     stay = _longest_decreasing([current.get(job, 0) for job in order], band)
-    new = _fill(len(order), {i: current[order[i]] for i in stay}, band)
-    if new is None:
-        new = _fill(len(order), {}, band)
-        assert new is not None
+    new = _fill(len(order), {i: current[order[i]] for i in stay}, band) or _fill(len(order), {}, band)
     return {job: value for job, value in zip(order, new, strict=True) if current.get(job) != value}
 
 
@@ -158,15 +155,10 @@ def _longest_decreasing(values: Sequence[int], band: Band) -> list[int]:
     ends: list[int] = []
     before: dict[int, int] = {}
     for i, value in enumerate(values):
-        if not band.low <= value <= band.high:
-            continue
-        at = bisect_left(tails, -value)
-        before[i] = ends[at - 1] if at else -1
-        if at == len(tails):
-            tails.append(-value)
-            ends.append(i)
-        else:
-            tails[at], ends[at] = -value, i
+        if value in band:
+            at = bisect_left(tails, -value)
+            before[i] = ends[at - 1] if at else -1
+            tails[at : at + 1], ends[at : at + 1] = [-value], [i]
     chosen, i = [], ends[-1] if ends else -1
     while i >= 0:
         chosen.append(i)

@@ -185,12 +185,9 @@ def names(nodes: str) -> frozenset[str]:
 
 def look_up(slurm: Client, jobs: Sequence[int]) -> tuple[dict[int, JobState], frozenset[int]]:
     """(States of jobs requested by their ids, those of them that have ended or that Slurm says it does not know)."""
-    if not jobs:
-        return {}, frozenset()
     found = slurm.states(jobs)
-    lacking = [job for job in jobs if job not in found]
     over = {job for job, state in found.items() if state.state in ENDED_STATES}
-    return found, frozenset(over | slurm.unknown(lacking) if lacking else over)
+    return found, frozenset(over | slurm.unknown(job for job in jobs if job not in found))
 
 
 def update_ownership(

@@ -106,14 +106,10 @@ class Service:
                 failed = tries = 0
             except Stop:
                 raise
-            except SlurmUnavailable as error:
-                if self.once:
-                    controller.say(f"cycle failed: {error}", ERROR)
-                    controller.mark_stopped()
-                    return FAILED
-                tries = self._wait_for_slurm(error, tries)
-                continue
             except (RLTuneError, OSError, ValueError, RuntimeError) as error:
+                if isinstance(error, SlurmUnavailable) and not self.once:
+                    tries = self._wait_for_slurm(error, tries)
+                    continue
                 failed += 1
                 if isinstance(error, ClockSet):
                     watchdog.restart()
@@ -121,7 +117,7 @@ class Service:
                         self._paused_until_s += error.jump_s
                 of = "" if self.once else f" ({failed} of {controller.config.max_failures})"
                 trace = "" if isinstance(error, RLTuneError | OSError) else f"\n{traceback.format_exc().rstrip()}"
-                controller.say(f"cycle failed{of}: {error}{trace}", WARNING)
+                controller.say(f"cycle failed{of}: {error}{trace}", ERROR if self.once else WARNING)
                 if failed >= controller.config.max_failures and not self.once:
                     raise CyclesFailed(f"{failed} cycles in a row failed, the last one: {error}") from None
             if self.once:

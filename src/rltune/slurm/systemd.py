@@ -21,9 +21,10 @@ class Say(Protocol):
 def log(line: str, level: int = logging.INFO) -> None:
     """Print a message at once: with time and level, or as systemd's journal takes it.
 
-    One that cannot be printed (a full disk, a closed terminal) is lost: releasing jobs must not depend on it.
+    One that cannot be printed (a full disk, a closed terminal, characters that it lacks) is lost: releasing jobs must not
+    depend on it.
     """
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         out = os.fstat(1)
         if os.environ.get("JOURNAL_STREAM") == f"{out.st_dev}:{out.st_ino}":
             head = f"<{SYSLOG[level]}>"

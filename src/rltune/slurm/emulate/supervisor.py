@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from contextlib import suppress
 
 import psutil
 
@@ -38,10 +39,8 @@ def end_all(keep: int | None = None) -> None:
         for process in left:
             if forced or process.pid not in asked:
                 asked.add(process.pid)
-                try:
+                with suppress(psutil.NoSuchProcess):
                     process.send_signal(signal.SIGKILL if forced else signal.SIGTERM)
-                except psutil.NoSuchProcess:
-                    continue
         psutil.wait_procs(left, timeout=0.05)
         if keep is None:  # otherwise somebody waits for a child of this process
             reap()
@@ -62,11 +61,9 @@ def descendants(keep: int | None) -> list[psutil.Process]:
 
 def reap() -> None:
     """Wait for children that ended."""
-    try:
+    with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    except ChildProcessError:
-        return
 
 
 class Supervisor:
@@ -103,15 +100,13 @@ class Supervisor:
         if self.starting:
             return  # a child that is not among the daemons yet may be one; the next child's end comes by here again
         daemons = {daemon.pid: daemon for daemon in self.daemons.values()}
-        try:
+        with suppress(ChildProcessError):
             while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
                 if ended.si_pid in daemons:
                     if daemons[ended.si_pid].poll() is None:
                         return  # its end is being waited for right now
                 else:
                     os.waitpid(ended.si_pid, os.WNOHANG)
-        except ChildProcessError:
-            return
 
     def kill(self, name: str, number: int, wait_s: float) -> int | None:
         """Send a daemon a signal and wait for its end: its status, and it is forgotten; None while it still runs."""

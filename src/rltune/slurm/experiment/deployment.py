@@ -45,14 +45,16 @@ def submissions(run: Run, workload: Workload, repetition: int, fastest: bool = F
     found, of = [], classes(workload)
     for k, row in enumerate(rows.itertuples(index=False), first):
         gpus, pool = int(row.gpus), cluster.pools[int(row.pool)]
-        nodes = -(-gpus // max(group.gpus for group in pool.groups))
         cpus = int(row.cpus) if pd.notna(row.cpus) else 1
         limit_s = float(of["limit_s"][k])
         at_s = float(row.submit_s - rows["submit_s"].iloc[0])
         partition = f"{partition_name(pool.name)}{f'-{SHORT}' if of['short'][k] else ''}"
         where = (account_of(row.user), partition)
-        job = Submission(f"job{k}", at_s, *where, gpus, nodes, cpus, limit_s, float(row.run_s), qos=of["qos"][k])
-        found.append(_with_types(job, workload, k, row.model, fastest) if differ(workload.jobs) else job)
+        job = Submission(f"job{k}", at_s, *where, gpus, 1, cpus, limit_s, float(row.run_s), qos=of["qos"][k])
+        job = _with_types(job, workload, k, row.model, fastest) if differ(workload.jobs) else job
+        kinds = [(partition_name(group.gpu_type).lower(), group.gpus) for group in pool.groups]
+        most = max(gpus for kind, gpus in kinds if not job.types or kind in job.types.split("|"))
+        found.append(replace(job, nodes=-(-gpus // most)))
     return found
 
 

@@ -1,5 +1,6 @@
 """Jobs to submit to the emulated cluster, and their submission at the right time."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +55,7 @@ class Submission:
     @property
     def limit_min(self) -> int:
         """The limit in whole minutes, as Slurm takes it."""
-        return max(1, -(-int(self.limit_s) // 60))
+        return max(1, math.ceil(self.limit_s / 60))
 
     def options(self) -> list[str]:
         """sbatch's options: GPUs of any type, equally many per node if they can be divided so."""
