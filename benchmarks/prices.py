@@ -40,8 +40,8 @@ def main() -> None:
             print("  " + ", ".join(f"{k} {v}" for k, v in {"trace": task.trace, **named}.items()), flush=True)
             figures.setdefault(task.trace, {}).setdefault("runs", []).append(named)
             frames.append(frame)
-    columns = list(BY.values())
-    for (trace, metric), found in pd.concat(frames).groupby(["trace", "metric"], sort=False):
+    columns, learned = list(BY.values()), [frame for frame in frames if len(frame)]
+    for (trace, metric), found in pd.concat(learned).groupby(["trace", "metric"], sort=False) if learned else ():
         by_plan = dict(list(found.groupby("plan", sort=False)))
         pair = by_plan["evolution"], by_plan["agent"]
         figures[trace][metric] = {

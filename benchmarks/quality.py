@@ -50,6 +50,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.draw and args.contention:
         parser.error("--draw: draws rules without a locality, found --contention")
+    if args.draw and "tuned" not in args.learners:
+        parser.error(f"--draw: draws RLTune, found --learners {' '.join(args.learners)}, without tuned")
     began = time.perf_counter()
     same: dict[str, Any] = {"metric": args.metric, "lengths": tuple(args.lengths), "keep": args.keep}
     if args.contention:

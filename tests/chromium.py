@@ -10,6 +10,8 @@ from urllib.request import urlopen
 import websocket
 
 PATIENCE_S = 60
+OPTIONS = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --hide-scrollbars"
+OPTIONS += " --remote-debugging-port=0 --remote-allow-origins=*"
 
 
 class Chromium:
@@ -20,23 +22,8 @@ class Chromium:
         self.asked: list[str] = []
         """Addresses of everything that the page has asked for."""
         self._last = 0
-        self._process = subprocess.Popen(
-            [
-                program,
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-dev-shm-usage",
-                "--no-first-run",
-                "--hide-scrollbars",
-                "--remote-debugging-port=0",
-                "--remote-allow-origins=*",
-                f"--user-data-dir={folder}",
-                "about:blank",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        command = [program, *OPTIONS.split(), f"--user-data-dir={folder}", "about:blank"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             self._socket = websocket.create_connection(self._address(folder), timeout=PATIENCE_S)
         except BaseException:
@@ -129,13 +116,9 @@ class Chromium:
 
     def prefer(self, dark: bool) -> None:
         """What the system would say of light and dark."""
-        self.call(
-            "Emulation.setEmulatedMedia",
-            features=[
-                {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
-                {"name": "prefers-reduced-motion", "value": "reduce"},
-            ],
-        )
+        said = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in said.items()]
+        self.call("Emulation.setEmulatedMedia", features=features)
 
     def click(self, selector: str) -> None:
         """A real click in the middle of the first element of this selector, scrolled into view first."""

@@ -109,14 +109,9 @@ class Shell:
         It heeds Ctrl-C as in a terminal, also where a shell that runs the tests in the background ignores it.
         """
         given = {"cwd": cwd, "env": self.environment(), "start_new_session": True}
+        given["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
         with open(output, "wb") as file:
-            return subprocess.Popen(
-                [*MAKE, *map(str, arguments)],
-                stdout=file,
-                stderr=file,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-                **given,
-            )
+            return subprocess.Popen([*MAKE, *map(str, arguments)], stdout=file, stderr=file, **given)
 
     def run(self, *command: object, cwd: Path, timeout: float = 900) -> Outcome:
         """Run a command to its end."""
@@ -207,6 +202,20 @@ def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Outcome(status, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def forget() -> Iterator[None]:
+    """Policies and placements that a test registers are gone after it."""
+    from rltune.placement.placers import CUSTOM as PLACEMENTS
+    from rltune.policies import CUSTOM
+    from rltune.simulator.config import ASKED
+
+    before = [(registry, dict(registry)) for registry in (CUSTOM, PLACEMENTS, ASKED)]
+    yield
+    for registry, content in before:
+        registry.clear()
+        registry.update(content)
 
 
 def copy_project(root: Path) -> Path:

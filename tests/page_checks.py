@@ -149,3 +149,6 @@ def check_links(browser: Chromium, page: Path) -> None:
         assert path.is_file() and path.is_relative_to(page.parent), address
     assert {a for a in browser.asked if not a.startswith(("data:", "about:"))} == {page.as_uri()}
     assert browser.said == []
+
+
+CHECKS = (check_layout, check_words, check_contrast, check_links)

@@ -1,4 +1,4 @@
-"""Agents and base policies on held-out real rows, side by side: what the benchmarks quality and ablation share.
+"""Agents and base policies on held-out real rows, side by side: what the benchmarks that train agents share.
 
 An agent is trained on the rows up to an origin and evaluated on disjoint windows from the tenth behind it. Base policies run
 under every backfill rule with best_fit; the strong baseline is the best of all policies × {none, greedy, easy} (and

@@ -120,6 +120,8 @@ def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: A
 
 
 ONE_NODE = "NODELIST|PARTITION|CPUS|MEMORY|GRES|STATE\nn1|gpu*|64|512000|gpu:a100:2|idle\n"
+TAPES = sacct(odd=False).replace("gres/gpu", "gres/tape")
+HUGE = sacct(odd=False).replace("|64G|", "|64T|").replace("mem=64G", "mem=64T")
 OTHER_PARTITIONS = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8|idle\n"
 
 
@@ -133,10 +135,7 @@ OTHER_PARTITIONS = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8
         ({"--current-policy": "lifo"}, ["--current-policy: found 'lifo'", "fifo, sjf, saf"]),
         ({"--current-backfill": "off"}, ["current-backfill: found 'off'", "none, greedy, easy"]),
         ({"jobs.txt": sacct(500, odd=False)}, ["500 jobs fit the cluster, at least 3,000"]),
-        (
-            {"jobs.txt": sacct(odd=False).replace("gres/gpu", "gres/tape")},
-            ["no job asks for a GPU, and nodes.txt lists 32", "AccountingStorageTRES=gres/gpu"],
-        ),
+        ({"jobs.txt": TAPES}, ["no job asks for a GPU, and nodes.txt lists 32", "AccountingStorageTRES=gres/gpu"]),
         (  # what was understood of both files comes first
             {"nodes.txt": OTHER_PARTITIONS},
             ["partitions in the log: gpu, in the list of nodes: fast, slow", "jobs.txt:", "nodes.txt:"],
@@ -149,23 +148,15 @@ OTHER_PARTITIONS = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8
             {"nodes.txt": NODES.replace("512000", "1e15")},
             ["nodes.txt:2: found CPUS '64' and MEMORY '1e15', expected numbers, and up to 32,768 GB"],
         ),
-        (
-            {
-                "jobs.txt": sacct(odd=False).replace("|64G|", "|64T|").replace("mem=64G", "mem=64T"),
-                "nodes.txt": ONE_NODE,
-            },
-            ["memory: 70,369 GB (is it in MB?) and 537 GB"],
-        ),
+        ({"jobs.txt": HUGE, "nodes.txt": ONE_NODE}, ["memory: 70,369 GB (is it in MB?) and 537 GB"]),
         ({"nodes.txt": ONE_NODE}, ["check the list of nodes", "of the largest pool: 2"]),
     ],
 )
 def test_mistakes_are_explained(changes: dict[str, str], parts: list[str], files: Any, cli: Cli) -> None:
-    options = {"--nodes": "nodes.txt", "--name": "mine", "--time-zone": "UTC"}
-    options |= {name: value for name, value in changes.items() if name.startswith("--")}
     for name in changes.keys() & {"jobs.txt", "nodes.txt"}:
         (files.root / name).write_text(changes[name])
-    words = [word for option in options.items() for word in option]
-    outcome = cli("init", changes.get("log", "jobs.txt"), *words, "--yes")
+    options = [word for change in changes.items() if change[0].startswith("--") for word in change]
+    outcome = cli("init", changes.get("log", "jobs.txt"), *INIT[2:], *options)
     assert outcome.status == 1 and not [part for part in parts if part not in outcome.err], outcome
     assert not (files.root / "config" / "mine.yaml").exists()
 
@@ -176,13 +167,11 @@ def write_csv(root: Path, columns: str, row: Callable[[int], str], jobs: int = 3
 
 @pytest.mark.parametrize("unit", ["", "000"])
 def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(unit: str, files: Any, cli: Cli) -> None:
-    write_csv(
-        files.root,
-        "job_id,start_time,end_time,gpus,status,colour",
-        lambda i: (
-            f"{i},{1_700_000_000 + 1800 * i}{unit},{1_700_003_000 + 1800 * i}{unit},{1 << i % 4},{'success' if i % 3 else 'odd'},red"
-        ),
-    )
+    def row(i: int) -> str:
+        begin, status = 1_700_000_000 + 1800 * i, "success" if i % 3 else "odd"
+        return f"{i},{begin}{unit},{begin + 3000}{unit},{1 << i % 4},{status},red"
+
+    write_csv(files.root, "job_id,start_time,end_time,gpus,status,colour", row)
     parts = """no submission times: the starts replace them; no time limits; no users; NOT KNOWN: odd (1,000);
         success → passed; columns not used: colour; a verdict needs 8, a log of about 80 days;
         the log records no waiting; 3,000 jobs leave one validation window, so nothing that an agent learns is kept;
@@ -246,10 +235,8 @@ def test_a_few_jobs_of_types_that_the_nodes_do_not_name_are_left_out(
 ) -> None:
     """Up to a tenth of the 3,300 that name one."""
     head, *rows = sacct(3300, odd=False).splitlines()
-    typed = [
-        row.replace("|gres/gpu=", f"|gres/gpu:{'h200' if i < jobs else 'a100'}=1,gres/gpu=")
-        for i, row in enumerate(rows)
-    ]
+    kinds = ["h200"] * jobs + ["a100"] * (len(rows) - jobs)
+    typed = [row.replace("|gres/gpu=", f"|gres/gpu:{kind}=1,gres/gpu=") for row, kind in zip(rows, kinds)]
     (files.root / "jobs.txt").write_text("\n".join([head, *typed]) + "\n")
     (files.root / "nodes.txt").write_text(NODES + "v|gpu|64|512000|gpu:v100:8|idle\n")
     outcome = cli(*INIT)
@@ -266,10 +253,9 @@ def test_slurms_raw_time_limit_in_a_csv_is_in_minutes_and_questioned_if_most_job
     factor: float, part: str, files: Any, cli: Cli
 ) -> None:
     def row(i: int) -> str:
-        minutes = 10 + i % 300
-        return (
-            f"{i},{stamp(30 * i)},{stamp(30 * i + 5)},{stamp(30 * i + 5 + minutes)},{1 << i % 4},{factor * minutes:.0f}"
-        )
+        at, minutes = 30 * i, 10 + i % 300
+        times = f"{stamp(at)},{stamp(at + 5)},{stamp(at + 5 + minutes)}"
+        return f"{i},{times},{1 << i % 4},{factor * minutes:.0f}"
 
     write_csv(files.root, "job_id,submit_time,start_time,end_time,gpus,TimelimitRaw", row, 3100)
     outcome = cli("init", "own.csv", *INIT[2:])
@@ -302,16 +288,11 @@ def test_nodes_that_cannot_have_run_the_log_are_asked_about(
     assert asked[1:] == [("Write the configuration?", True)]
 
 
-@pytest.mark.parametrize(
-    ("given", "zone"),
-    [
-        (":Europe/Berlin", "Europe/Berlin"),
-        ("Europe/Berlin", "Europe/Berlin"),
-        ("CET-1CEST", "Asia/Tokyo"),
-        (":/etc/localtime", "Asia/Tokyo"),
-        ("", "Asia/Tokyo"),
-    ],
-)
+ZONES = dict.fromkeys((":Europe/Berlin", "Europe/Berlin"), "Europe/Berlin")
+ZONES |= dict.fromkeys(("CET-1CEST", ":/etc/localtime", ""), "Asia/Tokyo")
+
+
+@pytest.mark.parametrize(("given", "zone"), ZONES.items())
 def test_this_machines_time_zone(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch, given: str, zone: str) -> None:
     """TZ may also hold a file or a zone's rules; the zone is then that of /etc/localtime, here Tokyo's."""
     resolve, tokyo = Path.resolve, Path("/usr/share/zoneinfo/Asia/Tokyo")

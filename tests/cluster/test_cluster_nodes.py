@@ -96,6 +96,11 @@ def test_blanks_around_the_fields_of_a_csv_are_no_part_of_them(tmp_path: Path) -
     assert {g.gpu_type for p in cluster.pools for g in p.groups} == {"A100"} and cluster.gpu_types == "ignore"
 
 
+def test_nodes_without_a_name_are_numbered(tmp_path: Path) -> None:
+    nodes = read_nodes(written(tmp_path, "name,gpus\na,8\n,4\n,2\n"))
+    assert nodes.table["name"].tolist() == ["a", "node1", "node2"] and nodes.table["gpus"].tolist() == [8, 4, 2]
+
+
 def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
     cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine")
     first, second = cluster.pools
@@ -151,10 +156,12 @@ def test_a_cluster_of_processors(tmp_path: Path) -> None:
         ("name,gpus\na,8\ngpu[01-16],8\n", ["nodes.txt:3: found gpu[01-16], several nodes in one line, expected one"]),
         ("name,gpus,mem\na,8,515000\n", ["nodes.txt:2: mem: found '515000', expected 0 to 32,768 GB (is it in MB?)"]),
         ("name,gpus\na,1\na,2\n", ["'a' is there twice"]),
+        ("name,gpus,GPUs\na,1,2\n", ["found columns gpus and GPUs, expected one of gpus"]),
         ("NODELIST|STATE\na|idle\n", ["PARTITION, CPUS, MEMORY, GRES", "sinfo --Node"]),
         (SINFO + "x|gpu\n", ["nodes.txt:7", "found 2 fields, expected 6"]),
         (SINFO + "x|gpu|many|1|gpu:1|idle\n", ["nodes.txt:7", "'many'"]),
         (SINFO + "x|gpu|8|inf|gpu:1|idle\n", ["nodes.txt:7", "MEMORY 'inf', expected numbers"]),
+        (SINFO + "x|gpu|-64|1|gpu:1|idle\n", ["nodes.txt:7", "CPUS '-64'", "expected numbers"]),
         ("name,gpus\nn1,8,9\n", ["nodes.txt:2: found 3 fields, expected 2 as in the header"]),
         ("name,gpus,cpus\nn1,8,9,\nn2,8,9,\n", ["nodes.txt:2: found 4 fields, expected 3"]),
         ("NODELIST|PARTITION|CPUS|MEMORY|GRES\n", ["names no node"]),

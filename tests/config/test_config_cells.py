@@ -2,9 +2,11 @@
 
 import itertools
 import re
+import shutil
 from pathlib import Path
 
 import pytest
+from config_texts import TRACE
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
@@ -145,3 +147,16 @@ def test_of_a_list_of_traces_the_first_whose_files_are_here(tmp_path: Path, monk
     assert traces() == {"pai-csv"}  # one of two files
     (fetched / "pai_task_table.tar.gz").touch()
     assert traces() == {"alibaba"}
+    (fetched / "pai_task_table.tar.gz").unlink()
+    for name in ("pai_job_table.tar.gz", "pai_task_table.tar.gz"):
+        (tmp_path / name).touch()
+    monkeypatch.setenv("RLTUNE_TRACE_FILES", str(tmp_path))
+    assert traces() == {"alibaba"}, "in the user's folder"
+    monkeypatch.delenv("RLTUNE_TRACE_FILES")
+    (root / "config").unlink()
+    shutil.copytree(project_root() / "config", root / "config")
+    (root / "config" / "traces" / "pai-csv.yaml").write_text(TRACE.replace("path: jobs.csv", "path: ~/here.csv"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert traces() == {generated}
+    (tmp_path / "here.csv").touch()
+    assert traces() == {"pai-csv"}

@@ -104,6 +104,7 @@ TRACES = [
     ),
     (NO_MAP + "columns: {submit_s: t, run_s: r, resource: kind}\n", "resource; needs gpus as well"),
     (NO_MAP + "columns: {submit_s: t, gpus: g, end_s: e}\n", "needs run_s (or start_s and end_s) as well"),
+    (NO_MAP + "columns: {submit_s: t, run_s: r, gpus: {constant: 4, fallback: q}}\n", "`fallback` goes with `column`"),
     # a filter whose value does not suit its op
     (
         filtered("op: '==', value: {a: 1}"),
@@ -136,6 +137,7 @@ CLUSTERS = [
     (CLUSTER.replace("P100", "P100|K80"), "gpu_type: found P100|K80, expected the name of one type"),
     (CLUSTER.replace("nodes: 2", "nodes: 2000000"), "nodes: found 2000000, expected less than or equal to 1000000"),
     (CLUSTER + "speeds: {P100: 1, p100: 2}\n", "speeds: found p100 twice"),
+    (CLUSTER + "speeds: {P100: fast}\n", "speeds.P100: found 'fast', expected a valid number"),
     (CLUSTER + "type_shares: {P100: 1.0}\ngpu_types: ignore\n", "type_shares: goes with gpu_types: match or any"),
 ]
 CASES = [(kind, *case) for kind, cases in (("run", RUNS), ("trace", TRACES), ("cluster", CLUSTERS)) for case in cases]

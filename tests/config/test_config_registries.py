@@ -13,9 +13,9 @@ from rltune.config.cells import PLACEMENTS, Features, OtherPlacement
 from rltune.config.run import SimulationConfig
 from rltune.config.schema import schema_text
 from rltune.config.trace import Format
+from rltune.config.trace_files import SHIPPED
 from rltune.environment.features import FEATURE_SETS
 from rltune.simulator.config import ASKED, SchedulerConfig
-from rltune.traces.fetch.download import SHIPPED
 from rltune.traces.readers import READERS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,13 +1,11 @@
 """The worked examples of docs/how-to/extend.md do what the page says."""
 
 import json
-import os
 import re
 import runpy
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from rltune.config.load import load_run
 from rltune.environment.example import example_workload
 from rltune.placement.counts import Counts
 from rltune.placement.placers import CUSTOM as CUSTOM_PLACEMENTS, placement, placer_of
-from rltune.policies import CUSTOM as CUSTOM_POLICIES
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.config import ALWAYS, ASKED
 from rltune.simulator.metrics import chunk_table, job_table
@@ -34,34 +31,21 @@ ON = ("--trace", "tiny", "--cluster", "small")
 Cli = Callable[..., Any]
 
 
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """What an example registers is gone after it."""
-    kept = [(registry, dict(registry)) for registry in (CUSTOM_POLICIES, CUSTOM_PLACEMENTS, ASKED)]
-    yield
-    for registry, before in kept:
-        registry.clear()
-        registry.update(before)
+pytestmark = pytest.mark.usefixtures("forget")
 
 
 @pytest.fixture
-def copied(tmp_path: Path) -> Path:
-    """A copy of the library's sources and of the files that a configuration needs."""
-    for folder in ("src", "config"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    (tmp_path / "workflow").mkdir()
-    shutil.copy(ROOT / "workflow" / "Snakefile", tmp_path / "workflow")
-    return tmp_path
+def copied(project: Any) -> Path:
+    """A copy of the library's sources, in a small project."""
+    shutil.copytree(ROOT / "src", project.root / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    return project.root
 
 
-def in_copy(root: Path, code: str) -> Any:
+def in_copy(shell: Any, root: Path, code: str) -> Any:
     """What a program prints as JSON, run on the copied library."""
-    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "RLTUNE_ROOT": str(root)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    done = shell.run(sys.executable, "-c", f"import sys; sys.path.insert(0, 'src')\n{code}", cwd=root)
+    assert done.status == 0, done
+    return json.loads(done.out.splitlines()[-1])
 
 
 def test_every_example_is_on_the_page() -> None:
@@ -98,7 +82,7 @@ def test_a_csv_trace(project: Any) -> None:
     ]
 
 
-def test_a_reader(copied: Path) -> None:
+def test_a_reader(copied: Path, shell: Any) -> None:
     shutil.copy(EXAMPLES / "jsonlines.py", copied / "src" / "rltune" / "traces" / "readers")
     rows = [
         {"id": "x", "at": 1e9, "ran": 60, "gpus": 2, "by": "ann"},
@@ -110,6 +94,7 @@ def test_a_reader(copied: Path) -> None:
         "title: Lines\ndata: own\nformat: jsonlines\npath: log.jsonl\n"
     )
     found = in_copy(
+        shell,
         copied,
         """
 import json
@@ -139,9 +124,10 @@ def test_a_metric_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
     assert names["fifo"][1] == pytest.approx(np.percentile(job_table(jobs, state)["wait_s"], 95))
 
 
-def test_a_metric_to_train_for(copied: Path) -> None:
+def test_a_metric_to_train_for(copied: Path, shell: Any) -> None:
     shutil.copy(EXAMPLES / "largest_wait.py", copied / "src" / "rltune" / "metrics")
     found = in_copy(
+        shell,
         copied,
         """
 import json
@@ -234,14 +220,9 @@ def test_a_placement_from_the_command_line(project: Any, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "made", "says"),
-    [
-        ("best_fit", object, "built in"),
-        ("Mine!", object, "lower-case"),
-        ("mine", object, "found no top, counts, place"),
-    ],
+    ("name", "says"), [("best_fit", "built in"), ("Mine!", "lower-case"), ("mine", "found no top, counts, place")]
 )
-def test_a_placement_that_cannot_be_one(name: str, made: type, says: str) -> None:
+def test_a_placement_that_cannot_be_one(name: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        placement(name)(made)
+        placement(name)(object)
     assert name not in CUSTOM_PLACEMENTS

@@ -1,6 +1,6 @@
 """Custom policies: loaded from a file, compared with like the built-in ones, explained where they fail."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,7 @@ from rltune.cluster.workload import build_workload
 from rltune.config.context import Run
 from rltune.evaluation.evaluate import evaluate_baselines
 from rltune.evaluation.plugins import load_plugin, load_plugins
-from rltune.placement.placers import CUSTOM as PLACEMENTS
 from rltune.policies import CUSTOM, Queue
-from rltune.simulator.config import ASKED
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN_SJF = """\
@@ -37,14 +35,7 @@ Cli = Callable[..., Any]
 Plug = Callable[..., None]
 
 
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    """What a test registers is gone after it."""
-    before = [(registry, dict(registry)) for registry in (CUSTOM, PLACEMENTS, ASKED)]
-    yield
-    for registry, content in before:
-        registry.clear()
-        registry.update(content)
+pytestmark = pytest.mark.usefixtures("forget")
 
 
 @pytest.fixture
@@ -120,7 +111,7 @@ def test_a_name_belongs_to_one_file(plug: Plug, cli: Cli, project: Any) -> None:
 
 
 def test_the_example_file_does_what_it_says() -> None:
-    assert load_plugin(ROOT / "config" / "own_policies.example.py") == ["patient_smallest"]
+    assert load_plugin(ROOT / "config" / "own_policies.example.py") == [("policy", "patient_smallest")]
     wait = np.array([0.0, 7 * 3600.0, 100.0, 9 * 3600.0])
     queue = Queue(10 * 3600.0 - wait, np.full(4, 60.0), np.array([4, 64, 1, 128]), wait, np.zeros(4, int), np.arange(4))
     assert np.argsort(CUSTOM["patient_smallest"](queue, 10 * 3600.0)).tolist() == [3, 1, 2, 0]

@@ -134,20 +134,6 @@ def test_a_share_of_jobs_is_a_number_without_the_rounding_of_a_product(tiny: Run
     assert found.metrics()["wait_s_mean"] == pytest.approx(found.jobs()["wait_s"].iloc[number:].mean())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (("--placement", "algorithm1", "--locality", "any"), ["--placement algorithm1", "'any'", "strict"]),
-        (("--from", "1200"), ["--from: found 1200", "0 to 1199"]),
-        (("--jobs", "5000"), ["--jobs: found 5000", "1 to 1200"]),
-        (("--windows", "20", "--jobs", "10"), ["--windows: found 20", "1 to 10"]),
-        (("--warm-up", "0.95", "--replay", "--jobs", "10"), ["--warm-up: found 0.95", "none of 10 jobs"]),
-    ],
-)
-def test_what_is_wrong_is_explained(arguments: tuple[str, ...], parts: list[str], project: Any, cli: Cli) -> None:
-    cli(*RUN, *arguments).explains(*parts)
-
-
 def test_a_chart_of_too_many_jobs_is_refused_before_the_simulation(
     project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,6 @@
 """What must hold of any run: guarantees of backfilling, closed forms, and what results may not depend on."""
 
 import heapq
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +15,7 @@ from rltune.config.cells import PLANNED_TYPES
 from rltune.policies import CUSTOM, IDS, POLICIES, Facts, Queue, policy
 from rltune.simulator.batch import SchedulerConfig, simulate
 
-
-@pytest.fixture(autouse=True)
-def no_custom_policies() -> Iterator[None]:
-    """Custom policies of a test are forgotten."""
-    yield
-    CUSTOM.clear()
+pytestmark = pytest.mark.usefixtures("forget")
 
 
 def run(jobs: Jobs, layout: Layout, scheduler: SchedulerConfig) -> np.ndarray:
@@ -29,12 +23,10 @@ def run(jobs: Jobs, layout: Layout, scheduler: SchedulerConfig) -> np.ndarray:
     return simulate(jobs, layout, [0], [len(jobs.gpus)], scheduler, check=True).start[0]
 
 
-@given(
-    workloads(),
-    st.sampled_from(["fifo", "sjf", "saf", "smallest", "f1"]),
-    SETTINGS,
-    st.sampled_from([1.0, 1.0, 1.5, 3.0]),
-)
+ORDERS = st.sampled_from(["fifo", "sjf", "saf", "smallest", "f1"])
+
+
+@given(workloads(), ORDERS, SETTINGS, st.sampled_from([1.0, 1.0, 1.5, 3.0]))
 def test_easy_keeps_its_reservations(
     case: tuple[Jobs, Layout], order: str, scheduler: SchedulerConfig, factor: float
 ) -> None:
@@ -76,13 +68,10 @@ def test_conservative_keeps_every_reservation(gpus: int, data: st.DataObject) ->
         assert run(*simple(config, *rows[:k]), scheduler).tolist() == whole[:k].tolist()
 
 
-@given(
-    st.integers(1, 6),
-    st.booleans(),
-    st.sampled_from(BACKFILLS),
-    st.sampled_from(PLACEMENTS),
-    st.lists(st.tuples(st.integers(0, 30), st.integers(1, 100), st.integers(1, 100)), min_size=1, max_size=60),
-)
+STEPS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 100), st.integers(1, 100)), min_size=1, max_size=60)
+
+
+@given(st.integers(1, 6), st.booleans(), st.sampled_from(BACKFILLS), st.sampled_from(PLACEMENTS), STEPS)
 def test_servers_that_are_alike_follow_the_recursion_of_kiefer_and_wolfowitz(
     servers: int, one_node: bool, backfill: str, placement: str, steps: list[tuple[int, int, int]]
 ) -> None:

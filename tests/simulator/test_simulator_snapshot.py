@@ -59,18 +59,14 @@ def decision_times(case: Case, start: np.ndarray, end: np.ndarray) -> np.ndarray
     return times[decides]
 
 
+def resumable(case: Case) -> bool:
+    rules = case.scheduler
+    plain = not rules.sticky_head and rules.interference_slowdown == 1.0 and not rules.policy.startswith("multifactor")
+    return case.visible is None and plain
+
+
 @times(0.5)
-@given(
-    cases().filter(
-        lambda c: (
-            c.visible is None
-            and not c.scheduler.sticky_head
-            and c.scheduler.interference_slowdown == 1.0
-            and not c.scheduler.policy.startswith("multifactor")
-        )
-    ),
-    st.floats(0, 1),
-)
+@given(cases().filter(resumable), st.floats(0, 1))
 def test_a_resumed_run_goes_on_as_the_whole_run(case: Case, share: float) -> None:
     state = run_engine(case.jobs, case.layout, case.first, case.n, case.scheduler)
     n = case.n[0]

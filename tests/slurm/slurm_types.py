@@ -4,7 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fake_slurm import FakeSlurm, controller, job, node, running
+from fake_jobs import job, node, running
+from fake_slurm import FakeSlurm, controller
 
 from rltune.slurm.controller import Controller
 from rltune.slurm.records import SlurmJob

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import slurm_live
-from fake_slurm import BAND, assigned, serve, write_policy
+from fake_slurm import BAND, assigned, cycled, serve, write_policy
 from slurm_live import all_in_band, become, created, kill, meanwhile, none_in_band, on, priorities
 from slurm_workload import state, wait_for
 
@@ -70,14 +70,12 @@ def test_an_ended_job_that_its_owner_requeues(slurm: Emulation, waiting: list[in
     slurm.run("scancel", str(on(slurm, "m40-1")))
     wait_for(lambda: {one.state for one in slurm.client().states(short).values()} == {"COMPLETED"})
     wait_for(lambda: any(job.node_names == ("m40-1",) for job in slurm.client().jobs().records))
-    for _ in range(4):
-        made.cycle()
+    cycled(made, 4)
     as_user(slurm, "scontrol", "requeue", str(short[0]))
     as_user(slurm, "scontrol", "requeuehold", str(short[1]))
     wait_for(lambda: state(slurm, short[0]) == "PENDING")
     assert priorities(slurm)[short[0]] in BAND
-    for _ in range(3):
-        made.cycle()
+    cycled(made, 3)
     assert not made.said and (short[0] in assigned(made) or priorities(slurm)[short[0]] > BAND.high)  # type: ignore[attr-defined]
     assert made.release_all("test")[1] == [] and none_in_band(slurm)
 
@@ -111,8 +109,7 @@ def test_a_ranked_job_moves_to_an_unranked_partition(slurm: Emulation, users_job
         assert priorities(slurm)[users_jobs[0]] in BAND, "the window until the next cycle"
         done = made.cycle()
         assert done.released == 1 and priorities(slurm)[users_jobs[0]] not in BAND
-        for _ in range(2):
-            made.cycle()
+        cycled(made, 2)
         assert users_jobs[0] not in assigned(made) and not made.said  # type: ignore[attr-defined]
         assert made.release_all("test")[1] == [] and none_in_band(slurm)
 
@@ -169,8 +166,7 @@ def test_two_controllers_with_the_same_band(slurm: Emulation, waiting: list[int]
 def test_two_controllers_with_different_bands(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
     one = controller(slurm, tmp_path / "one")
     other = controller(slurm, tmp_path / "other", band=[3_000_000, 4_000_000])
-    one.cycle()
-    one.cycle()
+    cycled(one, 2)
     other.cycle()
     one.cycle()
     assert reported(one, "Is another controller with another band running?") == 1

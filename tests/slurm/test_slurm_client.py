@@ -151,7 +151,10 @@ def test_of_a_change_tried_again_before_a_silence_nobody_knows_whether_it_was_ma
     answers = iter([(["", "not available right now"], None), ([], silence)])
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     monkeypatch.setattr(client, "_send", lambda commands: next(answers))
-    assert client.update([Change(5, 1), Change(8, 2)]) == [Outcome(5, True), Outcome(8, False, "no answer", unknown=True)]
+    assert client.update([Change(5, 1), Change(8, 2)]) == [
+        Outcome(5, True),
+        Outcome(8, False, "no answer", unknown=True),
+    ]
 
 
 @pytest.mark.parametrize("wrong", ["5; rm -rf /", "5\nshutdown", "9", 1.5])

@@ -308,6 +308,11 @@ def test_gpu_types_that_slurm_cannot_distinguish_are_an_error() -> None:
         configure.nodes_of(mixed, list(range(2)))
 
 
+def test_the_memory_of_nodes_is_in_slurms_mib() -> None:
+    p100, *_ = configure.nodes_of(DEPLOYMENT, list(range(10)))
+    assert p100.mem_mb == 244_140, "256 GB, as the controller reads them"
+
+
 def test_small_nodes_are_taken_first() -> None:
     folders, nodes = configure.Folders(Path("/x"), Path("/x")), configure.nodes_of(DEPLOYMENT, list(range(10)))
     plain, small = (

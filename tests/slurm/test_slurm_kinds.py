@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fake_slurm import BAND, assigned
+from fake_slurm import BAND, assigned, cycled
 from slurm_live import controller, created, first_of_m40, meanwhile, none_in_band, priorities
 from slurm_workload import state, submit, wait_behind, wait_for
 
@@ -28,15 +28,13 @@ def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int]
             "part of a heterogeneous job": submit(slurm, "--gres=gpu:p100:1", ":", "--gres=gpu:k80:1"),
         }
         made, computed = controller(slurm, tmp_path), priorities(slurm)
-        for _ in range(2):
-            done = made.cycle()
+        done = cycled(made, 2)
         assert done.ranked == 14 and set(licensed) <= assigned(made).keys()
         left = {why: done.left[job] for why, job in kinds.items()}
         assert left.pop("Reservation") in ("waits for Reservation", "begins later") and left == {k: k for k in left}
         now = priorities(slurm)
-        assert all(now[job] == computed[job] for job in done.left) and all(
-            now[job] in BAND for job in (*waiting, *licensed)
-        )
+        assert all(now[job] == computed[job] for job in done.left)
+        assert all(now[job] in BAND for job in (*waiting, *licensed))
         made.release_all("test")
         assert none_in_band(slurm) and priorities(slurm).keys() == computed.keys()
 
@@ -49,8 +47,7 @@ def test_tasks_of_a_ranked_array_that_others_hold_or_set(slurm: Emulation, waiti
     made = controller(slurm, tmp_path, eligible={"partitions": ["all"], "also": ["arrays"]})
     assert made.cycle().ranked == 15
     slurm.run("scontrol", "update", f"jobid={array}_4", "comment=apart from the rest")
-    for _ in range(2):
-        made.cycle()
+    cycled(made, 2)
     (apart,) = priorities(slurm).keys() - computed.keys()
     for task in (f"{array}_3", f"{steps}_4", f"{two}_1"):
         slurm.run("scontrol", "hold", task)
@@ -82,8 +79,7 @@ def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_p
         wait_for(lambda: state(slurm, urgent) == "RUNNING")
         wait_for(lambda: state(slurm, ranked) == "PENDING")
         assert priorities(slurm)[ranked] == assigned(made)[ranked].priority
-        for _ in range(2):
-            done = made.cycle()
+        done = cycled(made, 2)
         assert ranked in assigned(made) or done.left[ranked] == "begins later"
         assert made.release_all("test")[1] == [] and none_in_band(slurm)
         assert {*waiting} <= {job.id for job in slurm.client().jobs().records}

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_slurm import BAND, NOW_S, assigned, controller, job, no_answer, priorities, ranked
+from fake_slurm import BAND, NOW_S, assigned, controller, cycled, job, no_answer, priorities, ranked
 
 from rltune.errors import SlurmUnavailable
 from rltune.slurm.ownership import Assignment, Ownership
@@ -18,8 +18,7 @@ def test_requeued_jobs_are_known_again_and_counted_while_they_run(tmp_path: Path
     slurm, made = ranked(tmp_path, cycles=1)
     for number in (11, 12, 13):
         slurm.start(number)
-    made.cycle()
-    made.cycle()
+    cycled(made, 2)
     slurm.requeue(11)
     assert made.cycle().ranked == 4 and slurm.queue[11].priority in BAND
     assert made.release_all("test") == (4, []) and "released 4 jobs to Slurm; 2 jobs on the list run" in made.said[-1]
@@ -63,8 +62,7 @@ def test_tasks_of_an_array_that_others_hold_or_set_stay_so(tmp_path: Path) -> No
     slurm.add(job(50, array_id=50, tasks="1-9"), job(60))
     made.cycle()
     slurm.add(*(replace(slurm.queue[50], id=number, tasks="") for number in (51, 52)))
-    for _ in range(2):
-        made.cycle()
+    cycled(made, 2)
     slurm.hold(51)
     slurm.change(52, priority=777)
     given = set()
@@ -88,8 +86,7 @@ def test_an_unreadable_record_does_not_keep_ended_jobs_on_the_list(tmp_path: Pat
     assert set(assigned(made)) == {11, 12, 13, 14, 15}
     slurm.change(11, state="COMPLETED")
     slurm.hidden.add(11)
-    made.cycle()
-    made.cycle()
+    cycled(made, 2)
     assert set(assigned(made)) == {12, 13, 14, 15}
     del slurm.queue[12]
     assert made.release_all("test") == (3, []), "13, 14 and the one that cannot be read"
@@ -113,8 +110,7 @@ def test_answers_that_lack_every_job_lose_none(tmp_path: Path) -> None:
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.hidden, states = set(range(10, 16)), slurm.states
     slurm.states = lambda ids: {}  # type: ignore[method-assign]
-    for _ in range(5):
-        made.cycle()
+    cycled(made, 5)
     made.release_all("test")
     assert set(assigned(made)) == set(range(10, 16)), "not unknown by Slurm's word, and so kept"
     slurm.states = states  # type: ignore[method-assign]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_slurm import FakeSlurm, assigned, controller, job, no_answer
+from fake_slurm import FakeSlurm, assigned, controller, cycled, job, no_answer
 from slurm_live import controller as live_controller, on
 from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, cluster, made, restricted, until
 from slurm_workload import state, submit, wait_for
@@ -58,11 +58,7 @@ def forget_the_release(slurm: FakeSlurm, control: Controller) -> None:
     assert not states
 
 
-@pytest.mark.parametrize(
-    "what",
-    [set_priority, without_speeds, release, requeue, lose_the_change, forget_the_release],
-    ids=lambda what: what.__name__,
-)
+@pytest.mark.parametrize("what", [set_priority, without_speeds, release, requeue, lose_the_change, forget_the_release])
 def test_every_type_is_released(tmp_path: Path, what: Any) -> None:
     slurm, control = restricted(tmp_path)
     what(slurm, control)
@@ -73,8 +69,7 @@ def test_the_user_excludes_nodes_that_the_controller_once_excluded(tmp_path: Pat
     """The plan has changed, and Slurm has shown the new nodes; then its user excludes the first ones."""
     slurm, control = restricted(tmp_path)
     slurm.queue[1] = until(LATE_S)
-    for _ in range(3):
-        control.cycle()
+    cycled(control, 3)
     slurm.change(10, excluded=K80S)
     control.cycle()
     control.release_all("test")

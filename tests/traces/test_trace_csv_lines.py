@@ -55,6 +55,8 @@ def test_blanks_around_fields_are_no_part_of_them() -> None:
     frame, audit = read(" id, t ,run\na,  0, 5\nb, 1,6 \n")
     assert list(frame.columns) == ["id", "t ", "run"] and not audit.left_out
     assert frame.values.tolist() == [["a", "0", "5"], ["b", "1", "6"]]
+    frame, _ = read("id, t, run\na, NA, \n, null ,6\n")
+    assert frame.isna().to_numpy().tolist() == [[False, True, True], [True, True, False]], "words for null neither"
 
 
 def test_a_row_with_too_few_fields_is_counted_and_a_last_one_cut_off_refused() -> None:

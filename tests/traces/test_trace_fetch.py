@@ -33,6 +33,12 @@ def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, made: 
     assert len(made) == 4 and path.read_bytes() == before
 
 
+def test_of_other_settings_nothing_stays(tmp_path: Path, made: list) -> None:
+    for part in ("HPC2N", "SDSC-SP2"):
+        folder = obtain("s", trace_config("swf", synthetic=SMALL, part=part), tmp_path, tmp_path)
+    assert [path.name for path in folder.glob("*.gz")] == ["SDSC-SP2.swf.gz"]
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "server" / "data.zip"
@@ -54,15 +60,10 @@ def get(source: Path, tmp_path: Path) -> Callable[..., Path]:
     return lambda trace=config, name="d": obtain(name, trace, tmp_path, tmp_path)
 
 
-def test_a_file_is_downloaded_once_and_checked_each_time(get: Callable, source: Path) -> None:
-    folder = get()
-    source.unlink()
-    assert get() == folder
-    (folder / "data.zip").write_bytes(b"an ARCHIVE")
-    with pytest.raises(DataError, match="not the file expected"):
-        get()
+def test_a_file_is_checked_against_the_checksum_that_the_configuration_has_now(get: Callable) -> None:
+    get()
     stale = trace_config("helios", downloads=[{"url": "file:///a", "file": "data.zip", "sha256": "0" * 64}])
-    with pytest.raises(DataError, match=f"expected sha256 {'0' * 64}"):  # the configuration has another checksum now
+    with pytest.raises(DataError, match=f"expected sha256 {'0' * 64}"):
         get(stale)
 
 

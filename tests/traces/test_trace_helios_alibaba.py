@@ -54,6 +54,13 @@ def test_helios_without_optional_columns(tmp_path: Path) -> None:
     assert jobs[["run_s", "status"]].values.tolist() == [[5, "unknown"]] and jobs["wait_s"].isna().all()
 
 
+def test_shares_of_a_gpu_are_rounded_up_in_formats_of_whole_ones_too(tmp_path: Path) -> None:
+    rows = "".join(f"{k},u,v,{gpus},,2020-04-01 10:00:00,5\n" for k, gpus in enumerate((0.5, 2.7, 2)))
+    text = f"job_id,user,vc,gpu_num,state,submit_time,duration\n{rows}"
+    found = cleaned(tmp_path / "cluster_log.csv", text, "helios")
+    assert found.jobs["gpus"].tolist() == [1, 3, 2] and any("rounded up" in note for note in found.audit.noted)
+
+
 def test_helios_four_clusters_at_once(tmp_path: Path) -> None:
     row = "1,u1,{vc},{n},6,1,COMPLETED,2020-04-0{n} 10:00:00,,,{run},{n}\n"
     logs = {

@@ -224,6 +224,7 @@ def parsed(parse: Any, written: list[str | None], *args: Any) -> Any:
 def test_fields() -> None:
     """Durations, and requested memory on 2 nodes with 8 CPUs."""
     seconds = {"1-02:03:04": 93_784, "02:03:04": 7_384, "03:04": 184, "00:03.250": 3.25, "7": 7}
+    seconds |= {"1-12": 129_600, "1-12:30": 131_400}  # as sbatch --time has it
     seconds |= dict.fromkeys(["UNLIMITED", "1-2-3", "-5", ""], np.nan)
     np.testing.assert_array_equal(parsed(slurm.seconds, list(seconds)), list(seconds.values()))
     mib = {"64G": 65_536, "4Gn": 8_192, "2Gc": 16_384, "4000": 4_000, "1T": 2**20, "512K": 0.5, "1.5G": 1_536}

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
-import ipywidgets
+import ipywidgets as widgets
 import numpy as np
 import pandas as pd
 import pytest
@@ -148,13 +148,7 @@ def test_the_menus_of_explore_offer_the_clusters_of_a_trace_and_can_be_made_agai
     explore = json.loads((ROOT / "notebooks" / "explore.ipynb").read_text(encoding="utf-8"))
     first, (static, menus) = parameters(explore), cells(explore, "code")[-2:]
     asked: list[dict[str, Any]] = []
-    names = {
-        "widgets": ipywidgets,
-        "TITLES": TITLES,
-        "ANY_ESTIMATE": ANY_ESTIMATE,
-        "BACKFILLS": BACKFILLS,
-        "PLACEMENTS": PLACEMENTS,
-    }
+    names = dict(widgets=widgets, TITLES=TITLES, ANY_ESTIMATE=ANY_ESTIMATE, BACKFILLS=BACKFILLS, PLACEMENTS=PLACEMENTS)
     scope = {**first, **names, "explore": lambda **choice: asked.append(choice), "in_lab": lambda: True}
     for cell in (static, menus, menus):
         exec(source(cell), scope)

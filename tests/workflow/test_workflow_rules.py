@@ -45,9 +45,12 @@ SOURCES_DO_NOT_COUNT = {"deploy", "pdf", "expected"}
 """Rules that are not repeated for a change of the code."""
 
 
+def snakemake(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BIN / "snakemake", *arguments], cwd=cwd, capture_output=True, text=True)
+
+
 def test_linter_and_formatter_find_nothing() -> None:
-    smoke = ["--configfile", "config/smoke.yaml"]
-    lint = subprocess.run([BIN / "snakemake", "--lint", *smoke], cwd=ROOT, capture_output=True, text=True)
+    lint = snakemake("--lint", "--configfile", "config/smoke.yaml")
     assert lint.returncode == 0, lint.stderr
     form = [BIN / "snakefmt", "--check", "workflow"]
     assert subprocess.run(form, cwd=ROOT, capture_output=True).returncode == 0
@@ -58,13 +61,10 @@ def test_linter_and_formatter_find_nothing() -> None:
 @pytest.mark.parametrize(("preset", "trained_with"), [("minibatch", "exact"), ("tuned", "lognormal-1")])
 def test_an_agent_trains_with_the_estimates_of_its_preset(preset: str, trained_with: str) -> None:
     """`minibatch` is like `paper`, which has true run times; all are evaluated with the cell's estimates."""
-    cells = [
-        c for c in Run.open("config/real-rows.yaml").config.cells() if (c.preset, c.estimate) == (preset, "lognormal-1")
-    ]
-    policy = f"results/real-rows/cells/{cells[0].name}/policy.npz"
-    planned = ["--dry-run", "--nolock", "--configfile", "config/real-rows.yaml", "--", policy]
-    command = [Path(sys.executable).with_name("snakemake"), *planned]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    cells = Run.open("config/real-rows.yaml").config.cells()
+    cell = next(cell for cell in cells if (cell.preset, cell.estimate) == (preset, "lognormal-1"))
+    policy = f"results/real-rows/cells/{cell.name}/policy.npz"
+    said = snakemake("--dry-run", "--nolock", "--configfile", "config/real-rows.yaml", "--", policy)
     assert re.findall(r"run-time estimates (\S+) for", said.stdout + said.stderr) == [trained_with], said
 
 
@@ -73,9 +73,8 @@ def test_a_path_that_snakemake_takes_for_a_pattern_is_explained(folder: str, sta
     (project.root / folder).mkdir()
     project.jobs.rename(project.root / folder / "jobs.csv")
     project.change(project.trace, "path: jobs.csv", f"path: '{folder}/jobs.csv'")
-    planned = ["--dry-run", "--configfile", "config/tiny.yaml", "--", "results/traces/tiny/jobs.parquet"]
-    command = [Path(sys.executable).with_name("snakemake"), *planned]
-    said = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
+    planned = ("--dry-run", "--configfile", "config/tiny.yaml", "--", "results/traces/tiny/jobs.parquet")
+    said = snakemake(*planned, cwd=project.root)
     refused = "trace tiny: found my {x} log/jobs.csv, expected a path without {name}" in said.stdout + said.stderr
     assert said.returncode == status and refused == bool(status), said
 
@@ -86,8 +85,7 @@ def test_policies_may_be_in_the_users_home_folder(
     shutil.copy(ROOT / "config" / "own_policies.example.py", tmp_path / "mine.py")
     project.change(project.run, "title:", "plugins: [~/mine.py]\ntitle:")
     monkeypatch.setenv("HOME", str(tmp_path))
-    command = [Path(sys.executable).with_name("snakemake"), "--dry-run", "--configfile", "config/tiny.yaml"]
-    said = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
+    said = snakemake("--dry-run", "--configfile", "config/tiny.yaml", cwd=project.root)
     assert said.returncode == 0, said
 
 

@@ -142,15 +142,12 @@ def test_a_change_makes_again_what_depends_on_it(
     assert others <= found.keys()
 
 
-@pytest.mark.parametrize(
-    ("asked", "first", "then"),
-    [
-        (["STAGE=characterise"], "what the traces look like", {"report"}),
-        (["STAGE=train", "CELL={id}", "ONLY=1"], "train", set()),
-    ],
-)
-def test_one_stage_again(asked: list[str], first: str, then: set[str], smoke_run: Any, shell: Any) -> None:
-    given = [part.format(id=smoke_run.run.config.cells()[0].hash) for part in asked]
+STAGES = [("characterise", "what the traces look like", {"report"}), ("train CELL={id} ONLY=1", "train", set())]
+
+
+@pytest.mark.parametrize(("asked", "first", "then"), STAGES)
+def test_one_stage_again(asked: str, first: str, then: set[str], smoke_run: Any, shell: Any) -> None:
+    given = f"STAGE={asked}".format(id=smoke_run.run.config.cells()[0].hash).split()
     outcome = shell.make("notebook", *given, "ARGS=-n", "CONFIG=config/smoke.yaml", cwd=smoke_run.root)
     assert outcome.status == 0, outcome
     assert planned(outcome.err) == Counter({first: 1}) + Counter(then)
@@ -161,10 +158,6 @@ def test_a_stage_that_is_not_there_is_answered_with_what_there_is(smoke_run: Any
     assert outcome.status and "expected one of: ablation, characterise" in outcome.err
 
 
-@pytest.mark.parametrize(
-    "check",
-    [page_checks.check_layout, page_checks.check_words, page_checks.check_contrast, page_checks.check_links],
-    ids=lambda check: check.__name__.removeprefix("check_"),
-)
+@pytest.mark.parametrize("check", page_checks.CHECKS)
 def test_the_report_in_a_browser(smoke_run: Any, browser: Any, check: Any) -> None:
     check(browser, (smoke_run.report / "index.html").resolve())

@@ -239,7 +239,9 @@ class PPO:
             self._gradient_of_actor, input_signature=[rows, flat, whole, whole, flat, flat, one]
         )
         self._critic_gradient = tf.function(self._gradient_of_critic, input_signature=[queues, flat, one])
-        self._actor_step, self._critic_step = tf.function(self._step_actor), tf.function(self._step_critic)
+        self._actor_step, self._critic_step = map(
+            tf.function, (self.actor_optimiser.apply, self.critic_optimiser.apply)
+        )
 
     def weights(self) -> tuple[np.ndarray, ...]:
         """The actor's: kernel and bias of every layer (rltune.agent.policy_file.TrainedPolicy)."""
@@ -341,9 +343,3 @@ class PPO:
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(tf.square(critic_values(self.critic, queues) - returns)) * share
         return tape.gradient(loss, self.critic.trainable_variables), loss
-
-    def _step_actor(self, gradient):
-        self.actor_optimiser.apply_gradients(zip(gradient, self.actor.trainable_variables, strict=True))
-
-    def _step_critic(self, gradient):
-        self.critic_optimiser.apply_gradients(zip(gradient, self.critic.trainable_variables, strict=True))

@@ -51,7 +51,7 @@ class Batch:
     def by_length(self, pick: np.ndarray, max_slots: int) -> Iterator[tuple[np.ndarray, int]]:
         """Split ``pick`` into parts of queues of similar length, each with a length that holds its longest.
 
-        A part has at most ``max_slots`` slots of that length, and one decision at least; a part may be empty.
+        A part has less than one decision more than ``max_slots`` slots of that length; it may be empty.
         """
         longest = int(self.length.max())
         class_of = np.ceil(np.log2(np.maximum(self.length[pick], SHORTEST))).astype(int)
@@ -60,7 +60,7 @@ class Batch:
             yield from ((some, to) for some in np.array_split(part, -(-len(part) * to // max_slots)))
 
     def parts(self, pick: np.ndarray, max_rows: int) -> Iterator[np.ndarray]:
-        """Split ``pick`` into parts of at most ``max_rows`` rows, and one decision at least."""
+        """Split ``pick`` into parts of less than one decision more than ``max_rows`` rows."""
         part = (np.cumsum(self.length[pick]) - 1) // max_rows
         yield from np.split(pick, np.flatnonzero(np.diff(part)) + 1)
 

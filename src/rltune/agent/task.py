@@ -55,7 +55,7 @@ class TrainingTask:
             times as long, unless GPU types differ in speed, among which it chooses otherwise.
         agent_jobs: the jobs with the estimates that the agent uses.
         validation: first jobs of the validation windows, disjoint.
-        last: state at the end of the last run with a ranker.
+        last: state at the end of the last run.
     """
 
     def __init__(
@@ -157,9 +157,7 @@ class TrainingTask:
         if ranker is None:
             return self._scored(first, self._table(first, self.jobs, self.scheduler))
         scheduler = self.rollout_scheduler if rollout else self.agent_scheduler.config
-        table = self._table(first, self.agent_jobs, scheduler, ranker)
-        self.last = self._state
-        return self._scored(first, table)
+        return self._scored(first, self._table(first, self.agent_jobs, scheduler, ranker))
 
     def reward(self, base: pd.DataFrame, agent: pd.DataFrame) -> np.ndarray:
         """Reward [S] of sequences, from their tables under the base policy and under the agent."""
@@ -250,6 +248,5 @@ class TrainingTask:
     ) -> pd.DataFrame:
         placer = self._placer if scheduler.placement == "lookahead" else None
         n = np.full(len(first), self.length)
-        state = simulate(jobs, self.layout, first, n, scheduler, ranker, placer)
-        self._state = state
-        return sequence_table(jobs, state, self.layout.gpus)
+        self.last = simulate(jobs, self.layout, first, n, scheduler, ranker, placer)
+        return sequence_table(jobs, self.last, self.layout.gpus)

@@ -16,8 +16,8 @@ def check(file: Annotated[str, typer.Argument(help="The run's configuration.")] 
     from rltune.cluster.fit import speeds_of
     from rltune.cluster.layout import build_layout
     from rltune.config.context import Run
+    from rltune.config.trace_files import local_file
     from rltune.evaluation.plugins import load_plugins
-    from rltune.traces.fetch import local_file
 
     run = Run.open(file)
     cells = run.config.cells()

@@ -93,13 +93,13 @@ def init(
     root = project_root()
 
     def readable(text: str) -> tuple[Path, tuple[Found, str]]:
-        path = Path(text).expanduser()
+        path = Path(os.path.expanduser(text))
         with step(f"looking at {path}"):
             return path, suggested(path)
 
     def listed(text: str) -> Path:
-        read_nodes(Path(text).expanduser())
-        return Path(text).expanduser()
+        read_nodes(Path(os.path.expanduser(text)))
+        return Path(os.path.expanduser(text))
 
     log_path, suggestion = _ask("Job log (a file)", "LOG", log, readable)
     nodes_path = _ask("List of nodes (a file)", "--nodes", nodes, listed)
@@ -225,8 +225,8 @@ def parse_speeds(text: str) -> str | dict[str, float] | None:
             if len(speeds) < len(parts) or "" in speeds or not all(0 < speed < math.inf for speed in speeds.values()):
                 raise ValueError
             return speeds
-        if text == "gavel" or Path(text).expanduser().is_file():
-            return text if text == "gavel" else str(Path(text).expanduser().resolve())
+        if text == "gavel" or Path(os.path.expanduser(text)).is_file():
+            return text if text == "gavel" else str(Path(os.path.expanduser(text)).resolve())
     except ValueError:
         pass
     raise ConfigError(

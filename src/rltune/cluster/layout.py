@@ -72,14 +72,11 @@ def build_layout(cluster: ClusterConfig) -> Layout:
 
     With ``gpu_types: ignore`` all GPUs have the one type ``any``.
     """
-    ignore = cluster.gpu_types == "ignore"
-    types: list[str] = [ANY_TYPE] if ignore else []
+    types: dict[str, int] = {}
     rows, pool_start, group = [], [0], 0
     for pool in cluster.pools:
         for g in pool.groups:
-            if not ignore and g.gpu_type not in types:
-                types.append(g.gpu_type)
-            kind = 0 if ignore else types.index(g.gpu_type)
+            kind = types.setdefault(ANY_TYPE if cluster.gpu_types == "ignore" else g.gpu_type, len(types))
             rows += [(g.gpus, round(g.cpus * MILLI), round(g.mem_gb * 1000), kind, group)] * g.nodes
             group += 1
         pool_start.append(len(rows))

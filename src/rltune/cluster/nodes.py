@@ -118,7 +118,7 @@ def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
             )
         try:
             cpus, mib = float(fields["cpus"].rstrip("+")), float(fields["mib"].rstrip("+"))
-            if not np.isfinite([cpus, mib]).all() or mib * GB_PER_MIB > MOST_GB:
+            if not (0 <= cpus < np.inf and 0 <= mib * GB_PER_MIB <= MOST_GB):
                 raise ValueError
         except ValueError:
             raise DataError(
@@ -168,6 +168,9 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
     found = {
         name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases) if alias in squeezed
     }
+    for name, column in found.items():
+        if twice := [other for other in raw.columns if _squeezed(other) == _squeezed(column) and other != column]:
+            raise DataError(f"{path}: found columns {twice[0]} and {column}, expected one of {name}")
     if "gpus" not in found and "cpus" not in found:
         raise DataError(
             f"{path}: no column of GPUs nor of CPUs; found {', '.join(map(str, raw.columns))}; expected {EXPECTED}"
@@ -187,8 +190,10 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
             )
         table[name] = values
     table["gpus"] = table["gpus"].fillna(0).round().astype(int)
-    table["name"] = raw[found["name"]] if "name" in found else [f"node{i}" for i in range(len(raw))]
-    several = table["name"].astype("str").map(_several)
+    table["name"] = [f"node{i}" for i in range(len(raw))]
+    if "name" in found:
+        table["name"] = raw[found["name"]].fillna(table["name"])
+    several = table["name"].map(_several)
     if several.any() and "nodes" not in found:
         line = int(several.to_numpy().argmax()) + 2
         raise DataError(

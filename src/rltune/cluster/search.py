@@ -173,18 +173,12 @@ def _usable(nodes, jobs, free, j, rule, chunk, m, place, already):
     for i in range(already):
         if place[i].node == m:
             return False
-    if rule >= EXCLUSIVE and not _allowed(nodes, free, rule, m):
+    if rule == EXCLUSIVE and not idle(nodes, free, m):
+        return False
+    if rule >= ISOLATING and (free.row[m].multi_gpu_jobs == 0) != (rule == ISOLATING):
         return False
     cpu, mem = needs(nodes, jobs, j, chunk, m)
     return free.row[m].cpu >= cpu and free.row[m].mem >= mem
-
-
-@inner_kernel
-def _allowed(nodes, free, rule, m):
-    """Whether a rule that looks at a node's jobs lets a chunk go there."""
-    if rule == EXCLUSIVE:
-        return idle(nodes, free, m)
-    return rule == ISOLATING_BEST_FIT or (free.row[m].multi_gpu_jobs == 0) == (rule == ISOLATING)
 
 
 @inlined

@@ -15,7 +15,8 @@ from rltune.config.messages import explain, nearest
 from rltune.config.preset import BUILT_IN
 from rltune.config.run import RunConfig
 from rltune.config.trace import TraceConfig
-from rltune.errors import ConfigError
+from rltune.config.trace_files import SHIPPED, local_file, manual_file
+from rltune.errors import ConfigError, RLTuneError
 
 Model = TypeVar("Model", bound=BaseModel)
 CACHE = Path(".cache") / "traces"
@@ -174,16 +175,22 @@ def _first_trace(root: Path, names: list[str]) -> str:
             raise ValueError(mistake)
 
     def is_here(name: str) -> bool:
-        trace = load_trace(name, root)
-        given = [] if trace.path is None else [root / os.path.expandvars(trace.path)]
-        return all(map(Path.exists, given + [root / CACHE / "raw" / name / d.file for d in trace.downloads or []]))
+        trace, folder = load_trace(name, root), root / CACHE / "raw" / name
+        try:
+            if trace.path is not None:
+                local_file(name, trace.path, root)
+            return all(
+                d.url.startswith(SHIPPED) or (folder / d.file).exists() or manual_file(name, d.file)
+                for d in trace.downloads or []
+            )
+        except RLTuneError:
+            return False
 
     return next(filter(is_here, names), names[-1])
 
 
 def _resolve(root: Path, path: Path | str) -> Path:
-    path = Path(path).expanduser()
-    return path if path.is_absolute() else root / path
+    return root / os.path.expanduser(path)
 
 
 def _line(node: yaml.Node | None, loc: tuple[str | int, ...]) -> int:

@@ -15,10 +15,14 @@ def explain(errors: Sequence[dict[str, Any]], model: type[BaseModel], plugins: b
     ``plugins``: the run has policies from files of the user.
     """
     found: dict[Location, list[str]] = {}
+    within = {error["loc"][:i] for error in errors for i, part in enumerate(error["loc"][:-1]) if _is_type_name(part)}
     for error in errors:
         loc = error["loc"]
         if _is_type_name(loc[-1] if loc else ""):  # pydantic adds the name of each type that was tried
             loc = loc[:-1]
+            if loc in within:
+                continue  # it is of another type, in which something is wrong
+        loc = tuple(part for i, part in enumerate(loc) if loc[:i] not in within or not _is_type_name(part))
         if error["type"] == "invalid_key":
             loc = (*loc[:-1], str(error["input"]).lower())
         found.setdefault(loc, []).append(_explain(error, loc, model, plugins))
@@ -78,7 +82,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_type_name(part: str | int) -> bool:
-    return isinstance(part, str) and (part in ("str", "int", "float", "bool") or part.startswith("list["))
+    return isinstance(part, str) and (part in ("str", "int", "float", "bool") or part.startswith(("list[", "dict[")))
 
 
 def _meaning(model: type[BaseModel], loc: Location) -> str:

@@ -97,6 +97,8 @@ class Column(Block):
     def _one_source(self) -> Column:
         if (self.column is None) == (self.constant is None):
             raise ValueError("give either `column` or `constant`")
+        if self.fallback is not None and self.column is None:
+            raise ValueError("`fallback` goes with `column`")
         return self
 
 

@@ -81,12 +81,9 @@ def unequal(jobs: pd.DataFrame, base: str, intervals: Intervals) -> pd.DataFrame
     found = {}
     for scheduler, part in jobs.groupby("scheduler", sort=False):
         tables = {
-            c: part.pivot_table(index="window", columns="group", values=c, aggfunc="sum", fill_value=0.0)
-            .reindex(windows, fill_value=0.0)
-            .to_numpy(float)
-            for c in ("wait_s", "bsld")
+            c: part.pivot_table(c, "window", "group", "sum", fill_value=0.0).to_numpy(float) for c in ("wait_s", "bsld")
         }
-        number = pd.crosstab(part["window"], part["group"]).reindex(windows, fill_value=0).to_numpy(float)
+        number = pd.crosstab(part["window"], part["group"]).to_numpy(float)
         found[scheduler] = {
             name: (_index(f, tables[c], number, np.ones((1, len(windows))))[0], _index(f, tables[c], number, weights))
             for name, (c, f) in INDICES.items()
@@ -120,10 +117,7 @@ def losers(jobs: pd.DataFrame, base: str, ours: str) -> pd.DataFrame:
     number = jobs[jobs["scheduler"] == ours].groupby("group").size()
     more_h = (our_means["wait_s"] - base_means["wait_s"]) * number / 3600
     frame = our_means.join(base_means.add_prefix("base_")).assign(jobs=number, more_h=more_h)[LOST]
-    frame = frame.reset_index(names="group").sort_values(
-        ["more_h", "group"], ascending=[False, True], ignore_index=True
-    )
-    return frame[frame["more_h"] > 0].head(LOSERS)
+    return frame[frame["more_h"] > 0].nlargest(LOSERS, "more_h").reset_index(names="group")
 
 
 def _index(f: Callable[[np.ndarray], float], sums: np.ndarray, number: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -2,17 +2,21 @@
 
 import hashlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rltune.config.cells import ANY_ESTIMATE
 from rltune.config.context import Run
 from rltune.errors import ConfigError, RLTuneError
 from rltune.placement.placers import CUSTOM as PLACEMENTS
 from rltune.policies import CUSTOM
+
+REGISTRIES: dict[str, dict[str, Any]] = {"policy": CUSTOM, "placement": PLACEMENTS}
 
 
 def load_plugins(run: Run) -> dict[str, Path]:
@@ -21,24 +25,18 @@ def load_plugins(run: Run) -> dict[str, Path]:
     Raises ConfigError for a file that is not there, does not run, registers nothing or what another one registers, and
     for a baseline that is then neither built in nor one of these.
     """
-    found: dict[str, Path] = {}
-    placed: dict[str, Path] = {}
+    found: dict[str, dict[str, Path]] = {what: {} for what in REGISTRIES}
     for path in files_of(run):
-        before = dict(PLACEMENTS)
-        for name in load_plugin(path):
-            if name in found:
-                raise ConfigError(f"{path}: policy {name!r} is registered by {found[name]} too; rename one of them")
-            found[name] = path
-        for name in (name for name, made in PLACEMENTS.items() if before.get(name) is not made):
-            if name in placed:
-                raise ConfigError(f"{path}: placement {name!r} is registered by {placed[name]} too; rename one of them")
-            placed[name] = path
-    allowed = [*ANY_ESTIMATE, *found]
+        for what, name in load_plugin(path):
+            if other := found[what].get(name):
+                raise ConfigError(f"{path}: {what} {name!r} is registered by {other} too; rename one of them")
+            found[what][name] = path
+    allowed = [*ANY_ESTIMATE, *found["policy"]]
     if unknown := [name for name in run.config.evaluation.baseline_policies if name not in allowed]:
         raise ConfigError(
             f"{run.path}: evaluation.baseline_policies: found {', '.join(unknown)}; allowed: {', '.join(allowed)}"
         )
-    return found
+    return found["policy"]
 
 
 @contextmanager
@@ -57,10 +55,10 @@ def naming_plugins(paths: Sequence[Path]) -> Iterator[None]:
 
 def files_of(run: Run) -> list[Path]:
     """The files that the run names."""
-    return [run.root / Path(name).expanduser() for name in run.config.plugins]
+    return [run.root / os.path.expanduser(name) for name in run.config.plugins]
 
 
-def load_plugin(path: Path) -> list[str]:
+def load_plugin(path: Path) -> list[tuple[str, str]]:
     """Run one file; the names of the policies it registers with ``rltune.policies.policy``.
 
     It may register placements (``rltune.placement.placers.placement``) as well, or instead. Raises ConfigError with file
@@ -68,7 +66,7 @@ def load_plugin(path: Path) -> list[str]:
     """
     if not path.is_file():
         raise ConfigError(f"plugins: {path}: {'a folder' if path.is_dir() else 'no such file'}, expected a Python file")
-    before, placed = dict(CUSTOM), dict(PLACEMENTS)
+    before = {what: dict(known) for what, known in REGISTRIES.items()}
     name = f"rltune_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -82,8 +80,8 @@ def load_plugin(path: Path) -> list[str]:
         raise ConfigError(f"plugins: {_where(error, path)}: {_what(error)}") from None
     finally:
         sys.dont_write_bytecode = kept
-    made = [key for key, score in CUSTOM.items() if before.get(key) is not score]
-    if not made and all(placed.get(key) is made_by for key, made_by in PLACEMENTS.items()):
+    made = [(what, key) for what, of in REGISTRIES.items() for key in of if before[what].get(key) is not of[key]]
+    if not made:
         raise ConfigError(
             f'plugins: {path}: registers no policy; put @rltune.policies.policy("name") before a function of '
             "(queue, now) that returns a score per job (or @rltune.placement.placers.placement before a class of placers)"

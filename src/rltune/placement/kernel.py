@@ -220,13 +220,15 @@ def _capacity(instance, options, columns, rows):
     nodes, slots = instance.count.sum(), instance.free.shape[1]
     # columns by node: heads and links of one list a node
     head, link = np.full(nodes, -1, np.int64), np.empty(columns.shape[0], np.int64)
+    starts = np.zeros((nodes, slots), np.bool_)  # whether a chunk could begin there
     for c in range(columns.shape[0] - 1, -1, -1):
         m = columns[c].node
         link[c], head[m] = head[m], c
+        starts[m, options[columns[c].option, 2]] = True
     largest = np.empty(instance.full.shape[0])
     for m in range(nodes):
         for slot in range(slots):
-            if slot > 0 and _starts(options, columns, head, link, m, slot) == 0:
+            if slot > 0 and not starts[m, slot]:
                 continue  # whatever has the node then had it in the slot before, when no more was free
             for resource in range(3):
                 largest[:] = 0.0
@@ -257,17 +259,6 @@ def _capacity(instance, options, columns, rows):
                                 rows, options.shape[0] + c + 1, used / max(instance.free[here, slot, resource], 1)
                             )
                     c = link[c]
-
-
-@allocating
-def _starts(options, columns, head, link, m, slot):
-    """Chunks that could begin on node ``m`` in a slot."""
-    n = 0
-    c = head[m]
-    while c >= 0:
-        n += options[columns[c].option, 2] == slot
-        c = link[c]
-    return n
 
 
 class Buffer:

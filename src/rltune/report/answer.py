@@ -24,7 +24,7 @@ def gain(metric: str, found: Any, than: str, columns: tuple[str, str, str] = ("i
     """
     value, low, high = (found[column] for column in columns)
     if is_missing(value):
-        return f"not comparable with {than}"
+        return f"not comparable with {'that ' * than.startswith('under ')}{than}"
     shows = direction(low, high, found["windows"])
     if value < 0:
         low, high = -high, -low
@@ -50,6 +50,8 @@ def answer(gains: pd.DataFrame) -> str:
     ]
     shows = direction(strong["low"], strong["high"], strong["windows"])
     simple = SIMPLE.get(shows, "whether a simple rule does as well is undecided")
+    if is_missing(strong["improvement"]):
+        simple = "a simple rule does as well or better"
     return f"{metric.noun[0].upper()}{metric.noun[1:]} is {parts[0]} and {parts[1]}, so {simple} ({of})."
 
 

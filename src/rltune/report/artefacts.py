@@ -34,7 +34,6 @@ class Entry:
 
     id: str
     chapter: str
-    kind: Literal["table", "figure"]
     title: str
     """In lists; on the page too, unless there is a `heading`."""
     stage: str
@@ -56,6 +55,11 @@ class Entry:
     """Column → the fields of `Column`, and `when`, an expression. None: the caller gives some under that name; columns of
     columns: a group, once for each of the names and titles that the caller gives."""
 
+    @property
+    def kind(self) -> Literal["table", "figure"]:
+        """What it is: a table has columns."""
+        return "table" if self.columns else "figure"
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -75,20 +79,20 @@ def chapters() -> dict[str, Chapter]:
     shared, made = read("shared"), {}
     for path in sorted(FOLDER.glob("[0-9]*.yaml")):
         name, given = path.stem.partition("-")[2], read(path.stem)
+        each = given.pop("each", {})
         texts = given.pop("artefacts") | (_of_custom_metrics() if name == "metrics" else {})
-        entries = [Entry(key, name, **(shared.get(text.pop("like", ""), {}) | text)) for key, text in texts.items()]
+        texts = {key: each | shared.get(text.pop("like", ""), {}) | text for key, text in texts.items()}
+        entries = [Entry(key, name, **text) for key, text in texts.items()]
         made[name] = Chapter(name, **given, entries=entries)
     return made
 
 
 def _of_custom_metrics() -> dict[str, dict[str, str]]:
     """Id → text of the artefacts of metrics that the paper does not have."""
-    texts, same = {}, {"stage": "figures", "when": "trained"}
+    texts = {}
     for study in (study for study in STUDIES if not study.paper):
-        title = f"{study.title} in numbers"
-        texts[study.numbers] = {"kind": "table", "title": title, "like": "comparison", **same}
-        title = f"Training curves, {study.noun}"
-        texts[f"training-{study.numbers}"] = {"kind": "figure", "title": title, "like": "training", **same}
+        texts[study.numbers] = {"title": f"{study.title} in numbers", "like": "comparison"}
+        texts[study.curves] = {"title": f"Training curves, {study.noun}", "like": "training"}
     return texts
 
 

@@ -29,6 +29,8 @@ class Study:
     """Id of our table."""
     boxes: str
     """Id of our distributions; "" where neither the paper nor this report draws any."""
+    curves: str
+    """Id of our figure of training curves, which several studies may share; mixes of metrics have a separate one."""
     slurm: bool = False
     """Whether the base policy is Slurm's multifactor priority."""
 
@@ -54,26 +56,14 @@ class Study:
         return self.metric in parse_metric(metric) and special == self.slurm
 
 
-WAIT = Study("wait", paper="fig12", numbers="fig12-numbers", boxes="fig12")
-BSLD = Study("bsld", paper="fig14", numbers="fig14-numbers", boxes="fig14")
-JCT = Study("jct", paper="fig15", numbers="fig15-numbers", boxes="fig15")
-UTILISATION = Study("utilisation", paper="table6", numbers="table6", boxes="")
-SLURM = Study("bsld", paper="fig16", numbers="fig16-numbers", boxes="fig16", slurm=True)
+WAIT = Study("wait", paper="fig12", numbers="fig12-numbers", boxes="fig12", curves="fig11")
+BSLD = Study("bsld", paper="fig14", numbers="fig14-numbers", boxes="fig14", curves="fig13")
+JCT = Study("jct", paper="fig15", numbers="fig15-numbers", boxes="fig15", curves="fig13")
+UTILISATION = Study("utilisation", paper="table6", numbers="table6", boxes="", curves="training-utilisation")
+SLURM = Study("bsld", paper="fig16", numbers="fig16-numbers", boxes="fig16", curves="fig16-training", slurm=True)
 _PAPERS = (WAIT, BSLD, JCT, UTILISATION, SLURM)
-_OTHERS = tuple(
-    Study(m, paper="", numbers=m.replace("_", "-"), boxes="") for m in METRICS if m not in {s.metric for s in _PAPERS}
-)
-STUDIES = (*_PAPERS, *_OTHERS)
-
-CURVES: dict[str, tuple[Study, ...]] = {
-    "fig11": (WAIT,),
-    "fig13": (BSLD, JCT),
-    "fig16-training": (SLURM,),
-    "training-utilisation": (UTILISATION,),
-    **{f"training-{s.numbers}": (s,) for s in _OTHERS},
-    "training-mixes": (),
-}
-"""Id of a figure of training curves → the studies whose agents it shows; mixes of metrics have a separate one."""
+_OTHERS = {m: m.replace("_", "-") for m in METRICS if m not in {s.metric for s in _PAPERS}}
+STUDIES = (*_PAPERS, *(Study(m, "", name, "", f"training-{name}") for m, name in _OTHERS.items()))
 
 
 def cells_of(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
@@ -88,16 +78,17 @@ def studies_of(cells: pd.DataFrame) -> list[Study]:
 
 
 def in_curves(name: str, metric: str, policy: str) -> bool:
-    """Whether a figure of CURVES shows an agent's training; agents trained for a mix are in `training-mixes` alone."""
+    """Whether a figure of training curves shows an agent's training; agents trained for a mix are in `training-mixes` alone."""
     if metric not in METRICS:
         return name == "training-mixes"
-    return any(study.covers(metric, policy) for study in CURVES[name])
+    return any(study.curves == name and study.covers(metric, policy) for study in STUDIES)
 
 
 def curves_of(cells: pd.DataFrame) -> list[str]:
     """Ids of the figures of training curves that have cells."""
     pairs = list(zip(cells["metric"], cells["policy"], strict=True))
-    return [name for name in CURVES if any(in_curves(name, *pair) for pair in pairs)]
+    names = dict.fromkeys([*(study.curves for study in STUDIES), "training-mixes"])
+    return [name for name in names if any(in_curves(name, *pair) for pair in pairs)]
 
 
 def main_part(metric: str) -> str:

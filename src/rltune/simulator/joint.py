@@ -159,9 +159,9 @@ def _replace(q, work, alone_s, order, length, cost, chosen, start, tried, k):
 @inner_kernel
 def _insert(q, work, alone_s, order, length, k, kind, chosen, limit, costs):
     """Write the cost of the jobs of one type with ``k`` at each position in their order, ∞ for one that is above ``limit``."""
-    rest = alone_s[k, chosen[k]] + _price_s(q, chosen, k)  # that cost at least this
+    rest = alone_s[k, chosen[k]] + q.price_s[k, chosen[k]]  # that cost at least this
     for i in range(length):
-        rest += alone_s[order[i], chosen[order[i]]] + _price_s(q, chosen, order[i])
+        rest += alone_s[order[i], chosen[order[i]]] + q.price_s[order[i], chosen[order[i]]]
     points, before, limit = q.points[kind], 0.0, limit + GAIN * abs(limit)
     costs[: length + 1] = np.inf
     i = 0  # the jobs before this position are reserved
@@ -170,12 +170,13 @@ def _insert(q, work, alone_s, order, length, k, kind, chosen, limit, costs):
         while n <= length and total + least <= limit:
             job = k if n == i else order[n - 1]
             start_s, points = _reserve(q, work, points, n, job, kind, chosen)
-            total += start_s + _runs_s(q, chosen, job)
+            total += start_s + q.lasts_s[job, chosen[job]]
             least -= alone_s[job, chosen[job]]
             n += 1
         if n > length:
             for m in range(length + 1):
-                total += _price_s(q, chosen, k if m == i else order[m - (m > i)])
+                other = k if m == i else order[m - (m > i)]
+                total += q.price_s[other, chosen[other]]
             costs[i] = total
         while n > i:
             n -= 1
@@ -183,22 +184,12 @@ def _insert(q, work, alone_s, order, length, k, kind, chosen, limit, costs):
         if i == length:
             break
         start_s, points = _reserve(q, work, points, i, order[i], kind, chosen)
-        before += start_s + _runs_s(q, chosen, order[i])
+        before += start_s + q.lasts_s[order[i], chosen[order[i]]]
         rest -= alone_s[order[i], chosen[order[i]]]
         i += 1
     while i > 0:
         i -= 1
         points = _undo(work, points, i, kind)
-
-
-@inlined
-def _runs_s(q, chosen, k):
-    return q.lasts_s[k, chosen[k]]
-
-
-@inlined
-def _price_s(q, chosen, k):
-    return q.price_s[k, chosen[k]]
 
 
 @inner_kernel
@@ -208,9 +199,9 @@ def _cost(q, work, order, length, kind, chosen, start):
     for i in range(length):
         k = order[i]
         start[k], points = _reserve(q, work, points, i, k, kind, chosen)
-        total += start[k] + _runs_s(q, chosen, k)
+        total += start[k] + q.lasts_s[k, chosen[k]]
     for i in range(length):
-        total += _price_s(q, chosen, order[i])
+        total += q.price_s[order[i], chosen[order[i]]]
     for i in range(length - 1, -1, -1):
         points = _undo(work, points, i, kind)
     return total
@@ -221,7 +212,7 @@ def _reserve(q, work, points, number, k, kind, chosen):
     """Take a job's GPUs at the earliest time from which it fits; (that time, how often what is free changes now)."""
     at_s, row_of, falls, free, low = work[0][kind], work[1][kind], work[2][kind], work[3][kind], work[4]
     taken, span = work[5][number], work[6][number]
-    last, lasts, gpus = free.shape[1] - 1, _runs_s(q, chosen, k), q.gpus[k]
+    last, lasts, gpus = free.shape[1] - 1, q.lasts_s[k, chosen[k]], q.gpus[k]
     i = x = 0
     while True:
         if i == points:

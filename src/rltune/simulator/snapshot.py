@@ -12,7 +12,7 @@ from rltune.cluster.free import CHUNK, change, take
 from rltune.cluster.layout import Layout
 from rltune.cluster.search import BEST_FIT, EXCLUSIVE, find
 from rltune.config.cells import PLANNED_TYPES
-from rltune.kernels import ONE, ZERO, allocating, inner_allocating, kernel, record
+from rltune.kernels import ONE, ZERO, allocating, kernel, record
 from rltune.simulator.batch import Placer, Simulation
 from rltune.simulator.config import SchedulerConfig
 from rltune.simulator.queue import enqueue
@@ -73,6 +73,9 @@ def resume(
     state = state._replace(chunk=np.zeros((1, state.chunk.shape[1] + len(snapshot.chunks)), CHUNK))
     run.state = state
     _resume(layout.nodes, jobs, state, snapshot)
+    running, order = len(snapshot.start_s), np.argsort(snapshot.end_s, kind="stable")  # sorted is a heap
+    state.end[0, :running] = snapshot.end_s  # where co-located jobs slow each other down: until that changes
+    state.heap["end"][0, :running], state.heap["job"][0, :running] = snapshot.end_s[order], order
     return run
 
 
@@ -110,7 +113,6 @@ def _resume(nodes, jobs, st, snapshot):
         start_job(nodes, jobs, seq, st.options, r, n)
         if seq.share.shape[0] > 0:
             know(seq.share, jobs.row[r].account)
-    _end_at(seq, snapshot.end_s)
     for m in range(nodes.row.shape[0]):
         free, here, most = snapshot.free[m], seq.free.row[m], nodes.row[m].gpus
         # what jobs request is rounded down a GPU: less than a unit for each GPU is nobody's
@@ -123,15 +125,6 @@ def _resume(nodes, jobs, st, snapshot):
         enqueue(nodes, jobs, seq, q, st.options, job)
         seq.queue[q].dirty = True
     status.queue, status.phase = 0, POOL
-
-
-@inner_allocating
-def _end_at(seq, end_s):
-    """Set the ends of the running jobs (where co-located jobs slow each other down: until that changes)."""
-    order = np.argsort(end_s, kind="mergesort")
-    for i in range(order.shape[0]):  # sorted is a heap
-        seq.run[order[i]].end = end_s[order[i]]
-        seq.heap[i].end, seq.heap[i].job = end_s[order[i]], order[i]
 
 
 def could_start(jobs: Jobs, layout: Layout, snapshot: Snapshot) -> np.ndarray:

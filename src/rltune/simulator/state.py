@@ -1,5 +1,6 @@
 """The state of many sequences that advance side by side: flat arrays of records, one row a sequence."""
 
+from collections import namedtuple
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -62,12 +63,14 @@ SHADOW = record(int64="node gpus cpu mem blocked_gpus blocked_cpu blocked_mem")
 """A node of a head's shadow allocation: what is spare there at its reserved start; what backfilled jobs may not take now."""
 
 
-class Sequence(NamedTuple):
-    """One sequence of N jobs on M nodes in P pools, with Q queues: one a pool, or one in all.
+class State(NamedTuple):
+    """Sequences of N jobs on M nodes in P pools, with Q queues: one a pool, or one in all. Scheduled by ``options``.
 
-    Jobs inside a sequence are numbered from 0; job ``i`` is job ``status.first + i`` of Jobs.
+    Each field has a leading axis [S], but for the work space behind ``order``, which is shared. Jobs inside a sequence are
+    numbered from 0; job ``i`` is job ``status.first + i`` of Jobs.
     """
 
+    options: Options
     status: np.ndarray  # STATUS
     free: Free
     queue: np.ndarray  # [Q] QUEUE
@@ -87,30 +90,6 @@ class Sequence(NamedTuple):
     released: np.ndarray  # [N] int64
     failed: np.ndarray  # [2, shapes] int64, last pass in which a job of this shape did not fit; fit next to a head
 
-
-class State(NamedTuple):
-    """The same with a leading axis [S]; the work space behind ``order`` is shared. Scheduled by ``options``."""
-
-    options: Options
-    status: np.ndarray
-    free: Free
-    queue: np.ndarray
-    waiting: np.ndarray
-    run: np.ndarray
-    heap: np.ndarray
-    chunk: np.ndarray
-    ends: np.ndarray
-    due: np.ndarray
-    late: np.ndarray
-    share: np.ndarray
-    score: np.ndarray
-    place: np.ndarray
-    top: np.ndarray
-    order: np.ndarray
-    shadow: np.ndarray
-    released: np.ndarray
-    failed: np.ndarray
-
     first = property(lambda self: self.status["first"], doc="First job of each sequence [S].")
     n = property(lambda self: self.status["n"], doc="Jobs of each sequence [S].")
     phase = property(lambda self: self.status["phase"], doc="What each sequence is doing [S].")
@@ -124,6 +103,10 @@ class State(NamedTuple):
         """Jobs (numbers inside the sequence) that sequence ``s`` asks a ranking of, in the order of ``score[s]``."""
         at = self.queue["at"][s, self.status["queue"][s]]
         return self.waiting[s, at : at + self.status["visible"][s]]
+
+
+Sequence = namedtuple("Sequence", State._fields[1:])
+"""One sequence of a State: its fields without the options and without the leading axis."""
 
 
 @inlined

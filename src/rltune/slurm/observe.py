@@ -16,7 +16,7 @@ import pandas as pd
 from rltune.cluster.fit import Jobs, compile_jobs, fit
 from rltune.cluster.free import CHUNK
 from rltune.cluster.layout import MILLI, Layout, build_layout
-from rltune.cluster.nodes import MOST_SLOTS
+from rltune.cluster.nodes import GB_PER_MIB, MOST_SLOTS
 from rltune.cluster.speeds import Profile, read_speeds
 from rltune.config.cluster import ClusterConfig, NodeGroup, Pool
 from rltune.config.slurm import SlurmConfig
@@ -29,7 +29,6 @@ from rltune.slurm.records import WAITING_STATES, SlurmJob, SlurmNode
 from rltune.traces.columns import empty_columns
 from rltune.traces.raw.slurm_fields import RUNNING
 
-GB_PER_MIB = 2**20 / 1e9
 WHOLE = frozenset({"NO", "EXCLUSIVE", "USER"})
 """Over-subscription of jobs that have their nodes to themselves."""
 NO_NODES = "no pool could hold it now"

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from rltune.config.load import load_trace
 from rltune.config.trace import TraceConfig
+from rltune.config.trace_files import SHIPPED, local_file, manual_file
 from rltune.errors import RLTuneError
-from rltune.traces.fetch import Manifest, files_in, local_file, manual_file
-from rltune.traces.fetch.download import DATA, SHIPPED
+from rltune.traces.fetch import Manifest, files_in
+from rltune.traces.fetch.download import DATA
 from rltune.traces.progress import size_text
 
 HEADER = ("name", "title", "data", "format", "size", "files", "licence")

@@ -12,18 +12,13 @@ that describes the job that would be next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from rltune.agent.learners import LEARNERS
-from rltune.agent.policy_file import TrainedPolicy
-from rltune.agent.rollout import Memory
-from rltune.cluster.fit import Jobs
-from rltune.cluster.layout import Layout
+from rltune.agent.rollout import AgentRanker
 from rltune.environment.features import columns_of
-from rltune.environment.observation import Observer
 from rltune.environment.vector import in_order
 from rltune.simulator.state import State
 
@@ -38,27 +33,21 @@ COLUMNS = [[str(c) for c in columns_of(LEARNER.features)].index(name) for name i
 
 
 @dataclass
-class InspectorRanker:
+class InspectorRanker(AgentRanker):
     """Keeps the base policy's order and holds it back where it rejects; with ``rng`` it samples and remembers.
 
-    ``logits`` of rows [R, WIDTH]; ``reluctance``: what is taken from the logit of every rejection.
+    ``logits`` of rows [R, WIDTH]; ``base_policy_bias``: what is taken from the logit of every rejection.
     """
 
-    logits: Callable[[np.ndarray], np.ndarray]
-    observer: Observer
-    rng: np.random.Generator | None = None
-    reluctance: float = 0.0
-    memory: Memory = field(default_factory=Memory, repr=False)
     alone = True
     """Asked of single jobs, too: for a small job to wait may let a big one start sooner."""
     _run: np.ndarray | None = field(init=False, repr=False, default=None)
     _rejected: np.ndarray = field(init=False, repr=False)
 
-    @classmethod
-    def of(cls, policy: TrainedPolicy, jobs: Jobs, layout: Layout) -> InspectorRanker:
-        """A trained policy, greedy, as a ranker of runs on ``jobs``."""
-        observer = Observer(jobs, layout, LEARNER.features)
-        return cls(policy.logits, observer, reluctance=policy.facts["base_policy_bias"])
+    @property
+    def learns(self) -> bool:
+        """Not for the engine: it is asked wherever it asks, for a rejection counts also where nothing starts."""
+        return False
 
     def __call__(self, state: State, asking: np.ndarray) -> None:
         """Answer the engine's RANK questions."""
@@ -78,7 +67,7 @@ class InspectorRanker:
         rows[:, 1, : len(COLUMNS)] = seen.rows[first][:, COLUMNS]
         rows[:, 1, -2], rows[:, 1, -1] = np.log1p(rejected) / np.log1p(MAX_REJECTIONS), 1.0
         logit = self.logits(rows.reshape(-1, WIDTH)).reshape(-1, 2)
-        lead = logit[:, 1] - logit[:, 0] - np.float32(self.reluctance)
+        lead = logit[:, 1] - logit[:, 0] - np.float32(self.base_policy_bias)
         noise = self.rng.logistic(size=len(asking)) if self.rng else 0.0
         rejects = (lead + noise > 0) & free
         state.status["hold"][asking] = rejects
@@ -88,5 +77,5 @@ class InspectorRanker:
             decisions = rejects.astype(np.int64), log_prob, asking, state.now[asking]
             k = int(free.sum())
             obs, critic = rows[free].reshape(-1, WIDTH), np.repeat(seen.critic[first][free], 2, axis=0)
-            prior = np.tile(np.float32([0.0, -self.reluctance]), k)
+            prior = np.tile(np.float32([0.0, -self.base_policy_bias]), k)
             self.memory.steps.append((obs, critic, prior, np.full(k, 2), *(part[free] for part in decisions)))

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from rltune.evaluation.compare import compare
@@ -64,6 +63,7 @@ EIGHT = "engineered"
 """The paper's eight features."""
 
 
+@style.styled()
 def sensitivity(
     cells: pd.DataFrame,
     windows: pd.DataFrame,
@@ -109,15 +109,6 @@ def sensitivity(
     frame["panel"] = common.distinct_names(frame, titles, without=("features", "seed"))
     used = cells[cells["cell"].isin([name for names in groups for name in names])]
     colours = style.trace_colours(dict(zip(frame["trace_title"], frame["paper_trace"])))
-    return (
-        describe("sensitivity", frame, paper, cells=used, without=["features", "seed"]),
-        frame,
-        _draw_sensitivity(frame, colours),
-    )
-
-
-@style.styled()
-def _draw_sensitivity(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
     most = frame.groupby("group").size().max()
     titles = list(frame.drop_duplicates("group")["panel"])
     figure, axes = style.panels(titles, 2, 0.75 + 0.26 * most, 0.3, sharex=True)
@@ -126,4 +117,4 @@ def _draw_sensitivity(frame: pd.DataFrame, colours: Mapping[str, str]) -> Figure
         style.name_rows(axis, list(rows["count"].astype(str) + " · " + rows["features"]))
     figure.supxlabel("Better than its base policy (negative: worse)")
     figure.supylabel("Features")
-    return figure
+    return describe("sensitivity", frame, paper, cells=used, without=["features", "seed"]), frame, figure

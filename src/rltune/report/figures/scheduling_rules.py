@@ -38,7 +38,7 @@ def scheduling_rules(numbers: pd.DataFrame) -> Drawing:
     """
     later = numbers[numbers["who"] == AGENT].duplicated("workload")
     frame = numbers.drop(index=later.index[later])[DRAWN].reset_index(drop=True)
-    others = [p for p in dict.fromkeys(frame["policy"]) if not (frame["reference"] == p).all()]
+    others = [p for p in dict.fromkeys(where(frame, who="order")["policy"]) if not (frame["reference"] == p).all()]
     marks = dict(zip(others, zip(cycle(style.MARKERS), cycle(OTHERS))))
     parts = dict(list(frame.groupby("workload", sort=False)))
     titles = [f"{workload},\n{policy_title(rows['reference'].iloc[0])}" for workload, rows in parts.items()]

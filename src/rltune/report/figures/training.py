@@ -77,7 +77,7 @@ def draw(frame: pd.DataFrame, panels: Sequence[str], across: int, colours: Mappi
 
 
 def training(cells: pd.DataFrame, histories: pd.DataFrame, paper: PaperResults, name: str) -> Drawing:
-    """Training curves of RLTune proper in a figure of `studies.CURVES`: a panel a metric × base policy × setting, a line
+    """Training curves of RLTune proper in one figure: a panel a metric × base policy × setting, a line
     a cell.
 
     The frame has one row an epoch: `training` and `validation`, both (base − RLTune) / the larger of the two means

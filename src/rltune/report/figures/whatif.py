@@ -23,7 +23,7 @@ COLOURS = {
     "rltune": style.BLUE,
     "bounded": style.MUTED,
 }
-RULES = (style.SKY, style.VERMILION, style.INK, style.GREEN)
+RULES = (style.SKY, style.VERMILION, style.INK, "#8c564b")
 """Colours of rules where each needs a different one."""
 RECORDED = "As recorded"
 GROUP_TITLE = {"user": "Users", "size": "Job size"}

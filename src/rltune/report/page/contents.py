@@ -10,7 +10,7 @@ from rltune.report import artefacts
 from rltune.report.artefact import Artefact, Saved
 from rltune.report.artefacts import Chapter
 from rltune.report.paper import PaperItem, PaperResults
-from rltune.report.studies import CURVES, STUDIES
+from rltune.report.studies import STUDIES
 from rltune.report.style import policy_title
 from rltune.report.verdict import ABSENT
 
@@ -120,7 +120,7 @@ def _compared(name: str, item: PaperItem, saved: dict[str, Saved]) -> dict[str, 
     """What an artefact of the paper compares → whether the page has a counterpart."""
     if item.base_policies:
         ours = set()
-        for study in CURVES.get(name) or [study for study in STUDIES if study.paper == name]:
+        for study in (study for study in STUDIES if name in (study.paper, study.curves)):
             if study.numbers in saved:
                 plain = where(saved[study.numbers].frame, backfill="none")
                 pairs = zip(plain["paper_trace"], plain["policy"], strict=True)

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from rltune.config.trace import TraceConfig
 from rltune.report.format import MISSING, is_missing, show
 from rltune.report.templates import slug
-from rltune.report.verdict import TOO_FEW, TOO_SLOW
+from rltune.report.verdict import TOO_FEW
 
 DATA_MEANING = {
     "synthetic": "generated rows that follow the published distributions of the traces, not measurements",
@@ -16,13 +16,7 @@ DATA_MEANING = {
     "own": "your own job log",
 }
 """Kind of data → what it is."""
-OUTCOME = {
-    "better": "better",
-    "worse": "worse",
-    "open": "no difference shown",
-    TOO_FEW: TOO_FEW,
-    TOO_SLOW: "cycles too long",
-}
+OUTCOME = {word: word for word in ("better", "worse", TOO_FEW)} | {"open": "no difference shown"}
 """What an interval shows → the words for it on the page."""
 
 

@@ -7,14 +7,11 @@
 
   // theme: as the system has it, or as chosen; kept where the browser keeps anything
   const theme = find("#theme");
-  const kept = { // a browser may refuse to keep anything for a file: then the choice lasts as long as the page is open
-    get: () => { try { return localStorage.getItem("rltune-theme") ?? ""; } catch { return ""; } },
-    set: (value) => { try { localStorage.setItem("rltune-theme", value); } catch { return; } },
-  };
+  // a browser may refuse to keep anything for a file: then the choice lasts as long as the page is open
+  const keep = (value) => { try { localStorage.setItem("rltune-theme", value); } catch { return; } };
   const paint = (value) => { if (value) root.dataset.theme = value; else delete root.dataset.theme; };
-  theme.value = kept.get();
-  paint(theme.value);
-  theme.addEventListener("change", () => { paint(theme.value); kept.set(theme.value); });
+  theme.value = root.dataset.theme ?? "";
+  theme.addEventListener("change", () => { paint(theme.value); keep(theme.value); });
   find(".tools").hidden = false;
 
   // contents: open next to the text, closed above it

@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from rltune.cluster.nodes import GB_PER_MIB
 from rltune.config.cluster import ClusterConfig
 from rltune.errors import SlurmError
 
@@ -76,7 +77,7 @@ def nodes_of(cluster: ClusterConfig, ports: list[int]) -> list[Node]:
             for _ in range(group.nodes):
                 counts[kind] = counts.get(kind, 0) + 1
                 gpus, cpus = (0, group.gpus) if cluster.slots == "cpu" else (group.gpus, max(1, int(group.cpus)))
-                name, mem_mb, port = f"{kind}-{counts[kind]}", max(1, int(group.mem_gb * 1024)), ports[len(nodes)]
+                name, mem_mb, port = f"{kind}-{counts[kind]}", max(1, int(group.mem_gb / GB_PER_MIB)), ports[len(nodes)]
                 nodes.append(Node(name, kind, gpus, cpus, mem_mb, partitions[pool.name], port))
     return nodes
 

@@ -84,12 +84,10 @@ def calibrated(jobs: pd.DataFrame, meta: TraceMeta, given_s: np.ndarray) -> pd.D
         weight = censoring_weights(submit[begin] - started[:begin], recorded[past])
         # The later half of what models have predicted: enough to evaluate by, recent enough to see a drift.
         recent = past >= (points[0][0] + begin) // 2
-        evaluated = past if recent.sum() < EVALUATED else past[recent]
-        error = {name: (guess - log_run)[evaluated] ** 2 for name, guess in candidates.items()}
-        by = weight[np.searchsorted(past, evaluated)]
         best = GIVEN
         if recent.sum() >= EVALUATED:
-            best = min(error, key=lambda name: np.average(error[name], weights=by))  # the first of equals
+            error = {name: (guess - log_run)[past[recent]] ** 2 for name, guess in candidates.items()}
+            best = min(error, key=lambda name: np.average(error[name], weights=weight[recent]))  # the first of equals
             source[new] = best
         if np.array_equal(given[past], log_run[past]):  # nothing to correct
             source[new] = GIVEN

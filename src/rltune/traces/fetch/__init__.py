@@ -5,6 +5,6 @@ Archives are not unpacked: readers stream what they need out of them.
 """
 
 from rltune.traces.fetch.download import sha256
-from rltune.traces.fetch.sources import Manifest, files_in, local_file, manual_file, obtain
+from rltune.traces.fetch.sources import Manifest, files_in, obtain
 
-__all__ = ["Manifest", "files_in", "local_file", "manual_file", "obtain", "sha256"]
+__all__ = ["Manifest", "files_in", "obtain", "sha256"]

@@ -17,15 +17,12 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from rltune.config.trace import Download
+from rltune.config.trace_files import MANUAL_FILES, SHIPPED
 from rltune.errors import DataError
 from rltune.traces.progress import Progress, say, size_text, time_text
 
 DATA = Path(__file__).parents[2] / "data"
 """Files that ship with the package."""
-SHIPPED = "shipped://"
-"""Begins the address of one of them."""
-MANUAL_FILES = "RLTUNE_TRACE_FILES"
-"""Environment variable: a folder of files downloaded manually, each there or in a sub-folder with the trace's name."""
 BUSY = {408, 425, 429, 500, 502, 503, 504}
 """HTTP statuses after which another attempt may succeed."""
 BEYOND = 416

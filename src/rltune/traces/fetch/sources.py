@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +9,14 @@ import filelock
 from pydantic import BaseModel, Field
 
 from rltune.config.trace import Download, TraceConfig
-from rltune.errors import ConfigError, DataError
+from rltune.config.trace_files import MANUAL_FILES, SHIPPED, local_file, manual_file
+from rltune.errors import DataError
 from rltune.files import read_json, write_json
-from rltune.traces.fetch.download import MANUAL_FILES, SHIPPED, Fault, check, download, parts_of, sha256
+from rltune.traces.fetch.download import Fault, check, download, parts_of, sha256
 from rltune.traces.progress import say
 from rltune.traces.synthetic import GENERATOR_VERSION, generate
 
 MANIFEST = "manifest.json"
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 class Entry(BaseModel):
@@ -76,11 +74,7 @@ def obtain(name: str, trace: TraceConfig, cache: Path, root: Path) -> Path:
     if all(_known(Manifest.read(folder), item) for item in items):
         return folder  # nothing is written, so a cache that is read-only will do
     with _locked(folder):
-        manifest = Manifest.read(folder)
-        if manifest.made:  # a generated trace before: its files go
-            for file in filter(manifest.intact, manifest.files):
-                (folder / file).unlink()
-            manifest = Manifest(folder=folder)
+        manifest = _without_generated(folder)
         for item in items:
             if not _known(manifest, item):
                 _downloaded(name, item, manifest)
@@ -100,11 +94,22 @@ def _generated(trace: TraceConfig, folder: Path) -> Path:
     if not whole():
         with _locked(folder):
             if not whole():  # another process may have made it meanwhile
+                _without_generated(folder)
                 manifest = Manifest(folder=folder, made=made)
                 for path in generate(trace.format, folder, trace.synthetic.seed, trace.synthetic.jobs, trace.part):
                     manifest.files[path.name] = Entry(sha256=sha256(path))
                 manifest.write()
     return folder
+
+
+def _without_generated(folder: Path) -> Manifest:
+    """The folder's manifest; an empty one where the files were generated, by other settings: these go."""
+    manifest = Manifest.read(folder)
+    if not manifest.made:
+        return manifest
+    for file in filter(manifest.intact, manifest.files):
+        (folder / file).unlink()
+    return Manifest(folder=folder)
 
 
 def _locked(folder: Path) -> filelock.FileLock:
@@ -160,38 +165,3 @@ def _check_manual(name: str, item: Download, path: Path, manifest: Manifest) -> 
 def files_in(path: Path) -> list[Path]:
     """A file, or all files in a folder: when one of them was written again the folder's own time does not say."""
     return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-
-
-def local_file(name: str, path: str, root: Path, key: str = "path") -> Path:
-    """The file or folder that a trace's configuration names under ``key``.
-
-    ``${VARIABLE}`` is replaced from the environment. Raises:
-        ConfigError: a variable in ``path`` is not set.
-        DataError: there is no such file or folder.
-    """
-    file = f"config/traces/{name}.yaml"
-    key = f"{file}, {key}"
-    known = {variable: value for variable, value in os.environ.items() if value}
-    if unset := set(_VARIABLE.findall(path)) - known.keys():
-        variable = min(unset)
-        needs = f"needs the environment variable {variable}, which is not set (export {variable}=…)"
-        raise ConfigError(f"{key}: {path!r} {needs}; the head of {file} says what for.")
-    found = root / Path(_VARIABLE.sub(lambda match: known[match[1]], path)).expanduser()
-    if not found.exists():
-        raise DataError(f"{key}: {path!r} is {found}, and there is no such file or folder.")
-    return found
-
-
-def manual_file(name: str, file: str) -> Path | None:
-    """A trace's file in the folder that ``RLTUNE_TRACE_FILES`` names, first in its sub-folder ``name``; else None.
-
-    Raises:
-        ConfigError: the variable names no folder.
-    """
-    text = os.environ.get(MANUAL_FILES)
-    if not text:
-        return None
-    folder = Path(text).expanduser().resolve()
-    if not folder.is_dir():
-        raise ConfigError(f"{MANUAL_FILES}: found {text!r}, expected a folder of trace files downloaded manually.")
-    return next((path for path in (folder / name / file, folder / file) if path.is_file()), None)

@@ -76,7 +76,8 @@ def csv_blocks(
     bad, rows, stray = _BadRows(), 0, 0
     try:
         for batch in _parsed(lines, names, parsed, delimiter, quoted, bad):
-            table = _tidied(pa.Table.from_batches([batch]), delimiter, len(names)).select(columns)
+            nulls = pa.array(NULLS if quoted else [""], pa.large_string())
+            table = _tidied(pa.Table.from_batches([batch]), delimiter, len(names), nulls).select(columns)
             rows, stray = rows + table.num_rows, stray + batch.num_rows - table.num_rows
             if table.num_rows:
                 yield table
@@ -172,20 +173,18 @@ def _parsed(
             delimiter=delimiter, quote_char=quoted and '"', newlines_in_values=quoted, invalid_row_handler=bad
         ),
         pyarrow.csv.ConvertOptions(
-            check_utf8=False,
-            column_types=dict.fromkeys(names, pa.large_string()),
-            include_columns=columns,
-            null_values=NULLS if quoted else [""],
-            strings_can_be_null=True,
+            check_utf8=False, column_types=dict.fromkeys(names, pa.large_string()), include_columns=columns
         ),
     )
 
 
-def _tidied(table: pa.Table, delimiter: str, fields: int) -> pa.Table:
-    """A block without blanks around its values, and without rows that a stray quote has put together from several."""
+def _tidied(table: pa.Table, delimiter: str, fields: int, nulls: pa.Array) -> pa.Table:
+    """A block without blanks around its values, with null in the place of words for it, and without rows that a stray quote has put
+    together from several."""
     keep = None
     for i, name in enumerate(table.column_names):
         values = pc.utf8_trim(table[name], " " if delimiter == "\t" else " \t")
+        values = pc.if_else(pc.is_in(values, value_set=nulls), pa.scalar(None, pa.large_string()), values)
         table = table.set_column(i, name, values)
         spans = pc.fill_null(pc.match_substring(values, "\n"), False)
         if pc.any(spans).as_py():

@@ -24,7 +24,7 @@ NO_VALUE = ("", "Unknown", "None", "N/A", "(null)", "UNLIMITED", "Partition_Limi
 MIB = {"K": 2.0**-10, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "": 1.0}
 """Suffix → MiB. Slurm counts memory in MiB where it writes no suffix."""
 PLAIN = {"K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50, "": 1.0}
-_DURATION = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)")
+_DURATION = re.compile(r"(?:(\d+)-)?(\d+(?::\d+){0,2}(?:\.\d+)?)")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)([nc]?)")
 
 
@@ -34,12 +34,16 @@ def each(text: pd.Series, parse: Callable[[str], float]) -> np.ndarray:
 
 
 def seconds(text: pd.Series) -> np.ndarray:
-    """``[d-]hh:mm:ss``, ``mm:ss`` or seconds, each with or without a fraction, to seconds; null for anything else."""
+    """``hh:mm:ss``, ``mm:ss``, seconds or, with days, ``d-hh[:mm[:ss]]``, the last with or without a fraction, to seconds; null
+    for anything else."""
 
     def parse(one: str) -> float:
         match = _DURATION.fullmatch(one.strip())
-        days, hours, minutes, rest = (float(part or 0) for part in match.groups()) if match else (np.nan,) * 4
-        return days * 86_400 + hours * 3_600 + minutes * 60 + rest
+        if match is None:
+            return np.nan
+        parts = [*map(float, match[2].split(":"))]
+        hours, minutes, rest = [*parts, 0.0, 0.0][:3] if match[1] else [0.0, 0.0, *parts][-3:]
+        return float(match[1] or 0) * 86_400 + hours * 3_600 + minutes * 60 + rest
 
     return each(text, parse)
 

@@ -15,6 +15,7 @@ import pandas as pd
 
 from rltune.config.trace import FORMATS, TraceConfig
 from rltune.traces.audit import Audit
+from rltune.traces.raw.frame import LEFT_OUT, whole_gpus
 
 READERS = {name: import_module(f"rltune.traces.readers.{name}").read for name in FORMATS}
 """Format → ``read(trace, folder, audit)`` of the file of that name."""
@@ -32,4 +33,7 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         DataError: a file is missing, truncated or not in the trace's format.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # an infinite amount is an impossible one, and counted as such
-        return READERS[trace.format](trace, Path(folder), audit)
+        rows = READERS[trace.format](trace, Path(folder), audit)
+        rows["gpus"], shared = whole_gpus(rows["gpus"].to_numpy(), trace.gpu_share, audit)
+    rows["unusable"] = rows["unusable"].mask(rows["unusable"].isna() & shared, LEFT_OUT)
+    return rows

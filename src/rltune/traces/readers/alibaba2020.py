@@ -29,7 +29,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import holds, open_member
 from rltune.traces.raw.csv_text import csv_blocks, read_csv_text
-from rltune.traces.raw.frame import LEFT_OUT, numbers, raw_frame, reasons, whole_gpus
+from rltune.traces.raw.frame import numbers, raw_frame, reasons
 
 JOB_COLUMNS = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
 TASK_COLUMNS = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type".split(",")
@@ -62,16 +62,14 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     gpu_type = tasks["gpu_type"]
     if holds(folder, "pai_group_tag_table.csv", ("pai_group_tag_table.tar.gz",)):
         gpu_type = _required_type(folder, tasks["inst_id"], gpu_type, audit)
-    asked = instances * amount["plan_gpu"] / 100
-    gpus, shared = whole_gpus(asked, trace.gpu_share, audit)
+    gpus = instances * amount["plan_gpu"] / 100
     status = tasks["status"].fillna("without status")
     named = "task " + status.where(status.isin([*STATUS, "Waiting"]), "of unknown status")
     unusable = reasons(
         len(tasks),
         ("task's job is not in the job table", tasks["job"] != "both"),
         ("no start or end time", np.isnan(end - start)),
-        ("CPU task (no plan_gpu)", np.isnan(asked) | (asked == 0)),
-        (LEFT_OUT, shared),
+        ("CPU task (no plan_gpu)", np.isnan(gpus) | (gpus == 0)),
     )
     columns = {
         "job_id": tasks["job_name"] + "/" + tasks["task_name"].fillna(""),

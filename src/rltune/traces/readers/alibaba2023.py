@@ -21,7 +21,7 @@ from rltune.config.trace import GIGABYTES, TraceConfig
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import one_file, open_member
 from rltune.traces.raw.csv_text import read_csv_text
-from rltune.traces.raw.frame import LEFT_OUT, numbers, raw_frame, reasons, whole_gpus
+from rltune.traces.raw.frame import numbers, raw_frame, reasons
 
 COLUMNS = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
@@ -43,16 +43,15 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     text = {name: pods.pop(name) for name in ("name", "gpu_spec", "qos", "pod_phase")}
     amount = {name: numbers(pods[name], name, audit, where) for name in COLUMNS if name not in text}
     deleted, scheduled = amount["deletion_time"], amount["scheduled_time"]
-    gpus, shared = whole_gpus(amount["num_gpu"] * amount["gpu_milli"] / 1000, trace.gpu_share, audit)
-    phase = text["pod_phase"].str.strip()
+    phase = text["pod_phase"]
     columns = {
         "job_id": text["name"],
         "submit_unix_s": amount["creation_time"],
         "run_s": deleted - scheduled,
-        "gpus": gpus,
+        "gpus": amount["num_gpu"] * amount["gpu_milli"] / 1000,
         "cpus": amount["cpu_milli"] / 1000,
         "mem_gb": amount["memory_mib"] * GIGABYTES["MiB"],
-        "gpu_type": text["gpu_spec"].str.strip().replace("", None),
+        "gpu_type": text["gpu_spec"],
         "wait_s": scheduled - amount["creation_time"],
         "status": phase.map(STATUS),
         "unusable": reasons(
@@ -60,7 +59,6 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
             ("never scheduled (phase Pending)", (phase == "Pending").to_numpy() | np.isnan(scheduled)),
             ("last seen running, its end not known (phase Running)", (phase == "Running").to_numpy()),
             ("CPU pod (num_gpu 0)", amount["num_gpu"] == 0),
-            (LEFT_OUT, shared),
         ),
     }
     return raw_frame(columns, len(pods))

@@ -19,7 +19,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import one_file, open_member
 from rltune.traces.raw.csv_text import first_line, read_csv_text
-from rltune.traces.raw.frame import LEFT_OUT, numbers, raw_frame, reasons, whole_gpus
+from rltune.traces.raw.frame import numbers, raw_frame
 from rltune.traces.readers.swf import STATUS
 
 COMMON = (
@@ -52,7 +52,6 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         values = numbers(table[name], name, audit, where)
         return np.where(values == -1, np.nan, values)
 
-    gpus, shared = whole_gpus(known("num_gpus"), trace.gpu_share, audit)
     kind = _text(table["gpu_type"])
     audit.note("GPU type not one of the five codes: taken as it is", (~kind.isin(list(GPU_TYPES)) & kind.notna()).sum())
     columns = {
@@ -62,13 +61,12 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
         "submit_unix_s": known("submit_time"),
         "run_s": known("run_time"),
         "requested_s": known("request_time"),
-        "gpus": gpus,
+        "gpus": known("num_gpus"),
         "cpus": known("request_cpus"),
         "mem_gb": known("request_memory"),
         "gpu_type": kind.replace(GPU_TYPES),
         "wait_s": known("wait_time"),
         "status": pd.Series(known("status")).map(STATUS),
-        "unusable": reasons(rows, (LEFT_OUT, shared)),
     }
     return raw_frame(columns, rows)
 

@@ -27,7 +27,7 @@ from rltune.traces.columns import RESOURCES, STATUSES
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.csv_text import read_csv_text
-from rltune.traces.raw.frame import LEFT_OUT, numbers, parse_numbers, raw_frame, reasons, refuse_mostly_bad, whole_gpus
+from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons, refuse_mostly_bad
 from rltune.traces.raw.times import wall_clock_to_unix, written_as_digits
 from rltune.traces.readers.sacct import STILL_PENDING, STILL_RUNNING
 
@@ -82,13 +82,10 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     if "job_id" not in values:
         values["job_id"] = (np.arange(rows) + 1).astype(str)
         audit.note("without job id: numbered by row", rows)
-    shared = np.zeros(rows, dtype=bool)
-    if "gpus" in values:
-        values["gpus"], shared = whole_gpus(values["gpus"], trace.gpu_share, audit)
     out = [(f"filter: not {f.column} {f.op} {f.value}", ~_matches(table, f)) for f in trace.filter]
     if "status" in values:
         out += [(STILL_PENDING, values["status"] == NOT_STARTED), (STILL_RUNNING, values["status"] == "running")]
-    values["unusable"] = reasons(rows, *out, (LEFT_OUT, shared))
+    values["unusable"] = reasons(rows, *out)
     return raw_frame(values, rows)
 
 

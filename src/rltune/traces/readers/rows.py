@@ -13,7 +13,7 @@ from rltune.errors import DataError
 from rltune.traces.audit import Audit
 from rltune.traces.raw.archive import one_file
 from rltune.traces.raw.csv_text import missing_column
-from rltune.traces.raw.frame import LEFT_OUT, RAW, raw_frame, whole_gpus
+from rltune.traces.raw.frame import RAW, raw_frame
 
 NEEDED = ("job_id", "submit_unix_s", "run_s", "gpus")
 
@@ -33,9 +33,6 @@ def read(trace: TraceConfig, folder: Path, audit: Audit) -> pd.DataFrame:
     audit.read(len(table))
     texts = {name: values.astype("str") for name, values in table.items() if name in ("job_id", "user", "vc", "status")}
     try:
-        frame = raw_frame({**table, **texts}, len(table))
+        return raw_frame({**table, **texts}, len(table))
     except (TypeError, ValueError) as error:
         raise DataError(f"{path}: a column is of the wrong type ({error}).") from None
-    frame["gpus"], shared = whole_gpus(frame["gpus"].to_numpy(), trace.gpu_share, audit)
-    frame["unusable"] = frame["unusable"].mask(frame["unusable"].isna() & shared, LEFT_OUT)
-    return frame

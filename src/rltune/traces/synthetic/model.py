@@ -56,18 +56,14 @@ class Model:
     """Virtual cluster → weight; empty where the trace has none."""
 
 
-def generator(model: Model, seed: int) -> np.random.Generator:
-    """The random generator of a trace and a seed."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, model.salt])))
-
-
-def draw_jobs(model: Model, jobs: int, rng: np.random.Generator) -> pd.DataFrame:
+def draw_jobs(model: Model, jobs: int, seed: int) -> tuple[pd.DataFrame, np.random.Generator]:
     """Draw ``jobs`` GPU jobs.
 
     Returns:
         One row a job in order of submission: ``submit_unix_s`` (int), ``user`` (int, 0 …), ``vc`` (str, empty where
         the trace has none), ``gpus``, ``run_s`` (int ≥ 1), ``wait_s`` (int ≥ 0).
     """
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, model.salt])))
     burst = _bursts(model, jobs, rng)
     count = burst[-1] + 1
     activity = 1 / np.arange(1, model.users + 1)  # falls off as 1/rank, as activity in shared clusters does
@@ -85,7 +81,7 @@ def draw_jobs(model: Model, jobs: int, rng: np.random.Generator) -> pd.DataFrame
             "wait_s": _waits(model, jobs, rng),
         }
     )
-    return frame.sort_values("submit_unix_s", kind="stable", ignore_index=True)
+    return frame.sort_values("submit_unix_s", kind="stable", ignore_index=True), rng
 
 
 def levels(latent: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.synthetic.archives import hex_names, pick, write_tar_gz
-from rltune.traces.synthetic.model import draw_jobs, generator
+from rltune.traces.synthetic.model import draw_jobs
 from rltune.traces.synthetic.models import PAI
 
 TASK_NAMES = {
@@ -34,15 +34,15 @@ PLAN_CPU, PLAN_MEM = (600, 1200, 300), (29.296875, 58.59375, 14.6484375)
 
 def write(folder: Path, seed: int, jobs: int) -> list[Path]:
     """Write the two archives into ``folder``; returns their paths."""
-    tables = zip(("pai_job_table", "pai_task_table"), _tables(generator(PAI, seed), jobs))
+    tables = zip(("pai_job_table", "pai_task_table"), _tables(seed, jobs))
     return [
         write_tar_gz(folder / f"{n}.tar.gz", {f"{n}.csv": t.to_csv(index=False, header=False, lineterminator="\n")})
         for n, t in tables
     ]
 
 
-def _tables(rng: np.random.Generator, count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    drawn = draw_jobs(PAI, count, rng)
+def _tables(seed: int, count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    drawn, rng = draw_jobs(PAI, count, seed)
     names, odd = hex_names(rng, count, 16), pick(rng, count, UNFINISHED)
     start = drawn["submit_unix_s"] + drawn["wait_s"]
     open_end = np.isin(odd, ["Running", "no end"])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rltune.traces.synthetic.archives import hex_names, pick, wall_clock, write_tar_gz
-from rltune.traces.synthetic.model import draw_jobs, generator
+from rltune.traces.synthetic.model import draw_jobs
 from rltune.traces.synthetic.models import PHILLY
 
 NODES = 552
@@ -29,8 +29,7 @@ def write(folder: Path, seed: int, jobs: int) -> list[Path]:
 
 
 def _log(seed: int, count: int) -> list[dict[str, Any]]:
-    rng = generator(PHILLY, seed)
-    jobs = draw_jobs(PHILLY, count, rng)
+    jobs, rng = draw_jobs(PHILLY, count, seed)
     jobs["user"] = hex_names(rng, PHILLY.users, 6)[jobs["user"]]
     jobs["number"] = rng.permutation(count * 3)[:count]
     jobs["status"], jobs["odd"] = pick(rng, count, STATUS), pick(rng, count, ODD)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from rltune.traces.readers.sacct import FORMAT
 from rltune.traces.synthetic.archives import pick, wall_clock, write_gz
-from rltune.traces.synthetic.model import DAY_S, Model, draw_jobs, generator
+from rltune.traces.synthetic.model import DAY_S, Model, draw_jobs
 from rltune.traces.synthetic.models import EXAMPLE, FINETUNING
 
 LOOKS_AT = 200
@@ -66,8 +66,7 @@ LOGS = {
 def write(folder: Path, seed: int, jobs: int, part: str | None = None) -> list[Path]:
     """Write a log into ``folder``, that of ``example`` where ``part`` names none; returns its path."""
     log = LOGS[part or "example"]
-    rng = generator(log.model, seed)
-    rows = _rows(log, draw_jobs(log.model, jobs, rng), rng)
+    rows = _rows(log, *draw_jobs(log.model, jobs, seed))
     text = rows.to_csv(sep="|", columns=FORMAT.split(","), index=False, lineterminator="\n")
     return [write_gz(folder / "sacct.txt.gz", text.encode())]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rltune.traces.synthetic.archives import pick, write_gz
-from rltune.traces.synthetic.model import Model, draw_jobs, generator
+from rltune.traces.synthetic.model import Model, draw_jobs
 from rltune.traces.synthetic.models import HPC2N, SDSC_SP2
 
 LOGS = {
@@ -24,8 +24,7 @@ OVERRUN = 1 / 12
 def write(folder: Path, seed: int, jobs: int, part: str) -> list[Path]:
     """Write the log of ``part`` (HPC2N or SDSC-SP2) into ``folder``; returns its path."""
     model, machine, processors, status = LOGS[part]
-    rng = generator(model, seed)
-    table = _table(draw_jobs(model, jobs, rng), model, status, rng)
+    table = _table(*draw_jobs(model, jobs, seed), model, status)
     start = pd.Timestamp(model.start, tz=model.time_zone)
     header = {
         "Version": "2.2",
@@ -43,7 +42,7 @@ def write(folder: Path, seed: int, jobs: int, part: str) -> list[Path]:
     return [write_gz(folder / f"{part}-synthetic.swf.gz", text.encode())]
 
 
-def _table(jobs: pd.DataFrame, model: Model, status: dict[str, float], rng: np.random.Generator) -> pd.DataFrame:
+def _table(jobs: pd.DataFrame, rng: np.random.Generator, model: Model, status: dict[str, float]) -> pd.DataFrame:
     """The 18 fields, in order; −1 where unknown."""
     count, run_s = len(jobs), jobs["run_s"].to_numpy()
     odd, end = pick(rng, count, ODD), pick(rng, count, status)

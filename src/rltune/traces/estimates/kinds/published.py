@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from rltune.config.trace import Predictions
+from rltune.config.trace_files import local_file
 from rltune.errors import ConfigError, DataError
 from rltune.traces.estimates.history import Request
-from rltune.traces.fetch import local_file
 from rltune.traces.raw.archive import BROKEN
 from rltune.traces.table import recorded_run_s
 
