@@ -48,6 +48,14 @@ def test_the_answer_is_of_the_first_metric_at_the_length_with_the_most_windows(l
     assert answer(idle).startswith("There is no mean bounded slowdown to compare (")
 
 
+def test_a_rule_under_which_nobody_waits_does_as_well() -> None:
+    about = {"policy": "saf", "backfill": "easy", "metric": "wait", "sequence_jobs": 256, "windows": 40}
+    base = {**about, "against": BASE, "improvement": 0.9, "low": 0.8, "high": 0.95}
+    said = answer(pd.DataFrame([base, {**about, "against": STRONG, **dict.fromkeys(("improvement", "low", "high"))}]))
+    assert "and not comparable with that under SAF + EASY, the best rule" in said
+    assert "so a simple rule does as well or better (" in said
+
+
 def test_a_tally_counts_what_comparisons_show() -> None:
     ends = [(0.2, 0.1, 0.3), (0.2, 0.1, 0.3), (0.0, -0.1, 0.1), (math.nan,) * 3]
     rows = pd.DataFrame(ends, columns=["less", "low", "high"]).assign(windows=40)

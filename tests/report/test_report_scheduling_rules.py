@@ -51,6 +51,10 @@ def test_an_agent_whose_base_policy_uses_fair_shares_is_compared_with_fifo() -> 
     artefact, _, figure = figures.scheduling_rules(tables.scheduling_rules(frame)[1])
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "FIFO where that uses fair shares" in artefact.caption and "base policy or FIFO, (a)" in legend
+    rows = pd.concat([where(rows, who="order"), saf.assign(policy="multifactor")], ignore_index=True)
+    numbers = tables.scheduling_rules(summaries.rule_steps(rows, INTERVALS))[1]
+    legend = [text.get_text() for text in figures.scheduling_rules(numbers)[2].legends[0].get_texts()]
+    assert "SAF" in legend and "Slurm multifactor" not in legend, "an order that is not drawn"
 
 
 def test_sizes_are_not_called_gpus_alone() -> None:

@@ -13,6 +13,7 @@ from rltune.evaluation.intervals import Intervals
 from rltune.evaluation.studies.hours_waited import CURRENT, against_recorded, recommend, steps, totals
 from rltune.report import artefacts, figures, tables
 from rltune.report.artefact import save
+from rltune.report.figures.whatif import COLOURS, RULES
 from rltune.report.page import contents
 from rltune.report.page.summary import whatif_sentences
 from rltune.report.tables.whatif import sentences
@@ -293,3 +294,8 @@ def test_a_page_about_a_users_cluster_has_the_replay_and_nothing_of_the_paper() 
         ("types", ["gpu-types"]),
         ("log", ["table4"]),
     ]
+
+
+def test_no_rule_has_the_colour_of_a_scheduler_that_always_has_the_same() -> None:
+    fixed = {colour for kind, colour in COLOURS.items() if kind != "rule"}
+    assert len(set(RULES)) == len(RULES) and not fixed & set(RULES)

@@ -20,6 +20,7 @@ from traitlets.config import Config
 
 from rltune.config.cells import ANY_ESTIMATE, BACKFILLS, PLACEMENTS
 from rltune.errors import DataError
+from rltune.evaluation.simulation import Request
 from rltune.notebook import follow, outcome, start
 from rltune.policies import TITLES
 
@@ -155,6 +156,17 @@ def test_the_menus_of_explore_offer_the_clusters_of_a_trace_and_can_be_made_agai
     scope["traces"].value = "venus-rows"
     assert scope["clusters"].options == tuple(first["workloads"]["venus-rows"])
     assert asked[0]["trace"] == "philly-rows" and asked[-1]["cluster"] == first["workloads"]["venus-rows"][0]
+
+
+def test_explore_simulates_as_many_jobs_as_are_chosen_in_one_window() -> None:
+    explore = json.loads((ROOT / "notebooks" / "explore.ipynb").read_text(encoding="utf-8"))
+    code = next(source(cell) for cell in cells(explore, "code") if "def schedule(" in source(cell))
+    workload, run = SimpleNamespace(table=range(1000)), SimpleNamespace(config=None)
+    scope = {"read": lambda *_: workload, "run": run, "Request": Request, "make_scheduler": lambda *_, **__: None}
+    scope["simulate"] = lambda config, workload, request, scheduler: request
+    exec(code, scope)
+    asked = scope["schedule"]("t", "c", "fifo", "easy", "best_fit", position=50, jobs=512)
+    assert (asked.begin, asked.jobs, asked.window) == (244, 512, 512)
 
 
 def test_a_training_can_go_on_until_its_notebook_has_ended() -> None:
