@@ -1,8 +1,6 @@
 """The learners RLTune is compared with: each learns a toy. And as RLTune: it repeats itself, survives the disk, never sees
 the test part, and reports whether it failed."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from agent_fakes import (
@@ -65,7 +63,7 @@ def wait_s(case: tuple[Jobs, Layout], policy: str, ranker=None) -> float:
 
 
 @pytest.mark.parametrize(("agent", "most"), [("linear", 1.0), ("rlscheduler", 1.02)])
-def test_the_best_order_is_learned(agent: str, most: float) -> None:
+def test_the_best_order_is_learned(agent, most):
     """Shortest first, from a base policy that knows nothing; the linear score starts there and has nothing to learn."""
     case = toy_queue()
     policy, history = taught(agent, case, seed=TOY_CELL.seed)
@@ -75,7 +73,7 @@ def test_the_best_order_is_learned(agent: str, most: float) -> None:
     assert set(TAGS) <= set(history) and list(history["epoch"]) == list(range(1, len(history) + 1))
 
 
-def test_a_linear_score_is_searched_where_the_area_is_a_bad_order() -> None:
+def test_a_linear_score_is_searched_where_the_area_is_a_bad_order():
     """Jobs under light load whose estimates are upside down: the longest are said to be the shortest."""
     jobs, layout = toy_queue()
     case = with_rows(jobs, estimate_s=1e6 / jobs.run_s), layout
@@ -84,7 +82,7 @@ def test_a_linear_score_is_searched_where_the_area_is_a_bad_order() -> None:
     assert wait_s(case, "fifo", ranker_of(policy, *case)) < 0.6 * wait_s(case, "sjf")
 
 
-def test_the_inspector_learns_to_hold_a_long_job_back_for_a_short_one() -> None:
+def test_the_inspector_learns_to_hold_a_long_job_back_for_a_short_one():
     case = gate()
     policy, _ = taught("schedinspector", case, policy="sjf")
     assert wait_s(case, "sjf") == pytest.approx(999 / 2)
@@ -92,7 +90,7 @@ def test_the_inspector_learns_to_hold_a_long_job_back_for_a_short_one() -> None:
     assert policy.facts["learned"] and policy.facts["best_epoch"] > 0
 
 
-def test_candidates_take_turns_and_each_goes_by_its_own_weights() -> None:
+def test_candidates_take_turns_and_each_goes_by_its_own_weights():
     jobs, layout = workload(300, load=4.0)
     weights = np.stack([AREA, np.random.default_rng(0).normal(size=WEIGHTS)])
     first = np.array([0, 0, 80, 80])
@@ -104,7 +102,7 @@ def test_candidates_take_turns_and_each_goes_by_its_own_weights() -> None:
         np.testing.assert_array_equal(both.start[k::2], one.start)
 
 
-def test_a_linear_score_is_what_it_says() -> None:
+def test_a_linear_score_is_what_it_says():
     """Against the formula in plain Python, at every question of a run."""
     jobs, layout = workload(120, load=4.0)
     by = np.random.default_rng(1).normal(size=WEIGHTS)
@@ -136,7 +134,7 @@ def always(rows: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("policy", ["saf", "wfp3"])
 @pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
-def test_who_accepts_everything_is_the_base_policy(policy: str, backfill: str) -> None:
+def test_who_accepts_everything_is_the_base_policy(policy, backfill):
     jobs, layout = workload(300, load=4.0)
     first, n, scheduler = np.array([0, 150]), np.array([150, 150]), SchedulerConfig(policy, backfill)
     base = simulate(jobs, layout, first, n, scheduler)
@@ -144,7 +142,7 @@ def test_who_accepts_everything_is_the_base_policy(policy: str, backfill: str) -
     np.testing.assert_array_equal(base.start, inspected.start)
 
 
-def test_who_rejects_everything_starves_nobody() -> None:
+def test_who_rejects_everything_starves_nobody():
     """Each job is rejected MAX_REJECTIONS times and then goes as the base policy says; all are run."""
     jobs, layout = workload(400, load=4.0)
     ranker = InspectorRanker(always, Observer(jobs, layout, "rich"))
@@ -156,7 +154,7 @@ def test_who_rejects_everything_starves_nobody() -> None:
 
 
 @pytest.mark.parametrize("rng", [None, np.random.default_rng(1)], ids=["greedy", "training"])
-def test_an_overdue_job_is_not_rejected(rng: np.random.Generator | None) -> None:
+def test_an_overdue_job_is_not_rejected(rng):
     """Rejected by all means, jobs start at the first event at which they are overdue."""
     jobs, layout = simple(cluster([group(1, 4)]), (0, 100, 4), (1, 10, 4), (4000, 5, 1), (8000, 5, 1), (9000, 5, 1))
     ranker = InspectorRanker(lambda rows: 50.0 * rows[:, -1], Observer(jobs, layout, "rich"), rng)
@@ -164,7 +162,7 @@ def test_an_overdue_job_is_not_rejected(rng: np.random.Generator | None) -> None
     assert simulate(jobs, layout, [0], [5], rules, ranker).start[0, :2].tolist() == [4000, 4100]
 
 
-def test_what_an_inspector_remembers_is_what_it_did() -> None:
+def test_what_an_inspector_remembers_is_what_it_did():
     """Two rows per decision, the first of zeros; the probabilities are those of the logits and the reluctance."""
     jobs, layout = workload(200, load=4.0)
     kernel = np.random.default_rng(0).normal(size=WIDTH)
@@ -182,9 +180,7 @@ def test_what_an_inspector_remembers_is_what_it_did() -> None:
 
 
 @pytest.mark.parametrize("agent", list(SHORT))
-def test_one_seed_gives_the_same_bytes_whatever_the_test_part_holds_and_two_seeds_do_not(
-    agent: str, tmp_path: Path
-) -> None:
+def test_one_seed_gives_the_same_bytes_whatever_the_test_part_holds_and_two_seeds_do_not(agent, tmp_path):
     case = workload(TOY_JOBS, seed=5)
     cases = {"a": (case, 3), "b": (case, 3), "poisoned": ((poisoned(case[0]), case[1]), 3), "seed": (case, 4)}
     for name, (given, seed) in cases.items():
@@ -198,7 +194,7 @@ def test_one_seed_gives_the_same_bytes_whatever_the_test_part_holds_and_two_seed
 
 
 @pytest.mark.parametrize("agent", list(SHORT))
-def test_where_there_is_nothing_to_learn_a_learner_says_so(agent: str) -> None:
+def test_where_there_is_nothing_to_learn_a_learner_says_so(agent):
     policy, history = taught(agent, workload(TOY_JOBS, seed=2, load=0.001), SHORT)
     assert policy.facts["learned"] is False and policy.facts["agent"] == agent
     if agent == "rltune":

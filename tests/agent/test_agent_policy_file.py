@@ -1,7 +1,6 @@
 """A policy is a file of numbers: it survives the disk, runs nothing, and is refused where it would be misread."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ def policy() -> TrainedPolicy:
     return TrainedPolicy(weights, {"agent": "rltune", "features": "raw", "shapes": shapes_of("raw")})
 
 
-def test_round_trip(tmp_path: Path) -> None:
+def test_round_trip(tmp_path):
     saved = policy()
     save_policy(tmp_path / "policy.npz", saved)
     back = load_policy(tmp_path / "policy.npz")
@@ -52,7 +51,7 @@ class Trap:
         ({}, [np.zeros((8, 2)), np.zeros(2), np.zeros((3, 1)), np.zeros(1)], "expected consecutive layers"),
     ],
 )
-def test_what_cannot_be_used_is_refused_and_not_run(facts: dict, arrays: list, reason: str, tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_refused_and_not_run(facts, arrays, reason, tmp_path):
     usable = policy()
     with open(tmp_path / "policy.npz", "wb") as file:
         text = json.dumps({"format": FORMAT, **usable.facts, **facts})
@@ -62,7 +61,7 @@ def test_what_cannot_be_used_is_refused_and_not_run(facts: dict, arrays: list, r
     assert "train the cell again" in str(caught.value) and Trap.sprung == []
 
 
-def test_half_a_file_and_no_file(tmp_path: Path) -> None:
+def test_half_a_file_and_no_file(tmp_path):
     path = tmp_path / "policy.npz"
     save_policy(path, policy())
     path.write_bytes(path.read_bytes()[:100])

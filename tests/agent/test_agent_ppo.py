@@ -26,13 +26,13 @@ QUICK = BUILT_IN["quick"]
         (1.0, [1.5, 1.75, 1.0, -1.75]),  # the reward − the value
     ],
 )
-def test_advantages_of_a_worked_example(lam: float, advantage: list[float]) -> None:
+def test_advantages_of_a_worked_example(lam, advantage):
     values, sequence = np.array([0.5, 0.25, 1.0, 0.75]), np.array([0, 0, 0, 1])
     found = gae(values, sequence, np.array([2.0, -1.0]), lam)
     assert found[0] == pytest.approx(advantage) and found[1] == pytest.approx([2.0, 2.0, 2.0, -1.0])
 
 
-def test_rewards_of_rollouts_are_relative_to_their_sequence() -> None:
+def test_rewards_of_rollouts_are_relative_to_their_sequence():
     assert relative(np.array([1.0, 3.0, 10.0, 10.0]), 2).tolist() == [-1.0, 1.0, 0.0, 0.0]
     assert relative(np.array([1.0, 3.0]), 1).tolist() == [1.0, 3.0]
 
@@ -69,7 +69,7 @@ def waiting_after(state, s: int, now: float, metric: str, horizon_s: float) -> f
 
 @pytest.mark.parametrize("metric", CREDITED)
 @pytest.mark.parametrize("horizon_s", [300.0, 1e9])
-def test_waiting_saved_is_what_its_formula_says(state, metric: str, horizon_s: float) -> None:
+def test_waiting_saved_is_what_its_formula_says(state, metric, horizon_s):
     rng = np.random.default_rng(2)
     sequence = rng.integers(0, GROUPS * ROLLOUTS, size=30)
     now = np.array([rng.uniform(*JOBS.submit_s[[f, f + LENGTH - 1]]) for f in state.first[sequence]])
@@ -83,7 +83,7 @@ def test_waiting_saved_is_what_its_formula_says(state, metric: str, horizon_s: f
     assert np.abs(found).max() > 0
 
 
-def test_log_softmax_by_segment_equals_a_loop() -> None:
+def test_log_softmax_by_segment_equals_a_loop():
     rng = np.random.default_rng(1)
     segment = np.repeat(np.arange(4, dtype=np.int32), [1, 5, 2, 9])
     logits = rng.normal(size=17).astype(np.float32) * 30
@@ -93,7 +93,7 @@ def test_log_softmax_by_segment_equals_a_loop() -> None:
         assert got[segment == i] == pytest.approx(x - x.max() - np.log(np.exp(x - x.max()).sum()), abs=1e-4)
 
 
-def test_the_policy_in_numpy_equals_the_network() -> None:
+def test_the_policy_in_numpy_equals_the_network():
     set_up(3)
     ppo = PPO(QUICK, np.random.default_rng(3), WIDTH)
     obs = np.random.default_rng(3).normal(size=(50, WIDTH)).astype(np.float32)
@@ -123,7 +123,7 @@ def _update(ppo: PPO, batch: Batch, done: float = 0.0):
     )
 
 
-def test_it_learns_to_pick_the_smallest() -> None:
+def test_it_learns_to_pick_the_smallest():
     set_up(5)
     rng, scores = np.random.default_rng(5), []
     ppo = PPO(QUICK.model_copy(update={"actor_lr": 5e-3}), rng, WIDTH)
@@ -134,14 +134,14 @@ def test_it_learns_to_pick_the_smallest() -> None:
     assert scores[0] < 0.5 and scores[-1] > 0.85
 
 
-def test_updates_stop_at_the_target_divergence() -> None:
+def test_updates_stop_at_the_target_divergence():
     set_up(6)
     rng = np.random.default_rng(6)
     ppo = PPO(QUICK.model_copy(update={"actor_lr": 0.1, "target_kl": 0.001, "iterations": 50}), rng, WIDTH)
     assert _update(ppo, _bandit(ppo, rng)).actor_iterations < 50
 
 
-def test_a_queue_padded_to_its_class_has_the_value_of_one_padded_to_the_window() -> None:
+def test_a_queue_padded_to_its_class_has_the_value_of_one_padded_to_the_window():
     ppo, rng = PPO(BUILT_IN["paper"], np.random.default_rng(8), WIDTH), np.random.default_rng(8)
     length = np.array([2, 256, 17, 16, 40, 3])
     rows = rng.random((length.sum(), CRITIC_WIDTH)).astype(np.float32)
@@ -154,7 +154,7 @@ def test_a_queue_padded_to_its_class_has_the_value_of_one_padded_to_the_window()
     assert ppo.values(batch) == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_large_batch_in_parts_gives_the_gradient_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_batch_in_parts_gives_the_gradient_of_the_whole(monkeypatch):
     def weights(max_rows: int) -> list[np.ndarray]:
         set_up(9)
         monkeypatch.setattr("rltune.agent.ppo.MAX_ROWS", max_rows)
@@ -167,9 +167,7 @@ def test_a_large_batch_in_parts_gives_the_gradient_of_the_whole(monkeypatch: pyt
 
 
 @pytest.mark.parametrize(("preset", "factors"), [("tuned", [1.0, 0.5, 0.0]), ("quick", [1.0, 1.0, 1.0])])
-def test_steps_get_smaller_along_a_cosine_where_training_starts_from_the_base_policy(
-    preset: str, factors: list[float]
-) -> None:
+def test_steps_get_smaller_along_a_cosine_where_training_starts_from_the_base_policy(preset, factors):
     constants, found = BUILT_IN[preset], []
     ppo = PPO(constants, np.random.default_rng(11), WIDTH)
     batch = _bandit(ppo, np.random.default_rng(11))

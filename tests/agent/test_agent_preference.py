@@ -30,21 +30,21 @@ def rises(values: pd.Series) -> bool:
 
 
 @pytest.mark.parametrize(("base", "rising", "flat"), [("fifo", "", "estimate_s gpus"), ("sjf", "estimate_s", "wait_s")])
-def test_the_base_policys_ranks_are_its_own(base: str, rising: str, flat: str) -> None:
+def test_the_base_policys_ranks_are_its_own(base, rising, flat):
     found = ranks("log_estimate", base)["base"]
     assert all(rises(found.loc[feature]) for feature in rising.split())
     assert all(found.loc[feature].std() < 0.02 for feature in flat.split())
     assert base != "fifo" or rises(1 - found.loc["wait_s"]), "who has waited longest is first"
 
 
-def test_smallest_area_first_is_known_by_the_job_size() -> None:
+def test_smallest_area_first_is_known_by_the_job_size():
     found = ranks("job_size")
     for feature in ("estimate_s", "gpus"):
         assert rises(found.loc[feature, "saf"])
         assert np.allclose(found.loc[feature, "agent"], found.loc[feature, "saf"], atol=1e-6)
 
 
-def test_where_nobody_waits_there_is_nothing_to_see() -> None:
+def test_where_nobody_waits_there_is_nothing_to_see():
     idle = toy(np.ones(TOY_JOBS), np.arange(TOY_JOBS) * 100.0)
     for first in ([0], []):
         first = np.array(first, np.int64)

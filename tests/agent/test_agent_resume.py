@@ -108,9 +108,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [(PRESET, (2, 5)), (PRESET, (6,)), (PRESET, (1,)), (LINEAR, (3, 6))],
     ids=lambda given: getattr(given, "agent", None),
 )
-def test_a_training_that_was_killed_ends_with_the_same_policy_and_history(
-    preset: Preset, stops: tuple[int, ...], whole: Result, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_a_training_that_was_killed_ends_with_the_same_policy_and_history(preset, stops, whole, tmp_path, capsys):
     for stop in stops:
         with pytest.raises(Killed):
             run(tmp_path, stop, preset)
@@ -141,9 +139,7 @@ def check_logs(folder: Path, history: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("margin", [0.01, 3.0])
-def test_one_that_chooses_its_scheduler_and_credits_decisions_goes_on_the_same(
-    margin: float, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_chooses_its_scheduler_and_credits_decisions_goes_on_the_same(margin, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("rltune.agent.task.MAX_WINDOWS", 12)
     setting = dict(preset=CHOOSING.model_copy(update={"margin": margin}), jobs=CROWDED, calibrated=exact(CROWDED))
     policy, history = whole = run(None, **setting)
@@ -172,13 +168,13 @@ def test_one_that_chooses_its_scheduler_and_credits_decisions_goes_on_the_same(
         ({"lookahead": LookaheadConfig(jobs=3)}, "look-ahead"),
     ],
 )
-def test_the_state_of_another_training_is_not_used(change: dict, named: str, stopped: Path) -> None:
+def test_the_state_of_another_training_is_not_used(change, named, stopped):
     given = {"cell": CELL, "preset": PRESET, "jobs": JOBS, **change}
     task = task_of(given.pop("cell"), given.pop("preset"), (given.pop("jobs"), LAYOUT), **given)
     assert load_checkpoint(stopped, task.identity) == (None, f"{stopped / NAME}: of another {named}")
 
 
-def test_a_broken_state_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_broken_state_is_not_used(tmp_path, capsys):
     (tmp_path / NAME).write_bytes(b"half a file")
     trainer = make_trainer(task_of(CELL, PRESET, (JOBS, LAYOUT), folder=tmp_path), tmp_path, 1)
     printed = capsys.readouterr().out

@@ -21,7 +21,7 @@ def pick(noise: np.ndarray, order: tuple[int, int] = (0, 1)) -> tuple[np.ndarray
     return score[1], int(action[0]), float(log_prob[0])
 
 
-def test_answer_picks_the_best_and_reports_its_probability() -> None:
+def test_answer_picks_the_best_and_reports_its_probability():
     score, action, log_prob = pick(np.zeros(2))
     assert action == 1 and log_prob == pytest.approx(math.log(0.75))
     assert score[1] < score[0]
@@ -29,14 +29,14 @@ def test_answer_picks_the_best_and_reports_its_probability() -> None:
     assert action == 1 and score[0] < score[1], "scores go to the rows of the queue"
 
 
-def test_gumbel_noise_samples_the_softmax() -> None:
+def test_gumbel_noise_samples_the_softmax():
     rng = np.random.default_rng(2)
     picks = [pick(rng.gumbel(size=2))[1] for _ in range(4000)]
     assert np.mean(picks) == pytest.approx(0.75, abs=0.03)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "saf"])
-def test_a_batch_is_sorted_by_sequence_and_complete(policy: str) -> None:
+def test_a_batch_is_sorted_by_sequence_and_complete(policy):
     jobs, layout = workload(300, seed=5)
     ranker = AgentRanker(lambda x: 3 * x[:, 0], Observer(jobs, layout, "engineered"), np.random.default_rng(1))
     state = simulate(jobs, layout, [0, 50, 100], [100] * 3, SchedulerConfig(policy), ranker)
@@ -57,7 +57,7 @@ def test_a_batch_is_sorted_by_sequence_and_complete(policy: str) -> None:
     assert abs(np.mean(first) - np.mean(likely)) < 4 * error < 0.2, "picks are samples of the softmax"
 
 
-def test_what_an_agent_does_depends_on_its_base_policy_only_where_that_orders() -> None:
+def test_what_an_agent_does_depends_on_its_base_policy_only_where_that_orders():
     """The whole queue is in sight: one seed, one run, whatever the base policy."""
     jobs, layout = workload(300, seed=5)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -43,7 +42,7 @@ def task(cell: Cell = CELL, preset: Preset = SHORT, case=CASE, calibrated=None):
     return task_of(cell, preset, case, split_points(len(case[0].row), 0.8, 0.2), calibrated)
 
 
-def test_sequences_lie_in_the_training_part_and_each_draw_is_another() -> None:
+def test_sequences_lie_in_the_training_part_and_each_draw_is_another():
     training = task()
     one, two = training.draw(), training.draw()
     assert list(one) != list(two)
@@ -54,7 +53,7 @@ def test_sequences_lie_in_the_training_part_and_each_draw_is_another() -> None:
     assert (windows >= training.split.validation[0]).all() and (windows + 32 <= training.split.validation[1]).all()
 
 
-def test_a_share_of_them_is_contended() -> None:
+def test_a_share_of_them_is_contended():
     even, many = task(), task(preset=SHORT.model_copy(update={"contended": 0.8}))
     waits = [e.run(e.draw())["wait_s"].to_numpy() for e in (even, many)]
     assert len(waits[1]) == 200 and waits[1].mean() > 1.2 * waits[0].mean()
@@ -62,7 +61,7 @@ def test_a_share_of_them_is_contended() -> None:
     assert 0.7 < (waits[1] >= calm).mean() < 0.97, "0.8, and half of the others, but for the neighbourhood"
 
 
-def test_the_agent_uses_its_estimates_and_the_base_policy_those_that_are_given() -> None:
+def test_the_agent_uses_its_estimates_and_the_base_policy_those_that_are_given():
     calibrated = with_rows(JOBS, estimate_s=JOBS.run_s[::-1])
     cell = CELL.but(policy="sjf", backfill="easy")
     plain, other = task(cell), task(cell, calibrated=calibrated)
@@ -73,7 +72,7 @@ def test_the_agent_uses_its_estimates_and_the_base_policy_those_that_are_given()
     assert runs[0].mean() < 0.95 * runs[1].mean(), "good estimates shorten the waits"
 
 
-def test_training_goes_by_the_estimates_of_the_workload() -> None:
+def test_training_goes_by_the_estimates_of_the_workload():
     """Sequences, validation and the choice of a scheduler."""
     load = whole_workload(1500)
     cell = CELL.but(policy="sjf", backfill="easy")
@@ -83,9 +82,7 @@ def test_training_goes_by_the_estimates_of_the_workload() -> None:
     assert exact.base_score != given.base_score and exact.identity != given.identity
 
 
-def test_a_task_is_identified_by_its_numbers_but_for_those_of_the_test_part_and_by_its_code(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_task_is_identified_by_its_numbers_but_for_those_of_the_test_part_and_by_its_code(monkeypatch):
     copy = JOBS._replace(row=JOBS.row.copy())
     between = np.ones(copy.row.dtype.itemsize, bool)
     for field, offset in copy.row.dtype.fields.values():
@@ -109,7 +106,7 @@ def test_a_task_is_identified_by_its_numbers_but_for_those_of_the_test_part_and_
     assert task().identity != training.identity
 
 
-def test_a_mix_is_the_weighted_sum_and_its_base_policy_scores_nothing() -> None:
+def test_a_mix_is_the_weighted_sum_and_its_base_policy_scores_nothing():
     mix = task(CELL.but(metric="0.7*wait+0.3*utilisation"))
     first = np.repeat(FIRST[:10], 2)  # several rollouts of a sequence
     base, agent = mix.run(first), mix.run(first, ranker_of(SMALLEST, *CASE))
@@ -179,9 +176,7 @@ def cheapest(noise: float = 0.0) -> Callable[[AgentScheduler], np.ndarray]:
         ),
     ],
 )
-def test_the_best_is_found_where_every_choice_counts_by_itself(
-    tunes: str, expected: dict, has_calibrated: bool
-) -> None:
+def test_the_best_is_found_where_every_choice_counts_by_itself(tunes, expected, has_calibrated):
     best, rows = choose(START, tunes, has_calibrated, no_price, cheapest())
     assert best == replace(START.but(**expected), uses_calibrated=has_calibrated)
     table = pd.DataFrame(rows)
@@ -190,9 +185,7 @@ def test_the_best_is_found_where_every_choice_counts_by_itself(
 
 
 @pytest.mark.parametrize(("has_speeds", "backfill"), [(True, "easy"), (True, "none"), (False, "easy")])
-def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
-    has_speeds: bool, backfill: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(has_speeds, backfill, monkeypatch):
     monkeypatch.setitem(COST, 0.1, -6.0)
     monkeypatch.setitem(COST, "joint", 1.0)
 
@@ -211,9 +204,7 @@ def test_a_price_is_tried_where_types_differ_in_speed_and_every_job_is_planned(
 
 
 @pytest.mark.parametrize("tunes", ["reservations", "scheduler"])
-def test_planning_together_is_tried_where_planning_one_by_one_does_not_pay(
-    tunes: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planning_together_is_tried_where_planning_one_by_one_does_not_pay(tunes, monkeypatch):
     monkeypatch.setitem(COST, "conservative", 5.0)
     monkeypatch.setitem(COST, "joint", -9.0)
     monkeypatch.setitem(COST, 0.1, -6.0)
@@ -222,7 +213,7 @@ def test_planning_together_is_tried_where_planning_one_by_one_does_not_pay(
 
 
 @pytest.mark.parametrize("has_speeds", [False, True])
-def test_the_order_is_chosen_again_where_jobs_may_wait_for_a_type(has_speeds: bool) -> None:
+def test_the_order_is_chosen_again_where_jobs_may_wait_for_a_type(has_speeds):
     """The best order differs under conservative backfilling; where types do not, that is too slow to try."""
 
     def scored(candidate: AgentScheduler) -> np.ndarray:
@@ -237,13 +228,13 @@ def test_the_order_is_chosen_again_where_jobs_may_wait_for_a_type(has_speeds: bo
     assert tried == ({*POLICIES} if has_speeds else {"wfp3"})
 
 
-def test_from_qssf_the_same_order_is_not_tried_under_another_name() -> None:
+def test_from_qssf_the_same_order_is_not_tried_under_another_name():
     _, rows = choose(START.but(policy="qssf"), "scheduler", True, no_price, lambda candidate: np.full(20, 5.0))
     tried = {row["policy"] for row in rows}
     assert "qssf" in tried and "saf" not in tried and len(tried) == len(POLICIES)
 
 
-def test_what_could_be_chance_is_not_taken() -> None:
+def test_what_could_be_chance_is_not_taken():
     assert choose(START, "scheduler", True, no_price, lambda candidate: np.full(20, 5.0))[0] == START
     alternating = np.tile([0.0, 10.0], 10)
 
@@ -255,7 +246,7 @@ def test_what_could_be_chance_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize("backfill", list(RESERVATIONS))
-def test_never_fewer_reservations_than_the_cell_has(backfill: str) -> None:
+def test_never_fewer_reservations_than_the_cell_has(backfill):
     order = ["none", "greedy", "easy", "conservative"]
     _, rows = choose(START.but(backfill=backfill), "scheduler", True, no_price, cheapest())
     expected = order[order.index(backfill) :] if backfill != "none" else ["none"]
@@ -263,9 +254,7 @@ def test_never_fewer_reservations_than_the_cell_has(backfill: str) -> None:
 
 
 @pytest.mark.parametrize(("sequences", "windows"), [(1, 2), (5, 5), (1000, 20)])
-def test_schedulers_are_compared_on_as_many_windows_as_training_draws_sequences(
-    sequences: int, windows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_schedulers_are_compared_on_as_many_windows_as_training_draws_sequences(sequences, windows, monkeypatch):
     seen = []
 
     def chosen(start: AgentScheduler, tunes: str, has_calibrated: bool, has_price: Callable, scores: Callable) -> tuple:
@@ -278,7 +267,7 @@ def test_schedulers_are_compared_on_as_many_windows_as_training_draws_sequences(
     assert seen == [windows]
 
 
-def test_it_is_chosen_on_training_rows_alone_and_the_base_policy_keeps_the_cells_rules() -> None:
+def test_it_is_chosen_on_training_rows_alone_and_the_base_policy_keeps_the_cells_rules():
     poisoned = JOBS._replace(row=JOBS.row.copy())
     poisoned.row["run_s"][SPLIT.train[1] + 32 :] *= 50
     poisoned.row["estimate_s"][SPLIT.train[1] + 32 :] = 1.0
@@ -299,9 +288,7 @@ def test_it_is_chosen_on_training_rows_alone_and_the_base_policy_keeps_the_cells
         ("conservative", "reservations", "conservative", "conservative"),
     ],
 )
-def test_only_reservations_that_were_chosen_are_left_out_of_rollouts(
-    cell: str, tunes: str, rollout: str, chosen: str
-) -> None:
+def test_only_reservations_that_were_chosen_are_left_out_of_rollouts(cell, tunes, rollout, chosen):
     training = task(CHOOSING.but(backfill=cell), TUNED.model_copy(update={"tunes": tunes}), RESERVED)
     scheduler = training.agent_scheduler.config
     assert scheduler.backfill == chosen and training.rollout_scheduler == replace(scheduler, backfill=rollout)
@@ -317,9 +304,7 @@ def test_only_reservations_that_were_chosen_are_left_out_of_rollouts(
 
 
 @pytest.mark.parametrize("agent", ["rltune", "linear"])
-def test_an_order_for_chosen_reservations_is_learned_without_and_validated_with_them(
-    agent: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_order_for_chosen_reservations_is_learned_without_and_validated_with_them(agent, monkeypatch):
     training, runs = task(CHOOSING, TUNED.model_copy(update={"agent": agent}), RESERVED), []
 
     def spying(jobs, layout, first, n, config, ranker=None, placer=None):
@@ -333,7 +318,7 @@ def test_an_order_for_chosen_reservations_is_learned_without_and_validated_with_
     assert policy.facts["scheduler"] == training.agent_scheduler.facts()
 
 
-def test_trials_are_kept_and_an_interrupted_choice_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_trials_are_kept_and_an_interrupted_choice_goes_on(tmp_path, capsys):
     scored, tried, again = cheapest(3.0), [], []
 
     def dying(candidate: AgentScheduler) -> np.ndarray:

@@ -36,9 +36,7 @@ CRITIC = dict(trajectories=48, rollouts=1, critic_lr=1e-2, gae_lambda=0.5)
     ],
     ids=["critic", "critic, biased", "other rollouts", "waiting saved"],
 )
-def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
-    base_policy_bias: float, advantages: dict, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(base_policy_bias, advantages, monkeypatch):
     case = toy_queue()
     if "credit_horizon_s" in advantages:  # rewards say nothing then
         monkeypatch.setattr(TrainingTask, "reward", lambda self, base, agent: np.zeros(len(agent)))
@@ -59,7 +57,7 @@ def test_the_best_order_is_learned_from_a_policy_that_knows_nothing(
     assert history["value_loss"].isna().all() != preset.has_critic
 
 
-def test_without_a_critic_a_reward_at_the_end_counts_for_every_decision() -> None:
+def test_without_a_critic_a_reward_at_the_end_counts_for_every_decision():
     """Also with a λ below 1, of metrics whose waiting is not credited to decisions."""
     preset = TOY_PRESET.model_copy(update={"rollouts": 4, "credit_horizon_s": 3000.0, "gae_lambda": 0.5})
     trainer = make_trainer(task_of(TOY_CELL.but(metric="utilisation"), preset, toy_queue()), None, 1)
@@ -76,7 +74,7 @@ def test_without_a_critic_a_reward_at_the_end_counts_for_every_decision() -> Non
         ({"agent": "schedinspector"}, "schedinspector: base_policy_bias: found 0, expected more"),
     ],
 )
-def test_presets_that_cannot_work_are_refused(fields: dict, reason: str) -> None:
+def test_presets_that_cannot_work_are_refused(fields, reason):
     with pytest.raises(ValidationError, match=reason):
         Preset(**fields)
 
@@ -87,7 +85,7 @@ CROWDED = workload(900, seed=4, load=6)
 
 @pytest.mark.parametrize("backfill", ["none", "greedy", "easy"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_first_agent_starts_every_job_when_its_base_policy_does(policy: str, backfill: str) -> None:
+def test_the_first_agent_starts_every_job_when_its_base_policy_does(policy, backfill):
     ppo = PPO(START, np.random.default_rng(1), 8)
     logits, observer = TrainedPolicy(ppo.weights(), {}).logits, Observer(*CROWDED, "engineered")
     ranker = AgentRanker(logits, observer, base_policy_bias=0.7)
@@ -97,21 +95,21 @@ def test_the_first_agent_starts_every_job_when_its_base_policy_does(policy: str,
     assert base.status["queue_sum"].sum() > 20 * 800, "queues are long enough to differ in"
 
 
-def test_where_nothing_better_than_the_base_policy_comes_it_says_that_it_has_learned_nothing() -> None:
+def test_where_nothing_better_than_the_base_policy_comes_it_says_that_it_has_learned_nothing():
     cell, preset = CELL.but(policy="saf"), START.model_copy(update={"actor_lr": 1e-12})
     facts = trained(task_of(cell, preset, CROWDED, split_points(900, validation=0.3)))[0].facts
     assert facts["validation_metric"] == facts["validation_base"] and facts["best_epoch"] == 0
     assert facts["learned"] is False
 
 
-def test_a_margin_that_one_validation_window_can_never_show_is_said(capsys: pytest.CaptureFixture) -> None:
+def test_a_margin_that_one_validation_window_can_never_show_is_said(capsys):
     for windows in (1, 2):
         split = split_points(900, validation=(64 * windows + 1) / 810)
         make_trainer(task_of(CELL, START.model_copy(update={"margin": 1.0}), CROWDED, split), None, 1)
         assert ("nothing that it learns is kept (margin 1)" in capsys.readouterr().out) == (windows == 1)
 
 
-def test_a_validation_part_that_holds_no_sequence_is_refused() -> None:
+def test_a_validation_part_that_holds_no_sequence_is_refused():
     with pytest.raises(ConfigError, match="sequence_jobs: found 64, but the validation part has only 60 jobs"):
         task_of(CELL, START, CROWDED, split_points(900, validation=60 / 810))
 
@@ -132,9 +130,7 @@ def row(epoch: int, rl: float = math.nan, base: float = math.nan) -> dict[str, f
     ],
     ids=["from the beginning", "resumed"],
 )
-def test_a_line_for_the_first_epoch_every_validation_and_after_a_while(
-    epochs: int, rows: list, expected: dict, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_for_the_first_epoch_every_validation_and_after_a_while(epochs, rows, expected, monkeypatch):
     clock, lines = SimpleNamespace(now_s=1000.0), []
     monkeypatch.setattr("rltune.agent.progress.time", SimpleNamespace(perf_counter=lambda: clock.now_s))
     logger = ProgressLogger(epochs, lines.append)

@@ -25,13 +25,13 @@ def jobs_with(**columns: Any) -> Callable[[Any], Any]:
         (jobs_with(secs=-1), ["trace tiny", "no job left", "jobs.csv", "1200 run time negative"]),
     ],
 )
-def test_wrong_data_are_explained(spoil: Callable[[Any], Any], parts: list[str], project: Any, cli: Cli) -> None:
+def test_wrong_data_are_explained(spoil, parts, project, cli):
     """Reads, cleans and fits the tiny trace, as the workflow does, and simulates some of it."""
     spoil(project)
     cli(*SIMULATE).explains(*parts)
 
 
-def test_rows_that_are_left_out_are_counted(project: Any, cli: Cli) -> None:
+def test_rows_that_are_left_out_are_counted(project, cli):
     wrong = {0: -5, 1: -5, 2: -5, 3: 0, 4: None}
     jobs = pd.read_csv(project.jobs)
     seconds = [wrong.get(i, value) for i, value in enumerate(jobs["secs"])]
@@ -41,7 +41,7 @@ def test_rows_that_are_left_out_are_counted(project: Any, cli: Cli) -> None:
         assert outcome.status == 0 and part in outcome.out, outcome
 
 
-def test_inspect_a_good_file(project: Any, cli: Cli) -> None:
+def test_inspect_a_good_file(project, cli):
     outcome = cli("trace", "inspect", project.jobs)
     assert outcome.status == 0 and "CSV with a header" in outcome.out and "1,200" in outcome.out
     for name in ("id", "submitted", "ngpu", "secs"):
@@ -56,7 +56,7 @@ a,1,K80,2,
 """
 
 
-def test_speeds_of_ones_own(project: Any, cli: Cli) -> None:
+def test_speeds_of_ones_own(project, cli):
     project.change(project.cluster, "gpu_types: ignore", "gpu_types: any\nspeeds: own.csv\nrecorded_on: V100")
     project.change(project.cluster, "gpu_type: P100, nodes: 2, gpus: 8", "gpu_type: V100, nodes: 2, gpus: 8")
     project.change(project.cluster, "gpu_type: P100", "gpu_type: K80")
@@ -70,6 +70,6 @@ def test_speeds_of_ones_own(project: Any, cli: Cli) -> None:
     cli(*SIMULATE).explains("own.csv", "No such file")
 
 
-def test_rules_for_gpu_types_need_speeds(project: Any, cli: Cli) -> None:
+def test_rules_for_gpu_types_need_speeds(project, cli):
     project.change(project.run, "experiments:", "gpu_types: [{trace: tiny, cluster: small}]\nexperiments:")
     cli("config", "check", "config/tiny.yaml").explains("config/clusters/small.yaml has no `speeds`")

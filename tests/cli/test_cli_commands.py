@@ -29,19 +29,19 @@ def commands(of: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]
 
 
 @pytest.mark.parametrize("words", commands(typer.main.get_command(app)), ids=" ".join)
-def test_help(words: tuple[str, ...], cli: Cli) -> None:
+def test_help(words, cli):
     outcome = cli(*words, "--help")
     assert outcome.status == 0 and "Usage: " in outcome.out and not outcome.err
 
 
-def test_the_installed_command_answers() -> None:
+def test_the_installed_command_answers():
     command = Path(sys.executable).parent / "rltune"
     done = subprocess.run([command, "config", "check", "nope.yaml"], capture_output=True, text=True)
     assert done.returncode == 1 and not done.stdout
     assert done.stderr.startswith("rltune: nope.yaml: no such file")
 
 
-def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_lists_the_cells_and_writes_nothing(project, cli, monkeypatch):
     also = "evaluation: {also: [{placement: spread}], "
     project.change(project.run, "[fifo]", "[fifo, saf]")
     project.change(project.run, "evaluation: {", f"simulation: {{overrun: now}}\n{also}")
@@ -92,21 +92,17 @@ def test_check_lists_the_cells_and_writes_nothing(project: Any, cli: Cli, monkey
         (["--policy", "sfj", "--part", "tests"], ["--policy: found 'sfj'", "--part: found 'tests'"]),
     ],
 )
-def test_an_option_of_simulate_is_refused_with_what_it_takes(
-    options: list[str], parts: list[str], project: Any, cli: Cli
-) -> None:
+def test_an_option_of_simulate_is_refused_with_what_it_takes(options, parts, project, cli):
     cli(*SIMULATE, *options).explains(*parts)
 
 
-def test_a_folder_that_may_not_be_written_is_named_before_anything_is_simulated(
-    project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_may_not_be_written_is_named_before_anything_is_simulated(project, cli, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write where the mode forbids it
     monkeypatch.setattr(Run, "open", lambda *args: pytest.fail("looked at the output only later"))
     cli(*SIMULATE, "--csv", "x.csv").explains("--csv: found x.csv", "may not write to the folder .")
 
 
-def test_the_version_says_which_sources(cli: Cli) -> None:
+def test_the_version_says_which_sources(cli):
     outcome = cli("--version")
     assert outcome.status == 0 and outcome.out.startswith("rltune 0.1.0, Python 3.") and "sources " in outcome.out
 
@@ -115,9 +111,7 @@ def test_the_version_says_which_sources(cli: Cli) -> None:
     ("number", "advice"),
     [(errno.ENOSPC, "free some space"), (errno.EACCES, "may not write"), (errno.EROFS, "read-only")],
 )
-def test_an_error_of_the_system_says_what_to_do(
-    number: int, advice: str, project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_system_says_what_to_do(number, advice, project, cli, monkeypatch):
     def fail(*arguments: object) -> None:
         raise OSError(number, "as the system says", "/data/x.parquet")
 
@@ -125,15 +119,13 @@ def test_an_error_of_the_system_says_what_to_do(
     cli("config", "check", "config/tiny.yaml").explains("/data/x.parquet: as the system says", advice)
 
 
-def test_output_that_nobody_reads_to_its_end_is_no_error(project: Any) -> None:
+def test_output_that_nobody_reads_to_its_end_is_no_error(project):
     command = f"{Path(sys.executable).parent / 'rltune'} trace list | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
     assert done.stdout.startswith("name ") and not done.stderr
 
 
-def test_steps_are_shown_on_a_terminal_alone(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_are_shown_on_a_terminal_alone(capsys, monkeypatch):
     with steps.step("thinking"):
         pass
     assert capsys.readouterr() == ("", "")
@@ -143,7 +135,7 @@ def test_steps_are_shown_on_a_terminal_alone(
     assert capsys.readouterr().err == "\r\x1b[2K", "the line is gone again"
 
 
-def test_set_up_is_quiet_and_shows_what_failed(capfd: pytest.CaptureFixture[str]) -> None:
+def test_set_up_is_quiet_and_shows_what_failed(capfd):
     setup = runpy.run_path(str(ROOT / "workflow" / "setup.py"))
     setup["run"](sys.executable, "-c", "import sys; print('WARNING: noise'); print('noise', file=sys.stderr)")
     assert capfd.readouterr() == ("", "")

@@ -62,7 +62,7 @@ def says(outcome: Any, *parts: str) -> None:
 INIT = ("init", "jobs.txt", "--nodes", "nodes.txt", "--name", "mine", "--time-zone", "Europe/Berlin", "--yes")
 
 
-def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files: Any, cli: Cli) -> None:
+def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files, cli):
     outcome = cli(*INIT)
     assert outcome.status == 0, outcome
     parts = """Slurm sacct --parsable2; jobs: 3,104 (3,104 GPU); (Europe/Berlin); 1 step of a job; 1 range of array tasks;
@@ -78,13 +78,13 @@ def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files: Any, c
     assert not list((files.root / "config").rglob(".*"))
 
 
-def test_a_header_in_quotes_is_the_same_header(files: Any, cli: Cli) -> None:
+def test_a_header_in_quotes_is_the_same_header(files, cli):
     quoted = "|".join(f'"{name}"' for name in HEADER.split("|"))
     (files.root / "jobs.txt").write_text(sacct().replace(HEADER, quoted))
     says(cli(*INIT), "COMPLETED → passed")
 
 
-def test_its_own_files_are_written_again_with_force_only_and_others_never(files: Any, cli: Cli) -> None:
+def test_its_own_files_are_written_again_with_force_only_and_others_never(files, cli):
     assert cli(*INIT).status == 0
     cli(*INIT).explains("config/traces/mine.yaml", "--force")
     (files.root / "nodes.txt").write_text(NODES + "n9|gpu*|64|512000|gpu:a100:8(S:0-1)|mixed\n")
@@ -96,7 +96,7 @@ def test_its_own_files_are_written_again_with_force_only_and_others_never(files:
     assert files.trace.read_text() == before
 
 
-def test_it_asks_for_what_is_not_given_until_it_holds(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_asks_for_what_is_not_given_until_it_holds(files, cli, monkeypatch):
     files_and_name = ["none.txt", "jobs.txt", "jobs.txt", "nodes.txt", "a b", "mine"]
     answers = iter([*files_and_name, "Mars/Base", "Europe/Berlin", "lifo easy", "fifo easy none", "fifo none"])
     monkeypatch.setattr("typer.prompt", lambda question, default=None: next(answers))
@@ -108,12 +108,12 @@ def test_it_asks_for_what_is_not_given_until_it_holds(files: Any, cli: Cli, monk
     assert next(answers, None) is None
 
 
-def test_a_rule_that_is_given_is_written(files: Any, cli: Cli) -> None:
+def test_a_rule_that_is_given_is_written(files, cli):
     assert cli(*INIT, "--current-policy", "saf").status == 0
     assert Run.open("config/mine.yaml").config.whatif.current == Rule(policy="saf", backfill="easy")
 
 
-def test_without_a_terminal_it_says_which_option_is_missing(files: Any, shell: Any) -> None:
+def test_without_a_terminal_it_says_which_option_is_missing(files, shell):
     shell.rltune("init", "jobs.txt", "--name", "mine", "--yes", cwd=files.root).explains(
         "--nodes: not given", "init --help"
     )
@@ -152,7 +152,7 @@ OTHER_PARTITIONS = NODES.replace("gpu*", "fast") + "n9|slow|64|512000|gpu:a100:8
         ({"nodes.txt": ONE_NODE}, ["check the list of nodes", "of the largest pool: 2"]),
     ],
 )
-def test_mistakes_are_explained(changes: dict[str, str], parts: list[str], files: Any, cli: Cli) -> None:
+def test_mistakes_are_explained(changes, parts, files, cli):
     for name in changes.keys() & {"jobs.txt", "nodes.txt"}:
         (files.root / name).write_text(changes[name])
     options = [word for change in changes.items() if change[0].startswith("--") for word in change]
@@ -166,7 +166,7 @@ def write_csv(root: Path, columns: str, row: Callable[[int], str], jobs: int = 3
 
 
 @pytest.mark.parametrize("unit", ["", "000"])
-def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(unit: str, files: Any, cli: Cli) -> None:
+def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(unit, files, cli):
     def row(i: int) -> str:
         begin, status = 1_700_000_000 + 1800 * i, "success" if i % 3 else "odd"
         return f"{i},{begin}{unit},{begin + 3000}{unit},{1 << i % 4},{status},red"
@@ -180,7 +180,7 @@ def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(unit: s
     assert Run.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"
 
 
-def test_a_night_without_a_midnight_is_a_day(files: Any, cli: Cli) -> None:
+def test_a_night_without_a_midnight_is_a_day(files, cli):
     """In Cairo clocks went from 00:00 to 01:00 on 26 April 2024, here in the log's last tenth."""
     first = 1_714_082_400 - 1800 * 2892
     write_csv(files.root, "submit_time,duration,gpus", lambda i: f"{first + 1800 * i},600,1")
@@ -188,7 +188,7 @@ def test_a_night_without_a_midnight_is_a_day(files: Any, cli: Cli) -> None:
     says(outcome, "the last tenth has arrivals on 7 days; a verdict needs 8")
 
 
-def test_a_csv_of_processors_goes_on_a_cluster_of_processors(files: Any, cli: Cli) -> None:
+def test_a_csv_of_processors_goes_on_a_cluster_of_processors(files, cli):
     write_csv(files.root, "submit_time,duration,cpus", lambda i: f"{1_700_000_000 + 1800 * i},{600 + i},{1 + i % 16}")
     (files.root / "nodes.txt").write_text("name,cpus\n" + "".join(f"n{i},16\n" for i in range(4)))
     outcome = cli("init", "own.csv", *INIT[2:])
@@ -198,9 +198,7 @@ def test_a_csv_of_processors_goes_on_a_cluster_of_processors(files: Any, cli: Cl
     says(cli("init", "own.csv", *INIT[2:], "--force"), "used about 787 processors at once, the list of nodes has 64")
 
 
-def test_speeds_of_gpu_types_are_asked_for_where_there_are_several(
-    files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_speeds_of_gpu_types_are_asked_for_where_there_are_several(files, cli, monkeypatch):
     (files.root / "nodes.txt").write_text(NODES + "h|gpu|64|512000|gpu:h100:8|idle\n")
     answers, asked = iter(["h100=fast", "none.csv", "a100=1, h100=2.5", "fifo none"]), []
     monkeypatch.setattr("typer.prompt", lambda question, default=None: (asked.append(question), next(answers))[1])
@@ -217,7 +215,7 @@ def test_speeds_of_gpu_types_are_asked_for_where_there_are_several(
         cli(*INIT, "--force", "--speeds", wrong).explains(f"found '{wrong}', expected such as")
 
 
-def test_speeds_go_with_several_types_that_log_and_nodes_name_alike(files: Any, cli: Cli) -> None:
+def test_speeds_go_with_several_types_that_log_and_nodes_name_alike(files, cli):
     given = (*INIT, "--speeds", "a100=1,h100=2")
     cli(*given).explains("--speeds: found one GPU type, a100; expected several GPU types, named alike")
     (files.root / "jobs.txt").write_text(sacct(odd=False).replace("|gres/gpu=", "|gres/gpu:h200=1,gres/gpu="))
@@ -230,9 +228,7 @@ def test_speeds_go_with_several_types_that_log_and_nodes_name_alike(files: Any, 
 
 
 @pytest.mark.parametrize(("jobs", "ignored"), [(300, False), (331, True)])
-def test_a_few_jobs_of_types_that_the_nodes_do_not_name_are_left_out(
-    jobs: int, ignored: bool, files: Any, cli: Cli
-) -> None:
+def test_a_few_jobs_of_types_that_the_nodes_do_not_name_are_left_out(jobs, ignored, files, cli):
     """Up to a tenth of the 3,300 that name one."""
     head, *rows = sacct(3300, odd=False).splitlines()
     kinds = ["h200"] * jobs + ["a100"] * (len(rows) - jobs)
@@ -249,9 +245,7 @@ def test_a_few_jobs_of_types_that_the_nodes_do_not_name_are_left_out(
 @pytest.mark.parametrize(
     ("factor", "part"), [(2, "median time limit: 18,540 s (of 100% of"), (0.5, "is it in another unit?")]
 )
-def test_slurms_raw_time_limit_in_a_csv_is_in_minutes_and_questioned_if_most_jobs_exceed_it(
-    factor: float, part: str, files: Any, cli: Cli
-) -> None:
+def test_slurms_raw_time_limit_in_a_csv_is_in_minutes_and_questioned_if_most_jobs_exceed_it(factor, part, files, cli):
     def row(i: int) -> str:
         at, minutes = 30 * i, 10 + i % 300
         times = f"{stamp(at)},{stamp(at + 5)},{stamp(at + 5 + minutes)}"
@@ -265,14 +259,12 @@ def test_slurms_raw_time_limit_in_a_csv_is_in_minutes_and_questioned_if_most_job
     assert found == {"column": "TimelimitRaw", "unit": "min"}
 
 
-def test_a_name_that_yaml_takes_for_something_else_stays_a_name(files: Any, cli: Cli) -> None:
+def test_a_name_that_yaml_takes_for_something_else_stays_a_name(files, cli):
     assert cli(*INIT[:5], "1.5", *INIT[6:]).status == 0
     assert Run.open("config/1.5.yaml").config.traces() == ["1.5"]
 
 
-def test_nodes_that_cannot_have_run_the_log_are_asked_about(
-    files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nodes_that_cannot_have_run_the_log_are_asked_about(files, cli, monkeypatch):
     """Most of them are missing from the list; too many are no contradiction."""
     (files.root / "few.txt").write_text("\n".join(NODES.splitlines()[:3]) + "\n")
     asked: list[tuple[str, bool]] = []
@@ -293,7 +285,7 @@ ZONES |= dict.fromkeys(("CET-1CEST", ":/etc/localtime", ""), "Asia/Tokyo")
 
 
 @pytest.mark.parametrize(("given", "zone"), ZONES.items())
-def test_this_machines_time_zone(files: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch, given: str, zone: str) -> None:
+def test_this_machines_time_zone(files, cli, monkeypatch, given, zone):
     """TZ may also hold a file or a zone's rules; the zone is then that of /etc/localtime, here Tokyo's."""
     resolve, tokyo = Path.resolve, Path("/usr/share/zoneinfo/Asia/Tokyo")
     monkeypatch.setattr(Path, "resolve", lambda self: tokyo if str(self) == "/etc/localtime" else resolve(self))
@@ -301,7 +293,7 @@ def test_this_machines_time_zone(files: Any, cli: Cli, monkeypatch: pytest.Monke
     assert f"clock: {zone}, this machine's" in cli(*INIT[:6], "--yes").out
 
 
-def test_slurms_states_are_known_in_a_csv_too(files: Any, cli: Cli) -> None:
+def test_slurms_states_are_known_in_a_csv_too(files, cli):
     states = ["COMPLETED", "OUT_OF_MEMORY", "NODE_FAIL", "CANCELLED by {i}", "PREEMPTED"]
     columns = "job_id,submit_time,duration,gpus,State"
     write_csv(files.root, columns, lambda i: f"{i},{1_700_000_000 + 1800 * i},600,1,{states[i % 5].format(i=i)}")

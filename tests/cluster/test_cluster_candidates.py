@@ -7,7 +7,7 @@ from workload_cases import random_case
 from rltune.cluster.candidates import MAX_CANDIDATES
 
 
-def test_candidates_are_counted_up_to_swapping_identical_nodes() -> None:
+def test_candidates_are_counted_up_to_swapping_identical_nodes():
     seen = set()
     for seed, rng in free_cases():
         jobs, layout = random_case(seed, n=30)

@@ -1,7 +1,5 @@
 """What a cluster can hold of a trace: every reason to leave a job out, and how jobs are cut."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +14,7 @@ from rltune.traces.table import validate
 ONE = cluster([group(2, 4)])
 
 
-def test_every_reason_to_leave_a_job_out_and_the_sum() -> None:
+def test_every_reason_to_leave_a_job_out_and_the_sum():
     config = cluster([group(2, 4, "V100")], [group(4, 8, "P100")], max_job_gpus=20)
     rows = [
         {"resource": "cpu", "gpus": 0},
@@ -48,7 +46,7 @@ def test_every_reason_to_leave_a_job_out_and_the_sum() -> None:
 
 @pytest.mark.parametrize("slots", ["gpu", "cpu"])
 @pytest.mark.parametrize("huge", [{"cpus": 1e16}, {"cpus": 1e308}, {"cpus": 1.0, "mem_gb": 1.9e16}])
-def test_requests_too_large_for_an_integer_fit_no_pool(slots: str, huge: dict[str, float]) -> None:
+def test_requests_too_large_for_an_integer_fit_no_pool(slots, huge):
     jobs = table([{"resource": slots, "gpus": int(slots == "gpu"), **asked} for asked in ({"cpus": 1.0}, huge)])
     with np.errstate(all="raise"):
         fitted, audit = fit(jobs, cluster([group(2, 4)], slots=slots))
@@ -56,7 +54,7 @@ def test_requests_too_large_for_an_integer_fit_no_pool(slots: str, huge: dict[st
     assert audit.left_out.get("larger than every pool", 0) == too_large and len(fitted) == 2 - too_large
 
 
-def test_on_a_cluster_of_processors_cpus_are_what_a_job_asks_for() -> None:
+def test_on_a_cluster_of_processors_cpus_are_what_a_job_asks_for():
     rows = [
         {"resource": "cpu", "gpus": 0, "cpus": 3.0, "mem_gb": 900.0},
         {"resource": "cpu", "gpus": 0, "cpus": 1.5},
@@ -72,7 +70,7 @@ def test_on_a_cluster_of_processors_cpus_are_what_a_job_asks_for() -> None:
     assert jobs.gpus.tolist() == [3, 2] and set(jobs.row["cpu_milli"]) == set(jobs.row["mem_mb"]) == {-1}
 
 
-def test_the_audit_adds_up_on_random_tables() -> None:
+def test_the_audit_adds_up_on_random_tables():
     for seed in range(30):
         rng = np.random.default_rng(seed)
         config = random_cluster(rng)
@@ -95,7 +93,7 @@ def test_the_audit_adds_up_on_random_tables() -> None:
         )
 
 
-def test_an_unknown_vc_is_left_out_or_drawn_as_the_cluster_says() -> None:
+def test_an_unknown_vc_is_left_out_or_drawn_as_the_cluster_says():
     pools = ([group(1, 4)], [group(1, 4)])
     rows = [{"vc": "z"}, {"vc": "b"}, {}]
     fitted, audit = fit(table(rows), cluster(*pools))
@@ -107,7 +105,7 @@ def test_an_unknown_vc_is_left_out_or_drawn_as_the_cluster_says() -> None:
     assert audit.noted["VC not in the cluster, pool drawn"] == audit.noted["VC missing, pool drawn"] == 1
 
 
-def test_jobs_of_a_vc_that_is_not_in_the_cluster_stay_together() -> None:
+def test_jobs_of_a_vc_that_is_not_in_the_cluster_stay_together():
     pools = [[group(2, 4)], *([group(1, 4)] for _ in range(4))]
     rows = [{"vc": f"v{i % 40}", "gpus": 8 if i % 3 == 0 else 1} for i in range(400)]
     fitted, audit = fit(table(rows), cluster(*pools, unknown_vc="impute"))
@@ -116,7 +114,7 @@ def test_jobs_of_a_vc_that_is_not_in_the_cluster_stay_together() -> None:
     assert audit.left_out == {"larger than its pool": len(rows) - len(fitted)}
 
 
-def test_all_vcs_of_a_part_of_the_trace_can_share_a_pool() -> None:
+def test_all_vcs_of_a_part_of_the_trace_can_share_a_pool():
     helios = load_cluster("helios-full", project_root())
     rows = [
         {"vc": vc, "gpus": 8} for vc in ("Venus/vcvlY", "Earth/vcvlY", "Uranus/b", "Saturn/c", "Mars/c", "Earth/gone")
@@ -126,7 +124,7 @@ def test_all_vcs_of_a_part_of_the_trace_can_share_a_pool() -> None:
     assert audit.left_out == {"its VC is not in the cluster": 2}
 
 
-def test_a_missing_vc_is_drawn_by_nodes_and_the_same_in_every_run() -> None:
+def test_a_missing_vc_is_drawn_by_nodes_and_the_same_in_every_run():
     config = cluster([group(1, 4)], [group(3, 4)], [group(6, 2)])
     jobs = table([{"gpus": 1 if i % 2 else 4} for i in range(4000)])
     fitted, audit = fit(jobs, config)
@@ -141,14 +139,14 @@ def test_a_missing_vc_is_drawn_by_nodes_and_the_same_in_every_run() -> None:
     np.testing.assert_array_equal(other["pool"].to_numpy(), expected)
 
 
-def test_a_missing_vc_is_drawn_among_the_pools_that_hold_the_job() -> None:
+def test_a_missing_vc_is_drawn_among_the_pools_that_hold_the_job():
     config = cluster([group(50, 1)], [group(1, 4, mem_gb=100)], [group(1, 4, "P100")])
     for gpus, pools in ((4, {0, 1}), (2, {1})):  # two GPUs want 50 GB each, on nodes of 32
         fitted, _ = fit(table([{"gpus": gpus, "mem_gb": 100.0, "gpu_type": "V100"}] * 100), config)
         assert set(fitted["pool"]) == pools
 
 
-def test_a_job_never_mixes_types() -> None:
+def test_a_job_never_mixes_types():
     config = cluster([group(1, 4, "V100"), group(1, 4, "P100")])
     _, audit = fit(table([{"gpus": 8}, {"gpus": 4}]), config)
     assert audit.left_out == {"larger than every pool": 1}
@@ -157,7 +155,7 @@ def test_a_job_never_mixes_types() -> None:
     assert audit.noted["GPU type ignored"] == 1
 
 
-def test_cuts_against_enumeration() -> None:
+def test_cuts_against_enumeration():
     """Full chunks are the most one node could give, and the rest; else the fewest nodes that hold it, if any do."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -205,7 +203,7 @@ def _cut(row, layout, pool: int, kind: int) -> tuple[int, int, int] | None:
     return (0, fewest[0], 0) if fewest else None
 
 
-def test_compiled_jobs_keep_the_units() -> None:
+def test_compiled_jobs_keep_the_units():
     rows = [{"gpus": 2, "cpus": 5.0, "mem_gb": 3.0, "run_s": 7.5, "requested_s": 9.0, "submit_s": 3.25}]
     jobs, _ = compiled(ONE, rows)
     assert (jobs.submit_s[0], jobs.run_s[0], jobs.estimate_s[0], jobs.gpus[0]) == (3.25, 7.5, 9.0, 2)
@@ -214,7 +212,7 @@ def test_compiled_jobs_keep_the_units() -> None:
     assert (jobs.row["cpu_milli"][0], jobs.row["mem_mb"][0]) == (-1, -1)
 
 
-def test_thirds_are_rounded_down_so_that_they_still_fit() -> None:
+def test_thirds_are_rounded_down_so_that_they_still_fit():
     """31.9 CPUs of 32 for three GPUs: 10,633 thousandths each."""
     config = cluster([group(1, 3, cpus=31.9)])
     jobs, _ = compiled(config, [{"gpus": 3, "cpus": 31.9}])
@@ -222,7 +220,7 @@ def test_thirds_are_rounded_down_so_that_they_still_fit() -> None:
     assert jobs.cut["full"][0, 0] == 1
 
 
-def test_held_out_jobs_have_no_say_in_how_a_trace_is_thinned() -> None:
+def test_held_out_jobs_have_no_say_in_how_a_trace_is_thinned():
     rng = np.random.default_rng(3)
     rows = [{"submit_s": 10.0 * i, "run_s": float(rng.integers(10, 2000)), "gpus": 2} for i in range(400)]
     config = cluster([group(4, 4)], balance=3.0)
@@ -244,7 +242,7 @@ def test_held_out_jobs_have_no_say_in_how_a_trace_is_thinned() -> None:
         (24, (0, 5, 0)),  # 8 + 4 + 4 and so on
     ],
 )
-def test_nodes_of_different_sizes_hold_together_what_the_large_ones_alone_cannot(gpus: int, cut: tuple) -> None:
+def test_nodes_of_different_sizes_hold_together_what_the_large_ones_alone_cannot(gpus, cut):
     config = cluster([group(1, 8), group(4, 4)])
     jobs, _ = compiled(config, [{"gpus": gpus}])
     assert jobs.cut[0, 0].tolist()[:3] == cut
@@ -263,7 +261,7 @@ def test_nodes_of_different_sizes_hold_together_what_the_large_ones_alone_cannot
         ({"gpus": 4, "gpu_type": "K80"}, {"K80"}),
     ],
 )
-def test_a_job_may_be_kept_to_nodes_that_hold_it_on_the_fewest(row: dict, types: set[str]) -> None:
+def test_a_job_may_be_kept_to_nodes_that_hold_it_on_the_fewest(row, types):
     shapes = [group(2, 4, "P100"), group(2, 2, "K80"), group(1, 1, "M40")]
     free, kept = (cluster(shapes, fewest_nodes=fewest) for fewest in (False, True))
     assert allowed(kept, row) == types <= allowed(free, row)
@@ -276,7 +274,7 @@ def allowed(config: ClusterConfig, row: dict) -> set[str]:
     return {kind for kind, full in zip(layout.types, jobs.cut["full"][0], strict=True) if full >= 0}
 
 
-def test_missing_types_are_drawn_by_their_shares() -> None:
+def test_missing_types_are_drawn_by_their_shares():
     config = cluster(
         [group(2, 8, "V100"), group(2, 4, "P100"), group(1, 2, "K80")], type_shares={"V100": 3.0, "P100": 1.0}
     )
@@ -292,7 +290,7 @@ def test_missing_types_are_drawn_by_their_shares() -> None:
     assert (few.cut["full"] == jobs.cut["full"][500:600]).all(), "a job's type is its own"
 
 
-def test_a_job_that_only_a_type_without_a_share_could_hold_is_left_out() -> None:
+def test_a_job_that_only_a_type_without_a_share_could_hold_is_left_out():
     config = cluster([group(2, 8, "V100"), group(2, 4, "P100")], type_shares={"P100": 1.0})
     fitted, audit = fit(table([{"gpus": 1}, {"gpus": 16}, {"gpus": 16, "gpu_type": "V100"}]), config)
     assert audit.left_out == {"no GPU type with a share could hold it": 1} and len(fitted) == 2
@@ -327,9 +325,7 @@ RUNS_ON_V100 = [
 
 
 @pytest.mark.parametrize(("by", "config", "job", "models"), RUNS_ON_V100)
-def test_a_model_that_is_drawn_runs_where_the_job_may(
-    by: str, config: ClusterConfig, job: dict, models: set[str], tmp_path: Path
-) -> None:
+def test_a_model_that_is_drawn_runs_where_the_job_may(by, config, job, models, tmp_path):
     """The large model runs on V100s only. No job is left out for the model that it was given."""
     (tmp_path / "speeds.csv").write_text(SPEEDS)
     config = config.model_copy(update={"speeds": str(tmp_path / "speeds.csv"), "recorded_on": "V100"})
@@ -338,7 +334,7 @@ def test_a_model_that_is_drawn_runs_where_the_job_may(
     assert len(fitted) == 200
 
 
-def test_where_the_model_that_the_trace_names_does_not_run_it_is_the_reason(tmp_path: Path) -> None:
+def test_where_the_model_that_the_trace_names_does_not_run_it_is_the_reason(tmp_path):
     (tmp_path / "speeds.csv").write_text(SPEEDS)
     config = cluster(*K80_OR_V100).model_copy(update={"speeds": str(tmp_path / "speeds.csv"), "recorded_on": "V100"})
     rows = [{"vc": "a", "model": "large"}, {"vc": "b", "model": "large"}, {"gpu_type": "T4"}, {"vc": "a", "gpus": 99}]

@@ -9,7 +9,7 @@ from rltune.cluster.load import offered_load
 from rltune.config import ClusterConfig
 
 
-def test_nodes_are_numbered_pool_by_pool_group_by_group() -> None:
+def test_nodes_are_numbered_pool_by_pool_group_by_group():
     config = cluster([group(2, 4, "P100", cpus=20.5, mem_gb=0.5), group(1, 8, "K80")], [group(3, 2, "K80")])
     layout = build_layout(config)
     nodes, row = layout.nodes, layout.nodes.row
@@ -26,7 +26,7 @@ def test_nodes_are_numbered_pool_by_pool_group_by_group() -> None:
     assert all(x.flags.c_contiguous for x in nodes)
 
 
-def test_a_domain_is_the_nodes_of_one_type_in_one_pool() -> None:
+def test_a_domain_is_the_nodes_of_one_type_in_one_pool():
     """Pool a: two P100 nodes, one K80, one P100; pool b: 65 K80 nodes, which need two words a set."""
     config = cluster([group(2, 4, "P100"), group(1, 8, "K80"), group(1, 2, "P100")], [group(65, 2, "K80")])
     nodes = build_layout(config).nodes
@@ -39,14 +39,14 @@ def test_a_domain_is_the_nodes_of_one_type_in_one_pool() -> None:
     assert domain[["bucket_at", "word_at", "words"]].tolist() == [(0, 0, 1), (5, 5, 1), (14, 14, 2)]
 
 
-def test_pools_have_their_gpus_and_their_priority_over_the_largest() -> None:
+def test_pools_have_their_gpus_and_their_priority_over_the_largest():
     config = cluster([group(2, 4)], [group(1, 8), group(1, 2)], [group(1, 1)], priorities=[1.0, 4.0, 0.0])
     pool = build_layout(config).nodes.pool
     assert pool.tolist() == [(0, 2, 8, 0.25), (2, 4, 10, 1.0), (4, 5, 1, 0.0)]
     assert build_layout(cluster([group(1, 1)], priorities=[0.0])).nodes.pool["priority"].tolist() == [0.0]
 
 
-def test_a_pool_serves_the_vc_of_its_name_or_those_it_lists() -> None:
+def test_a_pool_serves_the_vc_of_its_name_or_those_it_lists():
     config = cluster([group(1, 1)], [group(1, 1)])
     assert build_layout(config).pool_of_vc == {"a": 0, "b": 1}
     pools = [p.model_dump() for p in config.pools]
@@ -56,7 +56,7 @@ def test_a_pool_serves_the_vc_of_its_name_or_those_it_lists() -> None:
     assert not [name for name in ("Venus", "y", "a/c", "") if layout.serves(name) is not None]
 
 
-def test_offered_load() -> None:
+def test_offered_load():
     """200 + 100 GPU-seconds in 50 s on 4 GPUs."""
     jobs = table([{"submit_s": 0.0, "run_s": 100.0, "gpus": 2}, {"submit_s": 50.0, "run_s": 100.0, "gpus": 1}])
     assert offered_load(jobs, 4) == pytest.approx(300 / 50 / 4)

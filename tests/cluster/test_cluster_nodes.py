@@ -1,6 +1,5 @@
 """Lists of nodes, as Slurm and others write them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -49,12 +48,12 @@ def written(folder: Path, text: str) -> Path:
         ("gpu:rtx:4,gpu:2080ti:4", (8, "rtx+2080ti")),
     ],
 )
-def test_gres(gres: str, found: tuple[int, str]) -> None:
+def test_gres(gres, found):
     assert gres_gpus(gres) == found
 
 
 @pytest.mark.parametrize("cut", ["|", " "])
-def test_sinfo(cut: str, tmp_path: Path) -> None:
+def test_sinfo(cut, tmp_path):
     nodes = read_nodes(written(tmp_path, SINFO.replace("|", cut)))
     table = nodes.table.set_index("name")
     assert nodes.source == "sinfo" and list(table["gpus"]) == [8, 8, 4, 0]
@@ -63,7 +62,7 @@ def test_sinfo(cut: str, tmp_path: Path) -> None:
     assert table.loc["a1", "mem_gb"] == pytest.approx(512000 * 1.048576e-3)
 
 
-def test_memory_of_one_mib_is_slurms_word_for_not_configured(tmp_path: Path) -> None:
+def test_memory_of_one_mib_is_slurms_word_for_not_configured(tmp_path):
     cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO.replace("128000", "1"))), "Mine")
     assert [g.mem_gb for p in cluster.pools for g in p.groups] == [536.9, 256]
     assert any("64 GB a GPU are assumed" in line for line in notes)
@@ -71,7 +70,7 @@ def test_memory_of_one_mib_is_slurms_word_for_not_configured(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("mib", [515_000, 191_800, 123_500, 1_031_000])
 @pytest.mark.parametrize("printed", [lambda mib: mib / 1024, lambda mib: round(mib / 1024, 2)])
-def test_a_job_with_all_of_a_nodes_memory_fits_it(mib: int, printed: Callable[[int], float], tmp_path: Path) -> None:
+def test_a_job_with_all_of_a_nodes_memory_fits_it(mib, printed, tmp_path):
     """Whether sacct prints MiB or two decimals of GiB."""
     cluster, _ = as_cluster(read_nodes(written(tmp_path, SINFO.replace("512000", str(mib)))), "Mine")
     whole = {"job_id": "1", "gpus": 8, "run_s": 60.0, "mem_gb": printed(mib) * 1.073741824, "gpu_type": "a100"}
@@ -81,14 +80,14 @@ def test_a_job_with_all_of_a_nodes_memory_fits_it(mib: int, printed: Callable[[i
     assert cluster.pools[0].groups[0].mem_gb < mib * 1.048576e-3 + 0.11
 
 
-def test_a_csv_may_mark_the_default_partition_as_slurm_does(tmp_path: Path) -> None:
+def test_a_csv_may_mark_the_default_partition_as_slurm_does(tmp_path):
     text = "name,gpus,cpus,mem_gb,partition\na,8,64,0.04,gpu*\nb,8,64,512,long;gpu*\nc,8,64,512,big\n"
     cluster, _ = as_cluster(read_nodes(written(tmp_path, text)), "Mine")
     assert [p.vcs for p in cluster.pools] == [["gpu", "long"], ["big"]]
     assert cluster.pools[0].groups[0].mem_gb == 0.04
 
 
-def test_blanks_around_the_fields_of_a_csv_are_no_part_of_them(tmp_path: Path) -> None:
+def test_blanks_around_the_fields_of_a_csv_are_no_part_of_them(tmp_path):
     """Within a name they are."""
     text = "name,gpus,type,partition\nn1 , 8 ,A100 ,big mem \nn2,8,A100,big mem; long\nn3,8,A100,small\n"
     cluster, _ = as_cluster(read_nodes(written(tmp_path, text)), "Mine")
@@ -96,12 +95,12 @@ def test_blanks_around_the_fields_of_a_csv_are_no_part_of_them(tmp_path: Path) -
     assert {g.gpu_type for p in cluster.pools for g in p.groups} == {"A100"} and cluster.gpu_types == "ignore"
 
 
-def test_nodes_without_a_name_are_numbered(tmp_path: Path) -> None:
+def test_nodes_without_a_name_are_numbered(tmp_path):
     nodes = read_nodes(written(tmp_path, "name,gpus\na,8\n,4\n,2\n"))
     assert nodes.table["name"].tolist() == ["a", "node1", "node2"] and nodes.table["gpus"].tolist() == [8, 4, 2]
 
 
-def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
+def test_partitions_that_share_nodes_are_one_pool(tmp_path):
     cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine")
     first, second = cluster.pools
     assert first.vcs == ["gpu", "long"] and [(g.nodes, g.gpus) for g in first.groups] == [(2, 8)]
@@ -110,7 +109,7 @@ def test_partitions_that_share_nodes_are_one_pool(tmp_path: Path) -> None:
     assert "without GPUs: 1" in text and "list was made: 1;" in text and "gpu, long share nodes" in text
 
 
-def test_csv_with_counts(tmp_path: Path) -> None:
+def test_csv_with_counts(tmp_path):
     nodes = read_nodes(
         written(
             tmp_path,
@@ -122,7 +121,7 @@ def test_csv_with_counts(tmp_path: Path) -> None:
     assert cluster.pools[1].groups[0].mem_gb == 256 and any("64 GB a GPU" in line for line in notes)
 
 
-def test_a_machine_list_of_others_is_read(tmp_path: Path) -> None:
+def test_a_machine_list_of_others_is_read(tmp_path):
     nodes = read_nodes(written(tmp_path, "machineId, number of GPUs, single GPU mem\nm0,2, 12GB\nm1,8, 24GB\n"))
     cluster, _ = as_cluster(nodes, "Mine")
     assert list(nodes.table["name"]) == ["m0", "m1"]
@@ -134,7 +133,7 @@ def test_a_machine_list_of_others_is_read(tmp_path: Path) -> None:
     assert group.mem_gb == pytest.approx(262144 * 1.048576e-3, abs=0.1)
 
 
-def test_a_cluster_of_processors(tmp_path: Path) -> None:
+def test_a_cluster_of_processors(tmp_path):
     cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine", "cpu")
     assert cluster.slots == "cpu" and cluster.gpus == 64 + 64 + 32 + 128
     assert any("equal parts" in line for line in notes)
@@ -168,13 +167,13 @@ def test_a_cluster_of_processors(tmp_path: Path) -> None:
         (SINFO + "x|gpu|64|1|gpu:a:b:c|idle\n", ["nodes.txt:7: GRES: found 'gpu:a:b:c', expected", "gpu:p100:4"]),
     ],
 )
-def test_what_is_wrong_is_said(text: str, parts: list[str], tmp_path: Path) -> None:
+def test_what_is_wrong_is_said(text, parts, tmp_path):
     with pytest.raises(DataError) as error:
         read_nodes(written(tmp_path, text))
     assert not [part for part in parts if part not in str(error.value)], error.value
 
 
-def test_no_file_and_no_gpus(tmp_path: Path) -> None:
+def test_no_file_and_no_gpus(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         read_nodes(tmp_path / "none")
     with pytest.raises(DataError, match="no node of the list has gpus"):

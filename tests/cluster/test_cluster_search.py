@@ -11,7 +11,7 @@ from rltune.reference.placement import Placement
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_search_equals_looking_at_every_node(rule: str) -> None:
+def test_search_equals_looking_at_every_node(rule):
     """Under every number of nodes more than strict, on random free nodes."""
     strict = split = missed = 0
     for seed, rng in free_cases():
@@ -29,7 +29,7 @@ def test_search_equals_looking_at_every_node(rule: str) -> None:
     assert strict > 300 and missed > 300 and split > 20
 
 
-def test_one_chunk() -> None:
+def test_one_chunk():
     jobs, layout = simple(cluster([group(4, 4)]), (0, 1, 2))
     free = free_gpus(layout, 3, 2, 4, 2)
     assert placed(jobs, layout, 0, free, FIRST_FIT) == [(0, 2)]
@@ -40,7 +40,7 @@ def test_one_chunk() -> None:
     assert placed(jobs, layout, 0, free_gpus(layout, 4, 3, 4, 3), SPREAD) == [(0, 2)]  # the lowest of the emptiest
 
 
-def test_split() -> None:
+def test_split():
     """Six GPUs, strictly 4 + 2, on nodes with 3, 2, 3 and 1 free."""
     jobs, layout = simple(cluster([group(4, 4)]), (0, 1, 6), (0, 1, 7), (0, 1, 5))
     free = free_gpus(layout, 3, 2, 3, 1)
@@ -59,7 +59,7 @@ def test_split() -> None:
     assert placed(jobs, layout, 1, free_gpus(layout, 2, 2, 2, 2), BEST_FIT, 2) == [(0, 2), (1, 2), (2, 2), (3, 1)]
 
 
-def test_a_gpu_type_is_never_mixed_and_the_tighter_one_is_preferred() -> None:
+def test_a_gpu_type_is_never_mixed_and_the_tighter_one_is_preferred():
     config = cluster([group(1, 8, "V100"), group(1, 4, "P100"), group(1, 4, "K80")])
     rows = [{"gpus": 3}, {"gpus": 3, "gpu_type": "V100|K80"}, {"gpus": 6}]
     jobs, layout = compiled(config, rows)
@@ -72,7 +72,7 @@ def test_a_gpu_type_is_never_mixed_and_the_tighter_one_is_preferred() -> None:
     assert placed(jobs, layout, 2, free, BEST_FIT) == [(0, 6)]
 
 
-def test_nodes_beyond_one_word_of_the_index_are_found() -> None:
+def test_nodes_beyond_one_word_of_the_index_are_found():
     """150 nodes: three words for every number of free GPUs."""
     jobs, layout = simple(cluster([group(150, 2)]), (0, 1, 1), (0, 1, 2), (0, 1, 5))
     free = capacity(layout)
@@ -90,7 +90,7 @@ def test_nodes_beyond_one_word_of_the_index_are_found() -> None:
     assert found(0) == [(149, 1)]
 
 
-def test_the_index_follows_every_change() -> None:
+def test_the_index_follows_every_change():
     for seed, rng in free_cases():
         _, layout = random_case(seed, n=5)
         nodes, start = layout.nodes, random_free(layout, rng)

@@ -1,8 +1,6 @@
 """Profiles of speeds: what is refused, which model a job is given, and how long it then runs where."""
 
 import gzip
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,7 +24,7 @@ def gavel() -> Profile:
     return read_profile(GAVEL)
 
 
-def test_the_profile_that_ships_is_as_published(gavel: Profile) -> None:
+def test_the_profile_that_ships_is_as_published(gavel):
     assert (len(gavel.models), gavel.gpus.tolist(), gavel.types) == (26, [1, 2, 4, 8], ("k80", "p100", "v100"))
     assert np.isfinite(gavel.steps).any(axis=3).sum() == 249
     lm, resnet = gavel.models.index("LM (batch size 10)"), gavel.models.index("ResNet-50 (batch size 128)")
@@ -34,7 +32,7 @@ def test_the_profile_that_ships_is_as_published(gavel: Profile) -> None:
     assert gavel.steps[resnet, 1:, 0].tolist() == [[0, 0]] * 3, "it does not run on a K80"
 
 
-def test_a_job_runs_as_long_as_recorded_on_the_type_it_was_recorded_on(gavel: Profile) -> None:
+def test_a_job_runs_as_long_as_recorded_on_the_type_it_was_recorded_on(gavel):
     for on in TYPES:
         found = slowdowns(jobs(), gavel, TYPES, on)
         assert (found.consolidated[:, TYPES.index(on)] == 1.0).all()
@@ -42,7 +40,7 @@ def test_a_job_runs_as_long_as_recorded_on_the_type_it_was_recorded_on(gavel: Pr
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_models_are_drawn_by_id_alike_among_those_of_the_number_of_gpus(gavel: Profile, seed: int) -> None:
+def test_models_are_drawn_by_id_alike_among_those_of_the_number_of_gpus(gavel, seed):
     table = jobs(seed=seed)
     found = slowdowns(table, gavel, TYPES, "P100")
     again = slowdowns(table.iloc[::-1], gavel, TYPES, "P100")
@@ -55,7 +53,7 @@ def test_models_are_drawn_by_id_alike_among_those_of_the_number_of_gpus(gavel: P
         assert counts.min() > 0.4 * len(mine) / len(measured) and counts.max() < 2 * len(mine) / len(measured)
 
 
-def test_the_slowdowns_of_a_model(gavel: Profile) -> None:
+def test_the_slowdowns_of_a_model(gavel):
     table = jobs(3).assign(gpus=[1, 9, 8], model=["A3C", "LM (batch size 10)", "ResNet-50 (batch size 128)"])
     found = slowdowns(table, gavel, ("V100", "K80"), "P100")
     assert found.consolidated[0].tolist() == pytest.approx([5.68135 / 7.17577, 5.68135 / 3.43877])
@@ -63,7 +61,7 @@ def test_the_slowdowns_of_a_model(gavel: Profile) -> None:
     assert np.isinf(found.consolidated[2, 1]) and np.isfinite(found.consolidated[2, 0])
 
 
-def test_one_ratio_a_type() -> None:
+def test_one_ratio_a_type():
     found = slowdowns(jobs(2), ratios({"v100": 2.0, "P100": 1.0}, "c: speeds"), ("P100", "V100"), "P100")
     assert found.consolidated.tolist() == found.spread.tolist() == [[1.0, 0.5]] * 2
 
@@ -85,7 +83,7 @@ def test_one_ratio_a_type() -> None:
         ("a,1,k80,0,0\nb,1,k80,1,1\n", "model 'a': found 0 everywhere"),
     ],
 )
-def test_a_profile_that_says_nonsense_is_refused(rows: str, words: str, tmp_path: Path) -> None:
+def test_a_profile_that_says_nonsense_is_refused(rows, words, tmp_path):
     path = tmp_path / "own.csv"
     path.write_text(HEAD + rows)
     with pytest.raises(DataError, match=words):
@@ -93,13 +91,13 @@ def test_a_profile_that_says_nonsense_is_refused(rows: str, words: str, tmp_path
 
 
 @pytest.mark.parametrize("damage", [lambda packed: packed[:-9], lambda packed: packed[:20] + b"x" * 20])
-def test_a_damaged_profile_is_named(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+def test_a_damaged_profile_is_named(damage, tmp_path):
     (tmp_path / "own.csv.gz").write_bytes(damage(gzip.compress((HEAD + "a,1,k80,1,1\n").encode())))
     with pytest.raises(DataError, match=r"own.csv.gz: not a profile of speeds: "):
         read_profile(tmp_path / "own.csv.gz")
 
 
-def test_what_a_profile_lacks_is_named(gavel: Profile, tmp_path: Path) -> None:
+def test_what_a_profile_lacks_is_named(gavel, tmp_path):
     with pytest.raises(DataError, match="gavel_throughputs.csv: no speed on GPU type A100; found k80, p100, v100"):
         read_speeds("gavel", ("P100", "A100"), "")
     with pytest.raises(DataError, match="c: speeds: no speed on GPU type K80; found p100"):

@@ -1,7 +1,6 @@
 """Which GPU type a job gets: the rules on small cases, and what they leave alone."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ def ran(
     return list(zip(table["start_s"], table["end_s"]))
 
 
-def test_each_rule() -> None:
+def test_each_rule():
     """Two jobs of 100 s, three times as long on the slow type, and a third of 150 s, ten times as long there."""
     three = case((0, 100, 3), (1, 100, 3), (2, 150, 10))
     assert ran(three, "fastest_free") == [(0, 100), (1, 301), (100, 250)]
@@ -51,19 +50,19 @@ def test_each_rule() -> None:
     assert ran(three, "least") == [(0, 100), (100, 200), (200, 350)], "200 s is before 301 s"
 
 
-def test_a_job_waits_for_a_faster_type_only_as_long_as_that_pays() -> None:
+def test_a_job_waits_for_a_faster_type_only_as_long_as_that_pays():
     assert ran(case((0, 100, 3), (0, 60, 2.5)), "least") == [(0, 100), (0, 150)], "150 s is before 160 s"
     assert ran(case((0, 100, 3), (0, 60, 2.8)), "least") == [(0, 100), (100, 160)], "160 s is before 168 s"
 
 
-def test_a_price_leaves_the_fast_type_to_those_whom_it_helps() -> None:
+def test_a_price_leaves_the_fast_type_to_those_whom_it_helps():
     """The first job is a fifth faster on the expensive type; with a price it goes to the other."""
     two = case((0, 100, 1.25), (1, 100, 10))
     assert ran(two, "least") == [(0, 100), (100, 200)]
     assert ran(two, "least", price=1.0) == [(0, 125), (1, 101)]
 
 
-def test_order_and_type_together_let_the_short_job_go_first() -> None:
+def test_order_and_type_together_let_the_short_job_go_first():
     """In turn the first job takes the fast GPU and the second the slow one, 200 s in all; the other way round it is 120 s."""
     two = case((0, 100, 3), (0, 10, 10))
     assert ran(two, "least") == [(0, 100), (0, 100)]
@@ -76,7 +75,7 @@ def test_order_and_type_together_let_the_short_job_go_first() -> None:
 
 @pytest.mark.parametrize("types", ["least", "joint"])
 @pytest.mark.parametrize("locality", ["plus_one", "any", "worth_it", "soonest_end"])
-def test_a_plan_spreads_a_job_where_it_completes_sooner_then(types: str, locality: str) -> None:
+def test_a_plan_spreads_a_job_where_it_completes_sooner_then(types, locality):
     """From 10 s on each of two nodes has one GPU free, from 100 s on each has both. A job of two GPUs and 50 s comes at 11 s."""
 
     def last(longer: float, **rules: Any) -> tuple[float, float]:
@@ -93,7 +92,7 @@ def test_a_plan_spreads_a_job_where_it_completes_sooner_then(types: str, localit
     assert last(2.0, types=types, locality=locality, split_worth=2.0) == (100, 150), "50 s lost count as 100 s"
 
 
-def test_schedulers_plan_by_wrong_speeds_and_jobs_run_as_they_do() -> None:
+def test_schedulers_plan_by_wrong_speeds_and_jobs_run_as_they_do():
     """If the slow GPU is expected to take 150 s and not 300, the second job goes there, and ends after 300 s."""
     jobs, layout = case((0, 100, 3), (0, 100, 3))
     assert ran((jobs, layout), "least") == [(0, 100), (100, 200)]
@@ -105,7 +104,7 @@ def test_schedulers_plan_by_wrong_speeds_and_jobs_run_as_they_do() -> None:
     assert wrong["slow"] * (1 + wrong["off"]) == pytest.approx(jobs.cut["slow"] * (1 + jobs.cut["off"]))
 
 
-def test_without_a_rule_it_follows_from_backfilling_and_speeds() -> None:
+def test_without_a_rule_it_follows_from_backfilling_and_speeds():
     three = case((0, 100, 3), (1, 100, 3), (2, 150, 10))
     assert ran(three, "auto") == ran(three, "least") and ran(three, "auto", price=3.0) == ran(three, "least", price=3.0)
     for backfill in ("none", "greedy", "easy"):
@@ -126,7 +125,7 @@ def test_without_a_rule_it_follows_from_backfilling_and_speeds() -> None:
 TWO = ([group(1, 2, "V100"), group(1, 2, "K80")],)
 
 
-def test_run_times_are_on_the_fastest_type_that_could_hold_the_job() -> None:
+def test_run_times_are_on_the_fastest_type_that_could_hold_the_job():
     speeds = {"V100": 4.0, "K80": 1.0, "P100": 2.0}
     rows = table([{"run_s": 100.0, "requested_s": 200.0}, {"run_s": 100.0, "gpu_type": "K80"}])
     fitted, audit = fit(rows, cluster(*TWO, speeds=speeds))
@@ -137,7 +136,7 @@ def test_run_times_are_on_the_fastest_type_that_could_hold_the_job() -> None:
     assert anywhere["run_s"].tolist() == [50.0, 25.0], "a quarter of what it took on the K80"
 
 
-def test_a_model_that_the_trace_names_has_its_own_speeds(tmp_path: Path) -> None:
+def test_a_model_that_the_trace_names_has_its_own_speeds(tmp_path):
     rows = table([{"model": "a"}, {"model": "b"}, {}])
     profile = tmp_path / "speeds.csv"
     head = "model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s"

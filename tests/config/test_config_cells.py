@@ -3,7 +3,6 @@
 import itertools
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 from config_texts import TRACE
@@ -25,7 +24,7 @@ def run(*experiments: dict, **more) -> RunConfig:
     return RunConfig(title="T", experiments=[{"workloads": workloads, **e} for e in experiments], **more)
 
 
-def test_every_axis_tells_cells_apart_by_a_name_fit_for_a_folder_and_a_wildcard() -> None:
+def test_every_axis_tells_cells_apart_by_a_name_fit_for_a_folder_and_a_wildcard():
     """Folders of earlier runs stay valid: a change of name or hash is a change of format."""
     assert (CELL.name, CELL.hash) == (NAME, "046f9ef10a6d")
     others = {**dict.fromkeys(AXES, "other"), "metric": "0.7*wait+0.3*jct", "seed": 2}
@@ -35,7 +34,7 @@ def test_every_axis_tells_cells_apart_by_a_name_fit_for_a_folder_and_a_wildcard(
 
 
 @given(st.data())
-def test_expansion_is_the_product_of_the_lists(data: st.DataObject) -> None:
+def test_expansion_is_the_product_of_the_lists(data):
     policy = data.draw(st.lists(st.sampled_from(ANY_ESTIMATE), min_size=1, unique=True))
     backfill = data.draw(st.lists(st.sampled_from(BACKFILLS), min_size=1, unique=True))
     seed = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True))
@@ -44,7 +43,7 @@ def test_expansion_is_the_product_of_the_lists(data: st.DataObject) -> None:
     assert {(c.policy, c.backfill, c.seed) for c in cells} == set(itertools.product(policy, backfill, seed))
 
 
-def test_a_cell_that_two_experiments_name_is_there_once() -> None:
+def test_a_cell_that_two_experiments_name_is_there_once():
     raw = {"policy": ["saf"], "features": ["raw"]}
     config = run({"policy": ["fifo", "sjf", "fifo"]}, {"policy": ["sjf", "saf"]}, raw)
     assert [(c.policy, c.features) for c in config.cells()] == [
@@ -56,7 +55,7 @@ def test_a_cell_that_two_experiments_name_is_there_once() -> None:
 
 
 @pytest.mark.parametrize("estimate", ["exact", "lognormal-1", "requested", *HISTORY])
-def test_qssf_goes_by_run_times_predicted_from_earlier_jobs(estimate: str) -> None:
+def test_qssf_goes_by_run_times_predicted_from_earlier_jobs(estimate):
     asked = {"policy": ["saf", "qssf"], "estimate": ["history-rolling", estimate]}
     if estimate in HISTORY:
         assert {cell.policy for cell in run(asked).cells()} == {"saf", "qssf"}
@@ -65,7 +64,7 @@ def test_qssf_goes_by_run_times_predicted_from_earlier_jobs(estimate: str) -> No
             run(asked)
 
 
-def test_a_cell_is_found_by_its_name() -> None:
+def test_a_cell_is_found_by_its_name():
     config = run({"policy": ["fifo", "sjf"]})
     second = config.cells()[1]
     assert config.cell(second.name) == second and config.cell("") == config.cells()[0]
@@ -73,13 +72,13 @@ def test_a_cell_is_found_by_its_name() -> None:
         config.cell("nope")
 
 
-def test_a_preset_is_like_a_built_in_one_but_for_what_it_gives() -> None:
+def test_a_preset_is_like_a_built_in_one_but_for_what_it_gives():
     made = run({"policy": ["fifo"]}, presets={"mine": {"like": "tuned", "epochs": 8}, "plain": {"epochs": 8}}).presets
     assert made["mine"] == BUILT_IN["tuned"].model_copy(update={"epochs": 8})
     assert made["plain"] == Preset(epochs=8)
 
 
-def test_hours_of_training_follow_its_budget() -> None:
+def test_hours_of_training_follow_its_budget():
     paper = BUILT_IN["paper"]
     hours = [paper.model_copy(update={"epochs": n}).core_hours() for n in (1, 2, 3)]
     assert hours[2] - hours[1] == pytest.approx(hours[1] - hours[0]) and hours[1] > hours[0] > 0
@@ -88,14 +87,14 @@ def test_hours_of_training_follow_its_budget() -> None:
     assert 0.1 < paper.core_hours() < 1  # 12 to 28 minutes where it was measured
 
 
-def test_other_traces_follow_those_of_the_matrix_once() -> None:
+def test_other_traces_follow_those_of_the_matrix_once():
     extra = [{"trace": t, "cluster": "philly-192"} for t in ("helios", "philly", "helios")]
     config = run({"policy": ["fifo"]}, workloads=extra, characterise=["cpu", "philly"])
     assert [w.trace for w in config.all_workloads()] == ["philly", "helios"]
     assert config.traces() == ["philly", "helios", "cpu"]
 
 
-def test_estimates_are_parsed() -> None:
+def test_estimates_are_parsed():
     assert parse_estimate("exact") == ("exact", 0.0)
     assert parse_estimate("lognormal-0.5") == ("lognormal", 0.5)
     for name in ("requested", "history-rolling", "history-lightgbm", "published"):
@@ -105,7 +104,7 @@ def test_estimates_are_parsed() -> None:
             parse_estimate(name)
 
 
-def test_a_workload_knows_the_localities_of_its_cells() -> None:
+def test_a_workload_knows_the_localities_of_its_cells():
     config = run(
         {"policy": ["fifo"]},
         {"policy": ["fifo", "sjf"], "placement": ["best_fit"], "locality": ["any", "strict"]},
@@ -116,13 +115,13 @@ def test_a_workload_knows_the_localities_of_its_cells() -> None:
     assert config.localities("philly", "venus-160", "exact") == ["strict"]
 
 
-def test_a_workload_knows_whether_its_agents_choose_a_scheduler() -> None:
+def test_a_workload_knows_whether_its_agents_choose_a_scheduler():
     config = run({"policy": ["fifo"]}, {"policy": ["saf"], "estimate": ["exact"], "preset": ["tuned"]})
     found = [config.tuned_on("philly", "philly-192", estimate) for estimate in ("lognormal-1", "exact", "requested")]
     assert found == [False, True, False]
 
 
-def test_of_a_list_of_traces_the_first_whose_files_are_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_list_of_traces_the_first_whose_files_are_here(tmp_path, monkeypatch):
     (root := tmp_path / "project").mkdir()
     (root / "config").symlink_to(project_root() / "config")
 

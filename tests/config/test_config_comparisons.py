@@ -25,20 +25,18 @@ def run(*experiments: dict[str, Any]) -> RunConfig:
         ({"backfill": ["easy"], "estimate": ["history-rolling"], "preset": ["linear"]}, False),
     ],
 )
-def test_agents_with_easy_and_estimates_from_history_are_compared_with_qssf(
-    axes: dict[str, Any], is_compared: bool
-) -> None:
+def test_agents_with_easy_and_estimates_from_history_are_compared_with_qssf(axes, is_compared):
     assert bool(against_qssf(run(axes))) is is_compared
 
 
-def test_of_a_metric_those_trained_for_it_then_those_trained_for_wait_then_all() -> None:
+def test_of_a_metric_those_trained_for_it_then_those_trained_for_wait_then_all():
     cells = run({"metric": ["wait", "bsld", "utilisation"]}).cells()
     assert [c.metric for c in for_metric(cells, "bsld")] == ["bsld"]
     assert [c.metric for c in for_metric(cells, "jct")] == ["wait"]
     assert for_metric(cells[1:], "jct") == cells[1:]
 
 
-def test_a_comparison_has_the_rules_that_most_kinds_of_agents_know() -> None:
+def test_a_comparison_has_the_rules_that_most_kinds_of_agents_know():
     config = run(
         {"policy": ["fifo", "sjf"], "preset": ["tuned"]},
         {"policy": ["sjf"], "backfill": ["easy"], "features": ["rich"], "preset": ["quick", "linear", "rlscheduler"]},
@@ -49,7 +47,7 @@ def test_a_comparison_has_the_rules_that_most_kinds_of_agents_know() -> None:
     assert {(c.policy, c.backfill) for c in comparison} == {("sjf", "easy")}, "the base policy that most of them know"
 
 
-def test_a_comparison_prefers_agents_for_wait_and_the_papers_features_and_has_each_preset_once() -> None:
+def test_a_comparison_prefers_agents_for_wait_and_the_papers_features_and_has_each_preset_once():
     config = run(
         {"features": ["raw"], "placement": ["best_fit"]},
         {"metric": ["jct", "wait"], "preset": ["quick", "tuned"], "seed": [1, 2]},
@@ -61,7 +59,7 @@ def test_a_comparison_prefers_agents_for_wait_and_the_papers_features_and_has_ea
     ]
 
 
-def test_groups_by_features_differ_in_nothing_else() -> None:
+def test_groups_by_features_differ_in_nothing_else():
     config = run(
         {"features": ["engineered7", "engineered"], "policy": ["fifo", "sjf"]},
         {"features": ["engineered9"], "policy": ["fifo"]},

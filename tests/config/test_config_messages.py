@@ -1,8 +1,5 @@
 """A mistake in a configuration file is explained: file, line, key, what was found, what is expected."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from config_texts import CLUSTER, MAP, MODELS, ROOT, RUN, TRACE, mistake
 
@@ -144,14 +141,12 @@ CASES = [(kind, *case) for kind, cases in (("run", RUNS), ("trace", TRACES), ("c
 
 
 @pytest.mark.parametrize(("kind", "text", "part"), CASES)
-def test_a_mistake_is_named_with_file_line_key_and_what_was_found(
-    kind: str, text: str, part: str, tmp_path: Path
-) -> None:
+def test_a_mistake_is_named_with_file_line_key_and_what_was_found(kind, text, part, tmp_path):
     message = mistake(tmp_path, text, MODELS[kind][0])
     assert part in message and "nput should" not in message and "\n" not in message, message
 
 
-def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path):
     text = RUN.replace("[fifo]", "[fio]") + "colour: red\ntrain_share: 2\npresets: {mine: {epoch: 1}}\n"
     lines = mistake(tmp_path, text).splitlines()
     assert len(lines) == 4
@@ -159,7 +154,7 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
         assert f"mine.yaml:{number}: " in line and key in line
 
 
-def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_not_text(tmp_path):
     with pytest.raises(ConfigError, match=r"no such file \(did you mean 'default'\?\); there are: .*default\.yaml"):
         load_run("config/defaults.yaml", ROOT)
     with pytest.raises(ConfigError, match=r"^config/traces: a folder, expected a YAML file; there are: "):
@@ -167,7 +162,7 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
     assert "mine.yaml: not UTF-8 text" in mistake(tmp_path, (RUN + "description: caf\xe9\n").encode("latin-1"))
 
 
-def test_a_mistake_in_a_named_trace_is_found_when_the_run_is_opened(project: Any) -> None:
+def test_a_mistake_in_a_named_trace_is_found_when_the_run_is_opened(project):
     project.change(project.trace, "title: Tiny", "title: Tiny\nx: 1")
     with pytest.raises(ConfigError, match=r"^config/traces/tiny\.yaml:2: x: unknown key"):
         Run.open("config/tiny.yaml")

@@ -6,7 +6,7 @@ from rltune.config.metric import METRICS, parse_metric
 from rltune.errors import ConfigError
 
 
-def test_metrics_and_mixes() -> None:
+def test_metrics_and_mixes():
     assert [parse_metric(m) for m in METRICS] == [{m: 1.0} for m in METRICS]
     mix = parse_metric("0.5*wait+0.2*bsld+0.3*utilisation")
     assert mix == {"wait": 0.5, "bsld": 0.2, "utilisation": 0.3} and list(mix) == ["wait", "bsld", "utilisation"]
@@ -28,6 +28,6 @@ def test_metrics_and_mixes() -> None:
         ("0.7 * wait + 0.3 * utilisation", r"written as 0.7\*wait\+0.3\*utilisation"),
     ],
 )
-def test_other_names(name: str, says: str) -> None:
+def test_other_names(name, says):
     with pytest.raises(ConfigError, match=says):
         parse_metric(name)

@@ -23,19 +23,19 @@ NO_RUNS = ("paper_results.yaml", "deviations.yaml", "expected.yaml")
 RUNS = sorted(p.name for p in (ROOT / "config").glob("*.yaml") if p.name not in NO_RUNS)
 
 
-def test_words_and_defaults_are_those_that_the_code_knows() -> None:
+def test_words_and_defaults_are_those_that_the_code_knows():
     placements = get_args(OtherPlacement.model_fields["placement"].annotation)
     assert set(placements) == set(PLACEMENTS) == set(RULES) | set(ASKED)
     assert set(get_args(Features)) == set(FEATURE_SETS) and set(get_args(Format)) == set(READERS)
     assert SchedulerConfig("fifo") == SchedulerConfig("fifo", **SimulationConfig().model_dump())
 
 
-def test_the_schema_is_that_of_the_code() -> None:
+def test_the_schema_is_that_of_the_code():
     written = (ROOT / "config" / "schema.json").read_text(encoding="utf-8")
     assert written == schema_text(), "config/schema.json is out of date; bring it up to date with: rltune config schema"
 
 
-def test_every_field_is_described() -> None:
+def test_every_field_is_described():
     """Units and meaning reach the editor through the schema."""
     for name, schema in json.loads(schema_text()).items():
         for block in [schema, *schema.get("$defs", {}).values()]:
@@ -43,19 +43,19 @@ def test_every_field_is_described() -> None:
                 assert field.get("description"), f"{name}: {block.get('title')}.{key} has no description"
 
 
-def test_shipped_runs_are_valid_share_no_folder_and_train_on_no_balanced_cluster() -> None:
+def test_shipped_runs_are_valid_share_no_folder_and_train_on_no_balanced_cluster():
     runs = [load_run(f"config/{name}", ROOT) for name in RUNS]
     assert len({run.results for run in runs}) == len(runs) > 5
     assert not [c for run in runs for c in run.cells() if load_cluster(c.cluster, ROOT).balance]
 
 
 @pytest.mark.parametrize("name", sorted(p.stem for p in (ROOT / "config" / "traces").glob("*.yaml")))
-def test_a_shipped_trace_is_valid(name: str) -> None:
+def test_a_shipped_trace_is_valid(name):
     assert load_trace(name, ROOT).title
 
 
 @pytest.mark.parametrize("name", sorted(p.stem for p in (ROOT / "config" / "clusters").glob("*.yaml")))
-def test_a_shipped_cluster_is_valid_and_can_be_built(name: str) -> None:
+def test_a_shipped_cluster_is_valid_and_can_be_built(name):
     cluster = load_cluster(name, ROOT)
     layout = build_layout(cluster)
     assert layout.gpus == cluster.gpus and len(layout.nodes.gpus) == cluster.nodes
@@ -72,20 +72,20 @@ def test_a_shipped_cluster_is_valid_and_can_be_built(name: str) -> None:
         ("deployment", 5, 13),
     ],
 )
-def test_full_clusters_have_the_published_sizes(name: str, nodes: int, gpus: int) -> None:
+def test_full_clusters_have_the_published_sizes(name, nodes, gpus):
     cluster = load_cluster(name, ROOT)
     assert (cluster.nodes, cluster.gpus) == (nodes, gpus)
 
 
 @pytest.mark.parametrize("name", ["philly-192", "venus-160"])
-def test_a_balanced_cluster_is_the_same_but_for_its_arrivals(name: str) -> None:
+def test_a_balanced_cluster_is_the_same_but_for_its_arrivals(name):
     plain, balanced = load_cluster(name, ROOT), load_cluster(f"{name}-balanced", ROOT)
     assert plain.balance is None and balanced.balance == 0.9
     other = {"title", "source", "balance"}
     assert plain.model_dump(exclude=other) == balanced.model_dump(exclude=other)
 
 
-def test_the_default_run_needs_no_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_run_needs_no_download(tmp_path, monkeypatch):
     monkeypatch.delenv("RLTUNE_REAL_TRACES", raising=False)
     (tmp_path / "config").symlink_to(ROOT / "config")
     run = load_run("config/default.yaml", tmp_path)  # where no trace was fetched

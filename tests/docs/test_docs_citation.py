@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def test_the_citation_is_of_this_software_and_of_the_paper_it_is_compared_with() -> None:
+def test_the_citation_is_of_this_software_and_of_the_paper_it_is_compared_with():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     paper = yaml.safe_load((ROOT / "config" / "paper_results.yaml").read_text(encoding="utf-8"))
     assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software") and citation["message"]
@@ -20,7 +20,7 @@ def test_the_citation_is_of_this_software_and_of_the_paper_it_is_compared_with()
     assert re.fullmatch(r"10\.\d{4,}/\S+", cited["doi"]) and citation["authors"] and cited["authors"]
 
 
-def test_the_changelog_has_the_version() -> None:
+def test_the_changelog_has_the_version():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[(.+?)\]", text, re.MULTILINE)
     assert headings[0] == "Unreleased" and all(re.fullmatch(r"\d+\.\d+\.\d+", h) for h in headings[1:])

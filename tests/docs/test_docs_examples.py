@@ -48,14 +48,14 @@ def in_copy(shell: Any, root: Path, code: str) -> Any:
     return json.loads(done.out.splitlines()[-1])
 
 
-def test_every_example_is_on_the_page() -> None:
+def test_every_example_is_on_the_page():
     page = (ROOT / "docs" / "how-to" / "extend.md").read_text(encoding="utf-8")
     assert {f"examples/{p.name}" for p in EXAMPLES.iterdir() if p.is_file()} == set(
         re.findall(r'--8<-- "(examples/.+)"', page)
     )
 
 
-def test_a_policy(project: Any, cli: Cli) -> None:
+def test_a_policy(project, cli):
     shutil.copy(EXAMPLES / "policy_run.yaml", project.root / "config" / "mine.yaml")
     assert load_run("config/mine.yaml", project.root).plugins == ["config/own_policies.example.py"]
     run = ("simulate", "--config", "config/mine.yaml", *ON, "--csv")
@@ -68,7 +68,7 @@ def test_a_policy(project: Any, cli: Cli) -> None:
     assert custom[8] < built_in[8], "jobs of many GPUs wait less, as they need not wait for ever"
 
 
-def test_a_csv_trace(project: Any) -> None:
+def test_a_csv_trace(project):
     (project.root / "docs" / "examples").mkdir(parents=True)
     shutil.copy(EXAMPLES / "jobs.csv", project.root / "docs" / "examples")
     project.trace.write_text((EXAMPLES / "csv_trace.yaml").read_text())
@@ -82,7 +82,7 @@ def test_a_csv_trace(project: Any) -> None:
     ]
 
 
-def test_a_reader(copied: Path, shell: Any) -> None:
+def test_a_reader(copied, shell):
     shutil.copy(EXAMPLES / "jsonlines.py", copied / "src" / "rltune" / "traces" / "readers")
     rows = [
         {"id": "x", "at": 1e9, "ran": 60, "gpus": 2, "by": "ann"},
@@ -114,7 +114,7 @@ print(json.dumps({"jobs": rows, "out": made.audit.left_out}))
     }
 
 
-def test_a_metric_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_to_look_at(capsys):
     names = runpy.run_path(str(EXAMPLES / "own_metric.py"))
     assert re.fullmatch(
         r"FIFO [\d,]+ s, SAF [\d,]+ s: -?[\d.]+% less \(-?[\d.]+% to -?[\d.]+%\)\n", capsys.readouterr().out
@@ -124,7 +124,7 @@ def test_a_metric_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
     assert names["fifo"][1] == pytest.approx(np.percentile(job_table(jobs, state)["wait_s"], 95))
 
 
-def test_a_metric_to_train_for(copied: Path, shell: Any) -> None:
+def test_a_metric_to_train_for(copied, shell):
     shutil.copy(EXAMPLES / "largest_wait.py", copied / "src" / "rltune" / "metrics")
     found = in_copy(
         shell,
@@ -144,7 +144,7 @@ print(json.dumps([rewards("largest_wait", base, agent).tolist(), parse_metric("0
     assert found == [[0.75, -0.5], {"wait": 0.8, "largest_wait": 0.2}, ["largest-wait"], ["training-largest-wait"]]
 
 
-def test_a_placement() -> None:
+def test_a_placement():
     runpy.run_path(str(EXAMPLES / "own_placement.py"))
     jobs, layout = example_workload()
     sequences = np.array([0, 256]), np.array([256, 256])
@@ -189,9 +189,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("case", "locality", "answer"), REFUSED)
-def test_a_placement_that_could_not_run_is_refused(
-    case: tuple[int, list], locality: str, answer: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_placement_that_could_not_run_is_refused(case, locality, answer, monkeypatch):
     """Split, too few GPUs, too many, on a node in use, on none that there is, nowhere; on more nodes than the locality allows."""
 
     jobs, layout = simple(cluster([group(4, case[0])]), *case[1])
@@ -202,7 +200,7 @@ def test_a_placement_that_could_not_run_is_refused(
 
 
 @pytest.mark.parametrize("locality", ["plus_one", "any", "worth_it", "soonest_end"])
-def test_a_split_that_the_locality_allows_is_taken(locality: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_split_that_the_locality_allows_is_taken(locality, monkeypatch):
     """Two GPUs that are free on two nodes, the second chosen first."""
     answers([(1, 1), (0, 1)], monkeypatch)
     jobs, layout = simple(cluster([group(2, 4)]), (0, 99, 3), (0, 99, 3), (1, 9, 2))
@@ -212,7 +210,7 @@ def test_a_split_that_the_locality_allows_is_taken(locality: str, monkeypatch: p
     assert chunks["node"].tolist() == [1, 0] and state.start[0, 2] == 1 and state.end[0, 2] == 14.5
 
 
-def test_a_placement_from_the_command_line(project: Any, cli: Cli) -> None:
+def test_a_placement_from_the_command_line(project, cli):
     shutil.copy(EXAMPLES / "own_placement.py", project.root / "mine.py")
     project.change(project.run, "title: A tiny run", "title: A tiny run\nplugins: [mine.py]")
     outcome = cli("simulate", "--config", "config/tiny.yaml", *ON, "--jobs", 256, "--placement", "long_apart")
@@ -222,7 +220,7 @@ def test_a_placement_from_the_command_line(project: Any, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("name", "says"), [("best_fit", "built in"), ("Mine!", "lower-case"), ("mine", "found no top, counts, place")]
 )
-def test_a_placement_that_cannot_be_one(name: str, says: str) -> None:
+def test_a_placement_that_cannot_be_one(name, says):
     with pytest.raises(ValueError, match=says):
         placement(name)(object)
     assert name not in CUSTOM_PLACEMENTS

@@ -48,7 +48,7 @@ def snippets(page: Path) -> list[str]:
     return [textwrap.dedent(block).strip("\n") for block in INDENTED.findall(text_of(page))]
 
 
-def test_the_patterns_find_what_they_look_for() -> None:
+def test_the_patterns_find_what_they_look_for():
     text, code = "".join(map(text_of, PAGES)), [snippet for page in PAGES for snippet in snippets(page)]
     assert len(LINK.findall(text)) > 100 and len(re.findall(r"`(?:evaluation|simulation|lookahead)\.\w+", text)) > 3
     for begin in ("experiments:", "import ", "from ", "make ", ".venv/bin/rltune "):
@@ -56,7 +56,7 @@ def test_the_patterns_find_what_they_look_for() -> None:
 
 
 @each_page
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     broken = []
     for target in LINK.findall(text_of(page)):
         path, _, anchor = target.partition("#")
@@ -69,7 +69,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @each_page
-def test_files_named_are_there(page: Path) -> None:
+def test_files_named_are_there(page):
     top, text = "|".join(TOP), text_of(page)
     named = set(re.findall(rf"((?:{top})/[\w./-]*\w\.(?:py|ya?ml|json|ipynb|smk|csv|md|svg|png))\b", text))
     named |= set(re.findall(rf"`((?:{top})/[\w./-]*)`", text))
@@ -77,7 +77,7 @@ def test_files_named_are_there(page: Path) -> None:
 
 
 @each_page
-def test_modules_named_are_there(page: Path) -> None:
+def test_modules_named_are_there(page):
     missing = []
     for name in set(re.findall(r"\b(rltune(?:\.[a-z]\w*)+)", text_of(page))):
         parts = name.split(".")
@@ -92,7 +92,7 @@ def test_modules_named_are_there(page: Path) -> None:
 
 
 @each_page
-def test_keys_named_are_there(page: Path) -> None:
+def test_keys_named_are_there(page):
     """`block.key` of a run's configuration, and the experiments of snippets."""
     schema = json.loads((ROOT / "config" / "schema.json").read_text(encoding="utf-8"))["run"]
     blocks = {}
@@ -107,7 +107,7 @@ def test_keys_named_are_there(page: Path) -> None:
 
 
 @each_page
-def test_commands_named_are_there(page: Path) -> None:
+def test_commands_named_are_there(page):
     text = page.read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     made = set(re.findall(r"(?:^ {4}|`)make ([a-z-]+)\b", text, re.MULTILINE))
@@ -128,7 +128,7 @@ def test_commands_named_are_there(page: Path) -> None:
 
 
 @each_page
-def test_python_snippets_run(page: Path, tmp_path: Path) -> None:
+def test_python_snippets_run(page, tmp_path):
     """In order, as a reader would type them; of those on a Slurm cluster the imports alone."""
     code = [snippet for snippet in snippets(page) if snippet.startswith(("import ", "from "))]
     if page.name == "emulated-slurm.md":
@@ -137,7 +137,7 @@ def test_python_snippets_run(page: Path, tmp_path: Path) -> None:
     runpy.run_path(str(tmp_path / "snippets.py"))
 
 
-def test_every_page_is_listed_and_in_the_navigation() -> None:
+def test_every_page_is_listed_and_in_the_navigation():
     names = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")} - {"README.md"}
     assert names == set(re.findall(r"^- \[([\w/-]+\.md)\]\(\1\)", text_of(ROOT / "docs" / "README.md"), re.MULTILINE))
     site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
@@ -145,7 +145,7 @@ def test_every_page_is_listed_and_in_the_navigation() -> None:
     assert names == set(re.findall(r": ([\w/-]+\.md)$", site, re.MULTILINE)) - others
 
 
-def test_the_picture_has_the_layers_that_are_checked() -> None:
+def test_the_picture_has_the_layers_that_are_checked():
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     layers = next(c["layers"] for c in tools["importlinter"]["contracts"] if c["type"] == "layers")
     picture = (ROOT / "docs" / "assets" / "layers.svg").read_text(encoding="utf-8")
@@ -153,12 +153,12 @@ def test_the_picture_has_the_layers_that_are_checked() -> None:
     assert drawn == [layer.replace(" | ", ", ") for layer in layers]
 
 
-def test_documents_are_short() -> None:
+def test_documents_are_short():
     words = {page: len(text_of(page).replace("|", " ").split()) for page in PAGES}
     assert words[ROOT / "README.md"] <= 900 and sum(words.values()) <= 28_000
 
 
-def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
+def test_the_site_builds_strictly_and_fetches_nothing(tmp_path):
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, env=env)
@@ -175,7 +175,7 @@ def test_the_site_builds_strictly_and_fetches_nothing(tmp_path: Path) -> None:
     assert not [page for page, text in pages.items() if "<!-- generated:" in text]
 
 
-def test_its_document_names_what_the_emulated_cluster_needs() -> None:
+def test_its_document_names_what_the_emulated_cluster_needs():
     needed = {name for group in (SLURM, ACCOUNTING, CLOCK) for name in group.packages}
     named = {
         word

@@ -3,13 +3,13 @@
 from rltune.environment.features import CLUSTER, CRITIC, ENGINEERED, FEATURE_SETS, FEATURES, VISIBLE
 
 
-def test_every_feature_has_a_category_of_the_papers_table() -> None:
+def test_every_feature_has_a_category_of_the_papers_table():
     assert {m.category for m in FEATURES.values()} == {VISIBLE, CLUSTER, ENGINEERED}
     assert not any(m.raw for m in FEATURES.values() if m.category == ENGINEERED)
     assert {c.names[0] for c in FEATURE_SETS["raw"]} <= {name for name, m in FEATURES.items() if m.raw}
 
 
-def test_columns_of_each_set() -> None:
+def test_columns_of_each_set():
     switched = "log_estimate or 2 · job_size, 2 · urgency or log_wait"
     assert {name: ", ".join(map(str, columns)) for name, columns in {**FEATURE_SETS, "critic": CRITIC}.items()} == {
         "raw": "gpus, estimate, submit, cpus, memory, vc, gpu_type, wait",

@@ -47,13 +47,13 @@ def play(env: gymnasium.Env, act: Any, **reset: Any) -> tuple[list[float], dict[
 @pytest.mark.parametrize(
     "options", [{}, {"features": "raw"}, {"features": "rich", "scheduler": SchedulerConfig("wfp3", "easy")}]
 )
-def test_gymnasiums_checker_has_nothing_to_say(small: dict, options: dict) -> None:
+def test_gymnasiums_checker_has_nothing_to_say(small, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(gymnasium.make(ID, **{**small, **options}).unwrapped)
 
 
-def test_it_is_made_by_name_anywhere_and_names_itself_cheaply() -> None:
+def test_it_is_made_by_name_anywhere_and_names_itself_cheaply():
     code = f"""
 import sys, gymnasium, rltune.environment.registration
 assert not {{"numba", "pandas", "tensorflow"}} & set(sys.modules)
@@ -67,7 +67,7 @@ assert "{ID}" in gymnasium.registry"""
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy"])
-def test_acting_like_a_policy_gives_its_run(small: dict, backfill: str) -> None:
+def test_acting_like_a_policy_gives_its_run(small, backfill):
     """Without backfill only the pick matters; else the others follow in the base policy's order, so it has to agree."""
     env = SchedulingEnv(
         **small, scheduler=SchedulerConfig("fifo" if backfill == "none" else "saf", backfill), check=True
@@ -84,13 +84,13 @@ def test_acting_like_a_policy_gives_its_run(small: dict, backfill: str) -> None:
     assert (rewards[-1] > 0) == (backfill == "none")
 
 
-def test_the_base_policys_choice_is_action_0_and_worth_nothing(small: dict) -> None:
+def test_the_base_policys_choice_is_action_0_and_worth_nothing(small):
     env = SchedulingEnv(**small, scheduler=SchedulerConfig("wfp3", "easy"))
     rewards, _ = play(env, lambda observation: 0, seed=2)
     assert rewards[-1] == 0
 
 
-def test_one_seed_gives_one_trajectory(small: dict) -> None:
+def test_one_seed_gives_one_trajectory(small):
     a, b = SchedulingEnv(**small), SchedulingEnv(**small)
     a.action_space.seed(5), b.action_space.seed(5)
     seen: list[tuple] = [env.reset(seed=9) for env in (a, b)]
@@ -110,7 +110,7 @@ def test_one_seed_gives_one_trajectory(small: dict) -> None:
     assert (np.random.get_state()[1] == state).all(), "it draws from its own generator only"
 
 
-def test_rows_and_options_say_where_sequences_begin(small: dict) -> None:
+def test_rows_and_options_say_where_sequences_begin(small):
     env = SchedulingEnv(**small, rows=(200, 300))
     begins = [env.reset(seed=0 if i == 0 else None)[1]["first"] for i in range(40)]
     assert min(begins) >= 200 and max(begins) <= 240 and len(set(begins)) > 10
@@ -119,7 +119,7 @@ def test_rows_and_options_say_where_sequences_begin(small: dict) -> None:
     assert (info["first"], info["n"]) == (5, 60)
 
 
-def test_masks_agree_and_samples_are_legal(small: dict) -> None:
+def test_masks_agree_and_samples_are_legal(small):
     env = SchedulingEnv(**small, visible=8)
     observation, info = env.reset(seed=3)
     most = 0
@@ -135,7 +135,7 @@ def test_masks_agree_and_samples_are_legal(small: dict) -> None:
     assert most == 8, "the queue is longer than what is seen"
 
 
-def test_wrong_calls_are_refused(small: dict) -> None:
+def test_wrong_calls_are_refused(small):
     env = SchedulingEnv(**small)
     with pytest.raises(ValueError, match="has not begun: call reset first"):
         env.step(0)
@@ -177,12 +177,12 @@ def test_wrong_calls_are_refused(small: dict) -> None:
         ({"visible": 0}, "visible: found 0"),
     ],
 )
-def test_wrong_arguments_are_refused(small: dict, options: dict, message: str) -> None:
+def test_wrong_arguments_are_refused(small, options, message):
     with pytest.raises(ValueError, match=message):
         SchedulingEnv(**{**small, **options})
 
 
-def test_a_workload_that_never_queues_says_so() -> None:
+def test_a_workload_that_never_queues_says_so():
     jobs, layout = workload(40, seed=1, load=1e-6)
     with pytest.raises(ValueError, match="none of 1000 sequences of 10 jobs has two jobs in a queue"):
         SchedulingEnv(jobs, layout, sequence_jobs=10).reset(seed=0)

@@ -44,7 +44,7 @@ def observe(jobs: Jobs, layout: Layout, state: State, features: str) -> tuple[np
     return seen.rows, seen.critic
 
 
-def test_known_values_of_unsampled_features() -> None:
+def test_known_values_of_unsampled_features():
     obs, seen_by_critic = observe(*two_jobs_ask(), "unsampled")
     # 4 GPUs are free, two on each small node; the 16 of the large nodes are expected back at 600 s, within the hour
     small, large = obs
@@ -60,14 +60,14 @@ def test_known_values_of_unsampled_features() -> None:
     assert seen_by_critic[0, 3] == 1 and seen_by_critic[1, 3] == 0
 
 
-def test_an_unknown_feature_set_is_refused() -> None:
+def test_an_unknown_feature_set_is_refused():
     for call in (lambda: Observer(*workload(20), "cooked"), lambda: width_of("cooked"), lambda: bounds_of("cooked")):
         with pytest.raises(ValueError, match="features: found 'cooked', expected one of raw, engineered, "):
             call()
 
 
 @pytest.mark.parametrize("name", list(SETTINGS))
-def test_observations_equal_the_oracle_on_random_states(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_observations_equal_the_oracle_on_random_states(name, monkeypatch):
     """Every feature, every column of every set, both regimes, on clusters of several pools, types and queues."""
     monkeypatch.setitem(FEATURE_SETS, "every", tuple(Column((n, n)) for n in FEATURES))
     compared, scattered = 0, 0
@@ -98,7 +98,7 @@ def test_observations_equal_the_oracle_on_random_states(name: str, monkeypatch: 
         assert 0 < scattered < compared
 
 
-def test_an_observer_may_watch_run_after_run() -> None:
+def test_an_observer_may_watch_run_after_run():
     """What it remembers of a run does not leak into the next, which may have longer queues."""
     jobs, layout = workload(200, seed=6)
     observer, kept = Observer(jobs, layout, "rich"), []
@@ -129,7 +129,7 @@ def in_bounds(features: str, obs: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("features", list(FEATURE_SETS))
-def test_features_stay_in_range(features: str) -> None:
+def test_features_stay_in_range(features):
     jobs, layout = workload(300, seed=4)
     observer, kept = Observer(jobs, layout, features), []
     assert observer.width == width_of(features)
@@ -147,7 +147,7 @@ def test_features_stay_in_range(features: str) -> None:
     assert np.abs(obs).max() <= 2.4 and (features in ("raw", "rlscheduler") or (obs.std(axis=0) > 0).all())
 
 
-def test_the_largest_jobs_stay_in_range() -> None:
+def test_the_largest_jobs_stay_in_range():
     rows = [{"submit_s": 0.0, "run_s": 1e9, "gpus": 16}, {"submit_s": 5e8, "run_s": 9e8, "gpus": 16}]
     jobs, layout = compiled(CLUSTER, [*rows, {"submit_s": 5e8, "run_s": 1.0, "gpus": 16}])
     run = Simulation(jobs, layout, [0], [3], SchedulerConfig("fifo"), visible=256)

@@ -8,7 +8,7 @@ from rltune.environment.reward import reward, rewards, scores
 from rltune.errors import DataError
 
 
-def test_reward_is_the_gap_relative_to_the_larger() -> None:
+def test_reward_is_the_gap_relative_to_the_larger():
     got = reward(np.array([10.0, 4.0, 0.0, 0.4]), np.array([5.0, 8.0, 0.0, 0.0]), 1.0)
     assert got == pytest.approx([0.5, -0.5, 0.0, 0.4])
 
@@ -31,14 +31,14 @@ MORE_USE = [0.5, -0.25, 0.5]
         ("0.8*wait+0.2*utilisation", [-0.5, 0.45, -0.42], [0.5, -0.45, 0.42]),
     ],
 )
-def test_metrics_are_minimised_and_rewarded(metric: str, score: list[float], expected: list[float]) -> None:
+def test_metrics_are_minimised_and_rewarded(metric, score, expected):
     base, agent = pd.DataFrame(BASE | {"utilisation": 0.2}), pd.DataFrame(AGENT | {"utilisation": 0.4})
     assert rewards(metric, base, agent) == pytest.approx(expected)
     assert scores(metric, base, agent) == pytest.approx(score)
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf])
-def test_a_metric_without_a_number_for_a_sequence_is_named(odd: float) -> None:
+def test_a_metric_without_a_number_for_a_sequence_is_named(odd):
     table = pd.DataFrame(BASE | {"utilisation": 0.2, "bsld": [1.0, odd, 2.0]})
     for of in (rewards, scores):
         with pytest.raises(DataError, match="metric bsld: no finite number for 1 of 3 sequences"):

@@ -38,7 +38,7 @@ def run(env: VectorEnvironment, answer: Callable[[Observation], Observation], fi
 
 
 @pytest.mark.parametrize("backfill", ["none", "greedy", "easy", "conservative"])
-def test_scores_order_the_whole_queue(backfill: str) -> None:
+def test_scores_order_the_whole_queue(backfill):
     jobs, layout = workload(300, seed=1)
     env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo", backfill), FEATURES, check=True)
     run(env, lambda seen: env.step(seen.rows[:, AREA].astype(float)))
@@ -47,7 +47,7 @@ def test_scores_order_the_whole_queue(backfill: str) -> None:
     pd.testing.assert_frame_equal(env.results(), sequence_table(jobs, expected, layout.gpus))
 
 
-def test_picks_without_backfill_are_the_order() -> None:
+def test_picks_without_backfill_are_the_order():
     jobs, layout = workload(300, seed=2)
     env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo"), FEATURES)
     run(env, lambda seen: env.pick(picks(seen, smallest)))
@@ -56,7 +56,7 @@ def test_picks_without_backfill_are_the_order() -> None:
 
 @pytest.mark.parametrize("base", ["saf", "f1", "wfp3", "unicep", "multifactor"])
 @pytest.mark.parametrize("backfill", ["none", "easy"])
-def test_the_first_row_is_the_base_policys_choice(base: str, backfill: str) -> None:
+def test_the_first_row_is_the_base_policys_choice(base, backfill):
     """Also where scores change with time and the queue is longer than what is seen."""
     jobs, layout = workload(300, seed=3)
     scheduler = SchedulerConfig(base, backfill)
@@ -66,7 +66,7 @@ def test_the_first_row_is_the_base_policys_choice(base: str, backfill: str) -> N
         np.testing.assert_array_equal(env.state.start, simulate(jobs, layout, FIRST, N, scheduler).start)
 
 
-def test_behind_a_pick_the_others_follow_in_the_base_policys_order() -> None:
+def test_behind_a_pick_the_others_follow_in_the_base_policys_order():
     """The pick, 2 GPUs, does not fit next to 3 of 4 in use; of two that do, the base policy's first is let past."""
     rows = [
         {"submit_s": 0.0, "run_s": 100.0, "gpus": 3},
@@ -83,7 +83,7 @@ def test_behind_a_pick_the_others_follow_in_the_base_policys_order() -> None:
 
 
 @pytest.mark.parametrize(("types", "fits"), [("any", [1, 1]), ("fastest_only", [0, 0])])
-def test_a_job_fits_now_where_its_rule_for_the_type_lets_it(types: str, fits: list[int]) -> None:
+def test_a_job_fits_now_where_its_rule_for_the_type_lets_it(types, fits):
     """The fastest GPUs are in use."""
     rows = [{"submit_s": float(at), "run_s": 100.0, "gpus": 4} for at in (0, 1, 1)]
     speeds = {"V100": 4.0, "K80": 1.0}
@@ -96,7 +96,7 @@ def test_a_job_fits_now_where_its_rule_for_the_type_lets_it(types: str, fits: li
 
 
 @pytest.mark.parametrize("sticky_head", [False, True])
-def test_placements_may_be_asked_of_a_placer(sticky_head: bool) -> None:
+def test_placements_may_be_asked_of_a_placer(sticky_head):
     jobs, layout = random_case(9, n=60)
     scheduler, n = SchedulerConfig("saf", "easy", "lookahead", sticky_head=sticky_head), [len(jobs.row)]
     env = VectorEnvironment(jobs, layout, scheduler, placer=Lookahead(LookaheadConfig()), check=True)
@@ -106,7 +106,7 @@ def test_placements_may_be_asked_of_a_placer(sticky_head: bool) -> None:
     assert placer.counts.asked > 0
 
 
-def test_sequences_that_never_queue_are_over_at_once() -> None:
+def test_sequences_that_never_queue_are_over_at_once():
     jobs, layout = workload(300, seed=4)
     env = VectorEnvironment(jobs, layout, SchedulerConfig("fifo"))
     env.reset([0, 7], [1, 1])
@@ -120,7 +120,7 @@ def begun() -> VectorEnvironment:
     return env
 
 
-def test_nothing_can_be_asked_before_the_first_reset_or_after_the_end(begun: VectorEnvironment) -> None:
+def test_nothing_can_be_asked_before_the_first_reset_or_after_the_end(begun):
     env = VectorEnvironment(begun.jobs, begun.layout, begun.scheduler)
     for call in (lambda: env.step([]), lambda: env.pick([]), lambda: env.done, lambda: env.state, env.results):
         with pytest.raises(ValueError, match="has not begun: call reset first"):
@@ -133,7 +133,7 @@ def test_nothing_can_be_asked_before_the_first_reset_or_after_the_end(begun: Vec
             call()
 
 
-def test_wrong_answers_are_refused_and_change_nothing(begun: VectorEnvironment) -> None:
+def test_wrong_answers_are_refused_and_change_nothing(begun):
     seen = begun.reset([0, 100], [100, 100])
     rows, k = len(seen.rows), len(seen.asking)
     nan = np.zeros(rows)
@@ -170,12 +170,12 @@ def test_wrong_answers_are_refused_and_change_nothing(begun: VectorEnvironment) 
         ([3], [0], "sequence 0: found 0 jobs"),
     ],
 )
-def test_wrong_sequences_are_refused(begun: VectorEnvironment, first: object, n: object, message: str) -> None:
+def test_wrong_sequences_are_refused(begun, first, n, message):
     with pytest.raises(ValueError, match=message):
         begun.reset(first, n)
 
 
-def test_wrong_arguments_are_refused(begun: VectorEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_arguments_are_refused(begun, monkeypatch):
     monkeypatch.setitem(CUSTOM, "custom", lambda queue, now: queue.gpus)
     for message, policy, options in (
         ("visible: found 0, expected 1 job or more", "fifo", {"visible": 0}),

@@ -72,7 +72,7 @@ def wait_is(project: Any) -> str:
     return known_wait(opened, "tiny", tables["tiny"][0], {cluster: frame for (_, cluster), frame in fitted.items()})[1]
 
 
-def test_every_frame_names_the_trace_and_the_kind_of_its_data(project: Any) -> None:
+def test_every_frame_names_the_trace_and_the_kind_of_its_data(project):
     add_recorded(project)
     found = characterised(project)
     for name, frame in vars(found).items():
@@ -86,7 +86,7 @@ def test_every_frame_names_the_trace_and_the_kind_of_its_data(project: Any) -> N
     assert len(found.batches[found.batches["trace"] == "Tiny"]) == 1200 // 256
 
 
-def test_a_run_of_cpu_traces_alone_has_every_frame(project: Any) -> None:
+def test_a_run_of_cpu_traces_alone_has_every_frame(project):
     opened, tables, fitted = read(project)
     jobs, meta = tables["tiny"]
     found = characterise(opened, {"tiny": (jobs.assign(cpus=jobs["gpus"], gpus=0, resource="cpu"), meta)}, fitted)
@@ -94,13 +94,13 @@ def test_a_run_of_cpu_traces_alone_has_every_frame(project: Any) -> None:
     assert set(found.workloads["type"]) == {"CPU"} and len(found.batches) == 1200 // 256
 
 
-def test_a_scaled_clock_has_no_hours(project: Any) -> None:
+def test_a_scaled_clock_has_no_hours(project):
     add_recorded(project, factor=", factor: 2")
     found = characterised(project)
     assert set(found.arrivals["trace"]) == {"Tiny"} and set(found.workloads["trace"]) == {"Tiny", "Waited"}
 
 
-def test_a_simulated_wait_is_that_of_simulate_on_a_cluster_that_keeps_up(project: Any) -> None:
+def test_a_simulated_wait_is_that_of_simulate_on_a_cluster_that_keeps_up(project):
     opened, tables, fitted = read(project)
     small = opened.clusters["small"]
     load = offered_load(fitted["tiny", "small"], small.gpus)
@@ -115,7 +115,7 @@ def test_a_simulated_wait_is_that_of_simulate_on_a_cluster_that_keeps_up(project
     assert wait_is(project) == "simulated: FIFO + EASY on Small", "large enough now"
 
 
-def test_jobs_the_cluster_cannot_hold_have_no_wait(project: Any) -> None:
+def test_jobs_the_cluster_cannot_hold_have_no_wait(project):
     project.change(project.cluster, "gpu_types: ignore\n", "gpu_types: ignore\nmax_job_gpus: 4\n")
     opened, tables, fitted = read(project)
     jobs = tables["tiny"][0]
@@ -123,7 +123,7 @@ def test_jobs_the_cluster_cannot_hold_have_no_wait(project: Any) -> None:
     assert (waits.isna() == (jobs["gpus"] > 4)).all() and waits.isna().any()
 
 
-def test_the_largest_cluster_that_gets_all_arrivals_is_simulated(project: Any) -> None:
+def test_the_largest_cluster_that_gets_all_arrivals_is_simulated(project):
     folder = project.root / "config" / "clusters"
     (folder / "larger.yaml").write_text(FULL)
     (folder / "thinned.yaml").write_text(FULL.replace("nodes: 9", "nodes: 99") + "balance: 0.001\n")
@@ -132,14 +132,14 @@ def test_the_largest_cluster_that_gets_all_arrivals_is_simulated(project: Any) -
     assert wait_is(project).startswith("simulated: FIFO + EASY on Larger")
 
 
-def test_without_a_cluster_or_a_record_there_is_no_wait(project: Any) -> None:
+def test_without_a_cluster_or_a_record_there_is_no_wait(project):
     add_recorded(project)
     opened, tables, _ = read(project)
     waits, where = known_wait(opened, "waited", tables["waited"][0].assign(wait_s=np.nan), {})
     assert waits.isna().all() and where == ""
 
 
-def test_accuracy_is_blind_to_every_test_part(project: Any) -> None:
+def test_accuracy_is_blind_to_every_test_part(project):
     """A cluster that cannot hold the late jobs has an earlier test part, which counts as well."""
     lines = project.jobs.read_text().splitlines()
     late = [",".join([*line.split(",")[:2], "16", line.split(",")[3]]) for line in lines[901:]]
@@ -156,6 +156,6 @@ def test_accuracy_is_blind_to_every_test_part(project: Any) -> None:
     pd.testing.assert_frame_equal(characterise(opened, tables, fitted).estimates, plain)
 
 
-def test_estimates_that_cells_use_are_characterised_once(project: Any) -> None:
+def test_estimates_that_cells_use_are_characterised_once(project):
     project.change(project.run, "preset: [tiny]", "preset: [tiny]\n    estimate: [history-rolling]")
     assert characterised(project).estimates["estimate"].tolist() == ["history-rolling", "history-lightgbm"]

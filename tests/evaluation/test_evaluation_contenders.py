@@ -41,7 +41,7 @@ def waits(work: Workload, of: Contender) -> list[float]:
     return simulate_windows(work, of, FIRST, LENGTH)[0]["wait_s"].tolist()
 
 
-def test_a_row_per_contender_and_window_and_an_agent_that_ranks_like_a_policy_waits_like_it(work: Workload) -> None:
+def test_a_row_per_contender_and_window_and_an_agent_that_ranks_like_a_policy_waits_like_it(work):
     who = {"fifo": contender(), "saf": contender("saf"), "agent": contender(agent=SMALLEST)}
     frame = by_window(work, who, FIRST, LENGTH, timed=True)
     assert list(frame["who"]) == [name for name in who for _ in FIRST]
@@ -53,7 +53,7 @@ def test_a_row_per_contender_and_window_and_an_agent_that_ranks_like_a_policy_wa
     assert waits(work, contender("sjf", agent=SMALLEST)) == pytest.approx(waits(work, contender("saf"))), "any base"
 
 
-def test_an_agent_runs_with_the_scheduler_configuration_it_chose(work: Workload) -> None:
+def test_an_agent_runs_with_the_scheduler_configuration_it_chose(work):
     chosen = SchedulerConfig("fifo", "easy", locality="any")
     agent = contender(agent=chose(chosen))
     assert waits(work, agent) == waits(work, Contender(chosen, SMALLEST, lookahead=LOOK))
@@ -65,7 +65,7 @@ def test_an_agent_runs_with_the_scheduler_configuration_it_chose(work: Workload)
     assert ran == {"plain": ["fifo", "none", "best_fit", "strict"], "chose": ["fifo", "easy", "best_fit", "any"]}
 
 
-def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work: Workload) -> None:
+def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work):
     easy = SchedulerConfig("fifo", "easy")
     calibrated = replace(work, table=work.table.assign(calibrated_s=work.jobs.run_s))
     exact = replace(work, jobs=work.with_estimates(work.jobs.run_s))
@@ -78,13 +78,13 @@ def test_only_an_agent_that_goes_by_calibrated_estimates_gets_them(work: Workloa
         scheduler_used(work, agent, "cell x")
 
 
-def test_every_field_that_an_agent_chose_counts_and_the_rules_of_the_run_stay(work: Workload) -> None:
+def test_every_field_that_an_agent_chose_counts_and_the_rules_of_the_run_stay(work):
     chosen = SchedulerConfig("saf", "easy", "isolating_best_fit", "worth_it", split_worth=0.3)
     agent = replace(contender(agent=chose(chosen)), scheduler=SchedulerConfig("fifo", overrun="now"))
     assert scheduler_used(work, agent)[0] == replace(chosen, overrun="now")
 
 
-def test_everybody_has_the_slowdowns_of_the_cluster(work: Workload) -> None:
+def test_everybody_has_the_slowdowns_of_the_cluster(work):
     """A job on more nodes than it needs takes longer, whoever schedules."""
     slowed = replace(work, slowdowns={"multi_node_slowdown": 2.0})
     for who in (contender(locality="any"), contender(agent=chose(SchedulerConfig("saf", locality="any")))):
@@ -92,7 +92,7 @@ def test_everybody_has_the_slowdowns_of_the_cluster(work: Workload) -> None:
         assert set(slow["multi_node_slowdown"]) == {2.0} and slow["jct_s"].mean() > fast["jct_s"].mean()
 
 
-def test_a_chosen_rule_for_the_gpu_type_counts_only_where_types_differ_in_speed(work: Workload) -> None:
+def test_a_chosen_rule_for_the_gpu_type_counts_only_where_types_differ_in_speed(work):
     joint = SchedulerConfig("saf", "conservative", types="joint", gpu_price=0.1)
     slower = replace(work, jobs=work.jobs._replace(cut=np.repeat(work.jobs.cut, 2, axis=1)))
     slower.jobs.cut["slow"][:, 1] = 2.0
@@ -102,7 +102,7 @@ def test_a_chosen_rule_for_the_gpu_type_counts_only_where_types_differ_in_speed(
     assert scheduler_used(work, agent)[0].on(work.jobs) == replace(expected, types="any")
 
 
-def test_a_random_order_is_the_mean_of_several_and_depends_on_the_seed_alone(work: Workload) -> None:
+def test_a_random_order_is_the_mean_of_several_and_depends_on_the_seed_alone(work):
     one, again, other = (
         simulate_windows(work, replace(contender(), random=seed), FIRST, LENGTH)[0].drop(columns="seconds")
         for seed in (1, 1, 2)

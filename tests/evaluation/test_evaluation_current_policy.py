@@ -61,7 +61,7 @@ def busy() -> tuple[Jobs, Layout]:
 @pytest.mark.parametrize(
     ("policy", "backfill"), [("fifo", "none"), ("fifo", "greedy"), ("multifactor", "easy"), ("saf", "conservative")]
 )
-def test_the_rule_that_made_the_log_is_found(policy: str, backfill: str, busy: tuple[Jobs, Layout]) -> None:
+def test_the_rule_that_made_the_log_is_found(policy, backfill, busy):
     """Though a scheduler looks once a minute, and dependencies delay a twentieth of the jobs for hours."""
     rng = np.random.default_rng(1)
     delayed = np.where(rng.uniform(size=JOBS) < 0.05, rng.exponential(36_000, JOBS), 0.0)
@@ -74,13 +74,11 @@ def test_the_rule_that_made_the_log_is_found(policy: str, backfill: str, busy: t
 
 
 @pytest.mark.parametrize("recorded", [np.nan, 0.0])
-def test_without_recorded_waits_nothing_is_found(recorded: float, busy: tuple[Jobs, Layout]) -> None:
+def test_without_recorded_waits_nothing_is_found(recorded, busy):
     assert replay_rules(*busy, np.full(JOBS, recorded)) == {}
 
 
-def test_only_the_end_is_replayed_and_less_of_it_if_queues_are_long(
-    busy: tuple[Jobs, Layout], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_end_is_replayed_and_less_of_it_if_queues_are_long(busy, monkeypatch):
     monkeypatch.setattr(current_policy, "MOST_JOBS", 400)
     assert span(*busy) == (JOBS - 400, 400) and span(*compiled(log(gap_s=100.0))) == (JOBS - 100, 100)
     recorded = waits(*busy, "fifo", "easy")
@@ -91,7 +89,7 @@ def test_only_the_end_is_replayed_and_less_of_it_if_queues_are_long(
     assert next(iter(fits.values())).jobs == 360
 
 
-def test_the_measured_tenth_is_not_used(busy: tuple[Jobs, Layout]) -> None:
+def test_the_measured_tenth_is_not_used(busy):
     """So the report's comparison there is a check."""
     table = log().assign(wait_s=waits(*busy, "fifo", "easy"))
     changed = table["wait_s"].where(np.arange(JOBS) < 0.9 * JOBS, 99_999.0)
@@ -124,9 +122,7 @@ ALIKE = fake(saf_greedy=1.2, sjf_easy=1.201, fifo_none=1.204, fifo_easy=1.21, mu
         ({}, "fifo", "none", "fifo-none", "as given"),
     ],
 )
-def test_what_the_user_gives_comes_first(
-    fits: RuleFits, policy: str | None, backfill: str | None, rule: str, why: str
-) -> None:
+def test_what_the_user_gives_comes_first(fits, policy, backfill, rule, why):
     current = CurrentPolicy.choose(fits, policy, backfill)
     assert current.rule.id == rule and current.why.startswith(why)
 
@@ -139,7 +135,7 @@ def test_what_the_user_gives_comes_first(
         ({}, ["cannot be found", "multifactor_size easy", "--current-policy"]),
     ],
 )
-def test_what_is_found_is_described(fits: RuleFits, said: list[str]) -> None:
+def test_what_is_found_is_described(fits, said):
     text = describe(fits, CurrentPolicy.choose(fits))
     assert all(part in text for part in said) and ("NO RULE" in text) == ("FAR OFF" in said)
     assert [line for line in text.splitlines() if line.endswith("chosen")] or not fits

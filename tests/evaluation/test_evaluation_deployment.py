@@ -29,14 +29,14 @@ def under(rule: str, *frames: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames).assign(backfill=rule)
 
 
-def test_a_run_in_figures() -> None:
+def test_a_run_in_figures():
     (row,) = per_run(run("slurm", 1, [0.0, 0.0, 60.0, 40.0]), GPUS).to_dict("records")
     assert row["makespan_s"] == 290.0 and row["utilisation"] == pytest.approx(4 * 2 * 100 / (4 * 290))
     assert (row["wait_s"], row["wait_median_s"], row["jct_s"], row["bsld"]) == (25.0, 20.0, 125.0, 1.25)
     assert (row["jobs"], row["others"]) == (4, 0)
 
 
-def test_jobs_that_did_not_complete_are_counted_and_those_that_never_ran_left_out() -> None:
+def test_jobs_that_did_not_complete_are_counted_and_those_that_never_ran_left_out():
     jobs = run("slurm", 1, [0.0, 0.0, 60.0])
     jobs.loc[1, "state"] = "TIMEOUT"
     jobs.loc[2, ["state", "start_s"]] = ["CANCELLED", np.nan]
@@ -44,7 +44,7 @@ def test_jobs_that_did_not_complete_are_counted_and_those_that_never_ran_left_ou
     assert (row["jobs"], row["others"], row["untimed"], row["wait_s"]) == (3, 2, 1, 0.0)
 
 
-def test_who_waits_longest_and_by_how_many_gpus_and_who_ends_last() -> None:
+def test_who_waits_longest_and_by_how_many_gpus_and_who_ends_last():
     jobs = run("slurm", 1, [0.0, 10.0, 20.0, 300.0])
     jobs["asked_gpus"] = [1, 1, 2, 4]
     (row,) = per_run(jobs, GPUS).to_dict("records")
@@ -52,7 +52,7 @@ def test_who_waits_longest_and_by_how_many_gpus_and_who_ends_last() -> None:
     assert (row["last_gpus"], row["last_wait_s"]) == (4, 300.0)
 
 
-def test_means_by_class_are_over_all_jobs_of_all_repetitions() -> None:
+def test_means_by_class_are_over_all_jobs_of_all_repetitions():
     one, two = run("slurm", 1, [0.0, 10.0, 20.0]), run("slurm", 2, [90.0])
     jobs = pd.concat([one, two, run("saf", 1, [1.0, 2.0, 3.0])]).assign(partition="all")
     jobs["qos"] = ["low", "high", "low", "low", "low", "high", "low"]
@@ -62,7 +62,7 @@ def test_means_by_class_are_over_all_jobs_of_all_repetitions() -> None:
     assert found.loc[("partition", "all"), "wait_slurm_s"] == 30.0 and ("asked_gpus", 2) in found.index
 
 
-def test_each_gpu_type_over_time_and_where_jobs_ran() -> None:
+def test_each_gpu_type_over_time_and_where_jobs_ran():
     """Two jobs of two GPUs on p100-1, one on k80-1 and one on both P100 nodes, the last two at once."""
     jobs = run("slurm", 1, [0.0, 60.0, 120.0, 180.0])
     jobs["node_list"] = ["p100-1", "k80-1", "p100-1", "p100-1,p100-2"]
@@ -82,7 +82,7 @@ def test_each_gpu_type_over_time_and_where_jobs_ran() -> None:
     ]
 
 
-def test_pairs_with_and_without_types() -> None:
+def test_pairs_with_and_without_types():
     names = ["slurm", "slurm_fastest", "rltune", "rltune_types"]
     found = pairs_of(pd.DataFrame({"scheduler": names}))
     assert found == [
@@ -95,7 +95,7 @@ def test_pairs_with_and_without_types() -> None:
     ]
 
 
-def test_comparisons_are_over_the_repetitions_that_both_have() -> None:
+def test_comparisons_are_over_the_repetitions_that_both_have():
     waits = list(np.random.default_rng(1).uniform(100, 400, 40))
     jobs = pd.concat(
         [run("slurm", k, waits) for k in (1, 2, 3)]
@@ -115,7 +115,7 @@ def test_comparisons_are_over_the_repetitions_that_both_have() -> None:
     assert pairs == {("rltune", "slurm"), ("rltune", "saf"), ("saf", "slurm")}
 
 
-def test_an_interval_over_repetitions_is_as_wide_as_they_differ() -> None:
+def test_an_interval_over_repetitions_is_as_wide_as_they_differ():
     waits = [float(w) for w in range(100, 140)]
     jobs = pd.concat(
         [run("slurm", k, waits) for k in (1, 2, 3)]
@@ -126,7 +126,7 @@ def test_an_interval_over_repetitions_is_as_wide_as_they_differ() -> None:
     assert wait["low"] < wait["block_low"] <= 0.3 <= wait["block_high"] < wait["high"], "within, each is like itself"
 
 
-def test_only_jobs_that_ran_under_both_are_compared() -> None:
+def test_only_jobs_that_ran_under_both_are_compared():
     """One job waits very long under Slurm and has no start under the other, one is missing there altogether."""
     waits = [100.0, 200.0, 9000.0, 300.0]
     slurm, saf = run("slurm", 1, waits), run("saf", 1, [w / 2 for w in waits])
@@ -138,7 +138,7 @@ def test_only_jobs_that_ran_under_both_are_compared() -> None:
     assert found.loc["makespan", "theirs_mean"] == 551.0 - 51.0, "its 9,000 s are not in Slurm’s makespan either"
 
 
-def test_use_over_time_has_the_area_of_the_jobs() -> None:
+def test_use_over_time_has_the_area_of_the_jobs():
     jobs = pd.concat([run("slurm", 1, [0.0, 30.0]), run("rltune", 1, [0.0, 500.0])])
     used = in_use(jobs, GPUS, 60.0)
     for scheduler, rows in used.groupby("scheduler"):
@@ -148,7 +148,7 @@ def test_use_over_time_has_the_area_of_the_jobs() -> None:
     assert (used["utilisation"] <= 1).all()
 
 
-def test_what_the_machinery_took() -> None:
+def test_what_the_machinery_took():
     jobs = run("rltune", 1, [0.0, 0.0, 60.0])
     jobs["end_s"] += 7.0
     clock = {"began_s": [0.0, 60.0, 150.0], "took_s": [5.0, 15.0, 40.0]}
@@ -164,7 +164,7 @@ def test_what_the_machinery_took() -> None:
     assert alone["cycles"] == 0 and np.isnan(alone["cycle_s"])
 
 
-def test_the_simulator_against_slurm() -> None:
+def test_the_simulator_against_slurm():
     waits = [0.0, 10.0, 20.0, 90.0]
     measured = run("slurm", 1, waits)
     easy = under("easy", run("slurm", 1, [w / 2 for w in waits]), run("saf", 1, waits))
@@ -175,14 +175,14 @@ def test_the_simulator_against_slurm() -> None:
     assert row["wait_s_conservative_error"] == 0 and row["rank_conservative"] == pytest.approx(-1.0)
 
 
-def test_the_simulator_is_asked_of_the_jobs_that_ran() -> None:
+def test_the_simulator_is_asked_of_the_jobs_that_ran():
     measured = run("slurm", 1, [10.0, 20.0, 30.0])
     measured.loc[2, "start_s"] = np.nan
     (row,) = fidelity(measured, under("easy", run("slurm", 1, [10.0, 20.0, 900.0])), GPUS).to_dict("records")
     assert row["jobs"] == 2 and row["wait_s_easy"] == 15.0 and row["makespan_s_easy_error"] == 0
 
 
-def test_what_the_simulator_predicts_of_an_order() -> None:
+def test_what_the_simulator_predicts_of_an_order():
     waits = [100.0, 200.0, 300.0]
     measured = pd.concat([run("slurm", 1, waits), run("rltune", 1, [w * 0.6 for w in waits])])
     simulated = pd.concat(

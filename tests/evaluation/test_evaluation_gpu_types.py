@@ -48,7 +48,7 @@ def found(work: Workload) -> pd.DataFrame:
     return windows(work, CONFIG)
 
 
-def test_every_rule_meets_every_window_once_and_of_the_priced_the_one_chosen_before(found: pd.DataFrame) -> None:
+def test_every_rule_meets_every_window_once_and_of_the_priced_the_one_chosen_before(found):
     assert (found.groupby(RULE).size() == found["window"].nunique()).all()
     rules = found[RULE].drop_duplicates()
     together = rules["types"] == "joint"
@@ -57,7 +57,7 @@ def test_every_rule_meets_every_window_once_and_of_the_priced_the_one_chosen_bef
         assert sorted(priced["policy"]) == sorted(POLICIES) and set(priced["gpu_price"]) <= {0, *PRICES}
 
 
-def test_an_agent_is_run_under_what_it_chose_next_to_the_rules(work: Workload, found: pd.DataFrame) -> None:
+def test_an_agent_is_run_under_what_it_chose_next_to_the_rules(work, found):
     chose = {"policy": "sjf", "backfill": "conservative", "gpu_price": 0.1, "uses_calibrated": False}
     small_first = replace(SMALLEST, facts=SMALLEST.facts | {"scheduler": chose})
     both = windows(work, CONFIG, {CELL: small_first})
@@ -78,20 +78,20 @@ def test_an_agent_is_run_under_what_it_chose_next_to_the_rules(work: Workload, f
     )
 
 
-def test_where_validation_has_no_window_there_is_no_price(work: Workload) -> None:
+def test_where_validation_has_no_window_there_is_no_price(work):
     few = replace(work, split=replace(work.split, validation=(700, 735)))
     rules = windows(few, CONFIG)[RULE].drop_duplicates()
     assert len(rules) == len(gpu_types.rules(POLICIES, priced=False)) and not rules["gpu_price"].any()
 
 
-def test_rules_are_under_the_runs_simulation_as_agents_are(work: Workload) -> None:
+def test_rules_are_under_the_runs_simulation_as_agents_are(work):
     other_rules = run_config(SimulationConfig(overrun="now", sticky_head=True), sequence_jobs=[40])
     rule = contender(other_rules, SchedulerConfig("saf", "conservative", types="least")).scheduler
     assert rule.overrun == contender_of(other_rules, CELL).scheduler.overrun == "now"
     assert (rule.policy, rule.types, rule.sticky_head) == ("saf", "least", False)
 
 
-def test_heuristics_reserve_for_all_jobs_where_agents_may_and_where_types_differ_in_speed(work: Workload) -> None:
+def test_heuristics_reserve_for_all_jobs_where_agents_may_and_where_types_differ_in_speed(work):
     one_type = whole_workload(900)
     same, mixed = heuristics(CONFIG, one_type), heuristics(CONFIG, work)
     assert set(mixed) - set(same) == {f"{policy} conservative" for policy in POLICIES}
@@ -100,14 +100,14 @@ def test_heuristics_reserve_for_all_jobs_where_agents_may_and_where_types_differ
     assert mean["saf conservative"] < mean["saf easy"]
 
 
-def test_the_test_part_has_no_say_in_the_price(work: Workload, found: pd.DataFrame) -> None:
+def test_the_test_part_has_no_say_in_the_price(work, found):
     row = work.jobs.row.copy()
     row["run_s"][work.split.test[0] :] = np.random.default_rng(3).uniform(1, 1e5, len(row) - work.split.test[0])
     other = windows(replace(work, jobs=work.jobs._replace(row=row)), CONFIG)
     assert (other[RULE].drop_duplicates().to_numpy() == found[RULE].drop_duplicates().to_numpy()).all()
 
 
-def test_a_summary_adds_up(found: pd.DataFrame) -> None:
+def test_a_summary_adds_up(found):
     rows = summary(found, Intervals(200))
     parts = rows["run_s"] + rows["slower_s"] + rows["wait_s"]
     assert parts.to_numpy() == pytest.approx(rows["jct_s"].to_numpy())
@@ -119,7 +119,7 @@ def test_a_summary_adds_up(found: pd.DataFrame) -> None:
     assert others["less"].to_numpy() == pytest.approx(1 - others["excess_s"] / reference["excess_s"].item())
 
 
-def test_an_agent_is_not_evaluated_under_placements_that_ignore_speeds(work: Workload) -> None:
+def test_an_agent_is_not_evaluated_under_placements_that_ignore_speeds(work):
     also = [{"placement": "algorithm1"}, {"placement": "lookahead"}, {"placement": "best_fit", "locality": "any"}]
     chose = {"policy": "sjf", "backfill": "conservative", "types": "joint", "uses_calibrated": False}
     planner = replace(SMALLEST, facts=SMALLEST.facts | {"scheduler": chose})
@@ -128,7 +128,7 @@ def test_an_agent_is_not_evaluated_under_placements_that_ignore_speeds(work: Wor
     assert set(zip(other["placement"], other["locality"], strict=True)) == {("best_fit", "any")}
 
 
-def test_wrong_speeds_cost_a_rule_that_plans_by_them(work: Workload, found: pd.DataFrame) -> None:
+def test_wrong_speeds_cost_a_rule_that_plans_by_them(work, found):
     def excess(frame: pd.DataFrame) -> pd.Series:
         return frame.groupby(["types", "policy", "backfill", "gpu_price"])["excess_s"].mean()
 
@@ -138,7 +138,7 @@ def test_wrong_speeds_cost_a_rule_that_plans_by_them(work: Workload, found: pd.D
     assert wrong["least"].max() > true[wrong.index]["least"].max()
 
 
-def test_utilisation_by_type_against_a_count_of_every_job(work: Workload) -> None:
+def test_utilisation_by_type_against_a_count_of_every_job(work):
     scheduler = SchedulerConfig("saf", "easy", types="fastest_free")
     first, n = np.array([0, 100]), np.array([40, 60])
     state = simulate(work.jobs, work.layout, first, n, scheduler)

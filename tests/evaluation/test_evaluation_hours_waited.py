@@ -63,12 +63,12 @@ def advised(jobs: pd.DataFrame) -> Advice:
         ({"saf-easy": 0.7, "configuration": 0.7, "rltune": 0.5}, "rltune", "rltune", "saf-easy"),
     ],
 )
-def test_the_recommendation(factors: dict[str, float], outcome: str, chosen: str, reached: str) -> None:
+def test_the_recommendation(factors, outcome, chosen, reached):
     jobs = made(SAME | factors)
     assert advised(jobs) == Advice(outcome, chosen, reached, 20)  # type: ignore[arg-type]
 
 
-def test_of_two_rules_that_wait_as_long_in_all_one_is_the_best_everywhere() -> None:
+def test_of_two_rules_that_wait_as_long_in_all_one_is_the_best_everywhere():
     """Sums by the day and over all days round differently."""
     rng = np.random.default_rng(0)
     jobs = made({"fifo-easy": 0.6, "saf-easy": 0.6, "rltune": 0.3}).astype({"wait_s": int})
@@ -78,19 +78,19 @@ def test_of_two_rules_that_wait_as_long_in_all_one_is_the_best_everywhere() -> N
         assert advised(jobs).outcome == "rltune"
 
 
-def test_too_few_days_give_no_verdict_however_large_the_gain() -> None:
+def test_too_few_days_give_no_verdict_however_large_the_gain():
     few = advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST - 1))
     assert few == Advice("too few days", "current", "current", FEWEST - 1)
     assert advised(made(SAME | {"rltune": 0.1}, blocks=FEWEST)).outcome == "rltune"
 
 
-def test_a_day_on_which_all_the_waiting_was_shows_nothing() -> None:
+def test_a_day_on_which_all_the_waiting_was_shows_nothing():
     jobs = made(SAME | {"saf-easy": 0.5})
     jobs.loc[jobs["block"] != 5, "wait_s"] = 0.0
     assert advised(jobs) == Advice("open", "current", "current", 20)
 
 
-def test_totals_are_plain_sums() -> None:
+def test_totals_are_plain_sums():
     jobs = made(SAME | {"saf-easy": 0.7}, seeds=2)
     found = totals(jobs, INTERVALS).set_index("scheduler")
     assert list(found.index) == ["current", *SAME]
@@ -109,7 +109,7 @@ def test_totals_are_plain_sums() -> None:
     assert np.isnan(found.loc["current", "less_wait"])
 
 
-def test_the_comparisons_are_one_family() -> None:
+def test_the_comparisons_are_one_family():
     jobs = made(SAME | {"saf-easy": 0.7})
     frame = steps(jobs, INTERVALS)
     others = ["fifo-easy", "saf-easy", "qssf", "rltune"]
@@ -122,7 +122,7 @@ def test_the_comparisons_are_one_family() -> None:
     assert ("rltune", "fifo-easy") in set(zip(with_configuration["ours"], with_configuration["theirs"]))
 
 
-def test_users_are_grouped_by_what_they_used_before() -> None:
+def test_users_are_grouped_by_what_they_used_before():
     before = pd.DataFrame({"who": [f"u{i}" for i in range(10)] * 2, "gpus": 1, "run_s": list(range(1, 11)) * 2})
     of = pd.Series([*(f"u{i}" for i in range(10)), "stranger", None], dtype=object)
     found = user_groups(before, of)
@@ -130,7 +130,7 @@ def test_users_are_grouped_by_what_they_used_before() -> None:
     assert found[10] == "new" and pd.isna(found[11])
 
 
-def test_the_simulated_current_rule_is_compared_with_recorded_waits() -> None:
+def test_the_simulated_current_rule_is_compared_with_recorded_waits():
     jobs = pd.DataFrame({"scheduler": "current", "job_id": list("abcd"), "wait_s": [0.0, 3600.0, 7200.0, 100.0]})
     log = pd.DataFrame({"job_id": list("cdba"), "wait_s": [3600.0, np.nan, 1800.0, 0.0]})
     found = against_recorded(jobs, log)
@@ -140,7 +140,7 @@ def test_the_simulated_current_rule_is_compared_with_recorded_waits() -> None:
     assert nothing.jobs == 0 and np.isnan(nothing.ratio)
 
 
-def test_a_group_that_did_not_wait_today_can_be_shown_to_wait_longer() -> None:
+def test_a_group_that_did_not_wait_today_can_be_shown_to_wait_longer():
     """Its share has nothing to be a share of; its seconds have an interval, over all seeds."""
     jobs = made(SAME | {"saf-easy": 0.7}, seeds=2).assign(user=lambda f: np.where(f["gpus"] == 1, "small", "large"))
     small = jobs["user"] == "small"
@@ -159,7 +159,7 @@ def test_a_group_that_did_not_wait_today_can_be_shown_to_wait_longer() -> None:
     assert both["more_s"] == pytest.approx(3900, rel=0.05) and both["jobs"] == found["jobs"], "the mean of both seeds"
 
 
-def test_many_groups_are_one_family_of_a_scheduler() -> None:
+def test_many_groups_are_one_family_of_a_scheduler():
     rows = pd.DataFrame(
         {"scheduler": ["a"] * 3 + ["b"], "more_s_p": [0.02, 0.5, 0.6, 0.02], "more_s_low": 1.0, "more_s_high": 2.0}
     )

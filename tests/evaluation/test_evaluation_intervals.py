@@ -47,7 +47,7 @@ def test_too_few_windows_have_no_interval(n):
     assert np.isnan(improved(np.ones(n), np.ones(n), 200)[1:3]).all()
 
 
-def test_windows_with_nothing_on_either_side_are_no_evidence() -> None:
+def test_windows_with_nothing_on_either_side_are_no_evidence():
     """Waits on one day of twelve: the other days would make any difference look certain."""
     theirs = np.zeros(12)
     theirs[5:6] = 100.0
@@ -199,7 +199,7 @@ def test_what_cannot_be_compared_is_refused():
         compare(windows, "wait", 256, {"role": "rltune"}, {"role": "base"}, QUICK)
 
 
-def test_parts_are_drawn_within_themselves() -> None:
+def test_parts_are_drawn_within_themselves():
     """Two runs that differ from one another and not within: only blocks that reach across see a spread."""
     ours, theirs = np.repeat([1.0, 8.0], 8), np.full(16, 10.0)
     within = improved(ours, theirs, 300, 0.9, 1, parts=(8, 8))

@@ -1,7 +1,6 @@
 """RLTune next to other learners: batches, one long sequence, the time of a decision."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ def work() -> Workload:
     return whole_workload(1500, seed=3)
 
 
-def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(project: Any) -> None:
+def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(project):
     project.change(project.run, "    preset: [tiny]\n", AXES)
     project.change(project.run, "  tiny: {", "  tiny: &tiny {")
     project.run.write_text(project.run.read_text() + "  other: *tiny\n")
@@ -57,9 +56,7 @@ def test_batches_say_what_each_scheduler_ran_with_and_the_base_policy_of_agents(
 
 
 @pytest.mark.parametrize("most", [100, LONGEST])
-def test_a_long_run_is_the_last_of_the_test_part_as_one_sequence(
-    most: int, work: Workload, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_run_is_the_last_of_the_test_part_as_one_sequence(most, work, monkeypatch):
     monkeypatch.setattr(learners, "LONGEST", most)
     begin, end = work.split.test
     n = min(most, end - begin)
@@ -72,7 +69,7 @@ def test_a_long_run_is_the_last_of_the_test_part_as_one_sequence(
         assert rows["job"].tolist() == list(range(end - n, end))
 
 
-def test_long_sequences_are_compared_by_all_of_their_jobs() -> None:
+def test_long_sequences_are_compared_by_all_of_their_jobs():
     rng = np.random.default_rng(1)
     theirs = rng.lognormal(5, 1, 20 * BLOCK_JOBS + 100)
     found = compare_long(0.8 * theirs, theirs, Intervals(200))
@@ -85,7 +82,7 @@ def test_long_sequences_are_compared_by_all_of_their_jobs() -> None:
     assert (short["blocks"], short["improvement"]) == (1, 0.5) and np.isnan([short["low"], short["high"]]).all()
 
 
-def test_a_queue_arrives_at_once_and_is_decided_until_a_job_does_not_fit(work: Workload) -> None:
+def test_a_queue_arrives_at_once_and_is_decided_until_a_job_does_not_fit(work):
     jobs = at_once(work.jobs, 40, 64)
     assert len(jobs.row) == 64 and len(set(jobs.submit_s)) == 1
     assert list(jobs.gpus) == list(work.jobs.gpus[40:104])
@@ -107,7 +104,7 @@ def test_a_queue_arrives_at_once_and_is_decided_until_a_job_does_not_fit(work: W
     assert (frame["decision_s"] >= frame["inference_s"] + frame["placement_s"]).all()
 
 
-def test_decisions_are_timed_at_the_lengths_that_the_workload_has(work: Workload) -> None:
+def test_decisions_are_timed_at_the_lengths_that_the_workload_has(work):
     frame = decision_times(SMALLEST, work.jobs, work.layout, LOOK, (16, 64, 5000), 2)
     assert list(frame.columns) == ["queue", "inference_s", "placement_s", "decision_s"]
     assert set(frame["queue"]) == {16, 64} and (frame["inference_s"] > 0).all()

@@ -58,7 +58,7 @@ BAD_ANSWERS = {
 
 
 @pytest.mark.parametrize("answer", BAD_ANSWERS)
-def test_what_it_answers_wrongly_is_explained(answer: str, plug: Plug, cli: Cli) -> None:
+def test_what_it_answers_wrongly_is_explained(answer, plug, cli):
     plug(OWN_SJF.replace("queue.estimate_s", answer))
     simulate = ("simulate", "--trace", "tiny", "--cluster", "small", "--config", "config/tiny.yaml")
     cli(*simulate, "--policy", "my_sjf").explains(*BAD_ANSWERS[answer])
@@ -71,7 +71,7 @@ def baselines() -> pd.DataFrame:
     return evaluate_baselines(build_workload(run, "tiny", "small", "lognormal-1"), run.config)
 
 
-def test_it_is_a_baseline_with_the_results_of_the_built_in_one(plug: Plug) -> None:
+def test_it_is_a_baseline_with_the_results_of_the_built_in_one(plug):
     plug(OWN_SJF)
     waits = baselines().pivot_table(index=["role", "backfill", "first_job"], columns="policy", values="wait_s")
     assert list(waits.columns) == ["my_sjf", "sjf"] and waits["sjf"].sum() > 0
@@ -94,13 +94,13 @@ def test_it_is_a_baseline_with_the_results_of_the_built_in_one(plug: Plug) -> No
         ),
     ],
 )
-def test_a_file_that_does_not_do_is_explained(text: str, parts: list[str], plug: Plug, cli: Cli, project: Any) -> None:
+def test_a_file_that_does_not_do_is_explained(text, parts, plug, cli, project):
     plug(text)
     cli("config", "check", *RUN).explains(*parts)
     assert not (project.root / "results").exists()
 
 
-def test_a_name_belongs_to_one_file(plug: Plug, cli: Cli, project: Any) -> None:
+def test_a_name_belongs_to_one_file(plug, cli, project):
     plug(OWN_SJF)
     (project.root / "more.py").write_text(OWN_SJF)
     project.change(project.run, "[mine.py]", "[mine.py, more.py]")
@@ -110,7 +110,7 @@ def test_a_name_belongs_to_one_file(plug: Plug, cli: Cli, project: Any) -> None:
     cli("config", "check", *RUN).explains("more.py", "placement 'my_place' is registered by", "mine.py", "rename")
 
 
-def test_the_example_file_does_what_it_says() -> None:
+def test_the_example_file_does_what_it_says():
     assert load_plugin(ROOT / "config" / "own_policies.example.py") == [("policy", "patient_smallest")]
     wait = np.array([0.0, 7 * 3600.0, 100.0, 9 * 3600.0])
     queue = Queue(10 * 3600.0 - wait, np.full(4, 60.0), np.array([4, 64, 1, 128]), wait, np.zeros(4, int), np.arange(4))

@@ -59,21 +59,21 @@ def in_pools(*rows: tuple[float, float, int, str]):
     return compiled(TWO_POOLS, [{"submit_s": s, "run_s": r, "gpus": g, "vc": vc} for s, r, g, vc in rows])
 
 
-def test_the_released_rules_block_the_other_pool_and_ours_do_not() -> None:
+def test_the_released_rules_block_the_other_pool_and_ours_do_not():
     # the second job waits for the first in pool a; the third could start in b at 2
     found = waits(in_pools((0, 100, 4, "a"), (1, 10, 4, "a"), (2, 10, 4, "b")), "fifo", 3)
     assert found.pop("released") == pytest.approx(99 + 98)
     assert list(found.values()) == pytest.approx([99] * 5)
 
 
-def test_a_job_that_stays_first_is_passed_once_it_is_reranked() -> None:
+def test_a_job_that_stays_first_is_passed_once_it_is_reranked():
     # at 1 the job of 50 s is chosen; the one of 10 s that comes at 2 is shorter, and goes first only if reranked
     made = compiled(ONE_POOL, [{"submit_s": s, "run_s": r, "gpus": 4} for s, r in ((0, 100), (1, 50), (2, 10))])
     kept, reranked = 99 + 148, 109 + 98
     assert list(waits(made, "sjf", 3).values()) == pytest.approx([kept, kept, *[reranked] * 4])
 
 
-def test_backfilling_steps_are_the_simulators_rules() -> None:
+def test_backfilling_steps_are_the_simulators_rules():
     # as in the simulator's own case: 3 GPUs run, the second job needs all 4
     rows = [(0, 100, 3), (1, 100, 4), (2, 50, 1), (3, 200, 1), (60, 40, 1)]
     found = waits(compiled(ONE_POOL, [{"submit_s": s, "run_s": r, "gpus": g} for s, r, g in rows]), "fifo", 5)
@@ -83,7 +83,7 @@ def test_backfilling_steps_are_the_simulators_rules() -> None:
     assert found["easy"] == pytest.approx(0 + 100 + 2 + 200 + 60 - submitted)
 
 
-def test_pools_run_apart_add_up_to_the_whole_where_none_blocks_another() -> None:
+def test_pools_run_apart_add_up_to_the_whole_where_none_blocks_another():
     rng = np.random.default_rng(5)
     submit, run_s = np.sort(rng.integers(0, 2000, 60)), rng.integers(10, 300, 60)
     gpus, vc = rng.choice([1, 2, 4], 60), rng.choice(["a", "b"], 60)
@@ -97,7 +97,7 @@ def test_pools_run_apart_add_up_to_the_whole_where_none_blocks_another() -> None
     assert np.allclose(frame[frame["step"] == "released"]["wait_s"], sequence_table(jobs, released, 8)["wait_s"])
 
 
-def test_orders_by_fair_shares_have_no_steps() -> None:
+def test_orders_by_fair_shares_have_no_steps():
     assert has_steps("wfp3") and not has_steps("multifactor")
 
 
@@ -129,7 +129,7 @@ def study(*evaluated: tuple[Cell, str, float]) -> SimpleNamespace:
     ],
     ids=["base policy and rule", "seeds are one agent and presets are not", "seeds chose different rules"],
 )
-def test_agents_have_the_rule_they_were_evaluated_under(evaluated: list, expected: dict) -> None:
+def test_agents_have_the_rule_they_were_evaluated_under(evaluated, expected):
     frame = agents(study(*evaluated))
     keys = ["policy", "base_backfill", "other", "backfill"]
     assert {key: rows["wait_s"].tolist() for key, rows in frame.groupby(keys, sort=False)} == expected
@@ -141,7 +141,7 @@ def rows(names: str, *values: tuple, windows: int = 10, **shared: object) -> pd.
     return pd.concat([one.assign(window=w, first_job=64 * w) for w in range(windows)], ignore_index=True)
 
 
-def test_headroom_with_exact_estimates_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headroom_with_exact_estimates_and_bound(monkeypatch):
     work, first = whole_workload(200, seed=4), np.array([0, 60, 120])
     monkeypatch.setattr("rltune.evaluation.studies.scheduling_rules.agents", lambda study: study.agents)
     run = SimpleNamespace(config=run_config(baseline_policies=["fifo", "sjf"], baseline_backfills=["none", "easy"]))
@@ -159,7 +159,7 @@ def test_headroom_with_exact_estimates_and_bound(monkeypatch: pytest.MonkeyPatch
     assert not np.array_equal(work.jobs.estimate_s, work.jobs.run_s)
 
 
-def test_on_a_balanced_cluster_the_heuristics_are_those_of_the_slice() -> None:
+def test_on_a_balanced_cluster_the_heuristics_are_those_of_the_slice():
     config = run_config(baseline_policies=["fifo"])
     asked = SimpleNamespace(evaluation=config.evaluation, simulation=config.simulation, lookahead=config.lookahead)
     asked.tuned_on = lambda *of: of == (SAF.trace, SAF.cluster, SAF.estimate)
@@ -178,11 +178,11 @@ def paying() -> pd.DataFrame:
     return rows("scheduler user size wait_s bsld", *values, policy="fifo", backfill="none", vc=None)
 
 
-def test_size_classes() -> None:
+def test_size_classes():
     assert list(size_class(np.array([1, 2, 4, 5, 8, 9, 64]))) == ["1", "2–4", "2–4", "5–8", "5–8", "over 8", "over 8"]
 
 
-def test_groups_next_to_the_base_policy() -> None:
+def test_groups_next_to_the_base_policy():
     frame = by_group(paying().assign(group=paying()["size"]), "base", QUICK).set_index(["group", "scheduler"])
     small, large = frame.loc[("1", "rltune")], frame.loc[("over 8", "rltune")]
     assert small[["jobs", "wait_s", "less_wait", "less_wait_low"]].tolist() == pytest.approx([30, 20, 0.8, 0.8])
@@ -190,7 +190,7 @@ def test_groups_next_to_the_base_policy() -> None:
     assert np.isnan(frame.loc[("1", "base"), "less_wait"])
 
 
-def test_indices_are_the_simulators_and_their_intervals_hold_them() -> None:
+def test_indices_are_the_simulators_and_their_intervals_hold_them():
     rng = np.random.default_rng(2)
     values = {"wait_s": rng.lognormal(4, 1, 600), "bsld": 1 + rng.lognormal(0, 1, 600), "gpus": 1, "run_s": 60.0}
     jobs = pd.DataFrame({"window": np.repeat(np.arange(20), 30), "group": rng.choice(list("abcd"), 600), **values})
@@ -207,7 +207,7 @@ def test_indices_are_the_simulators_and_their_intervals_hold_them() -> None:
     assert one["jain_bsld_low"].isna().all() and one["jain_bsld"].notna().all()
 
 
-def test_losers_are_those_that_wait_longer_and_have_a_name() -> None:
+def test_losers_are_those_that_wait_longer_and_have_a_name():
     jobs = paying().assign(group=paying()["user"])
     lost = losers(jobs, "base", "rltune")
     assert lost["group"].tolist() == ["b"] and lost["more_h"].item() == pytest.approx(10 * 80 / 3600)
@@ -228,7 +228,7 @@ def thinned_study(project: Any, load: float) -> tuple[list[Study], dict[tuple[st
     return [Study(opened, "Tiny", "own", (cell,), workloads[keys[0]], pd.DataFrame())], workloads
 
 
-def test_a_balanced_cluster_with_too_few_jobs_for_a_window_is_named(project: Any) -> None:
+def test_a_balanced_cluster_with_too_few_jobs_for_a_window_is_named(project):
     these, workloads = thinned_study(project, 0.01)
     (named,) = too_short(these, workloads)
     assert named.startswith("Tiny (") and named.endswith(" test jobs)")
@@ -236,5 +236,5 @@ def test_a_balanced_cluster_with_too_few_jobs_for_a_window_is_named(project: Any
         balanced(these, workloads, {})
 
 
-def test_what_is_long_enough_is_not_named(project: Any) -> None:
+def test_what_is_long_enough_is_not_named(project):
     assert too_short(*thinned_study(project, 1000.0)) == []

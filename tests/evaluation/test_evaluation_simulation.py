@@ -30,7 +30,7 @@ def simulated(tiny: Run, request: Request, estimate: str = "lognormal-1", **rule
     return run(tiny.config, workload, request, make_scheduler(tiny.config, **{"policy": "fifo", **rules}))
 
 
-def test_windows_have_the_metrics_of_the_evaluation(tiny: Run) -> None:
+def test_windows_have_the_metrics_of_the_evaluation(tiny):
     result = simulated(tiny, Request(window=100))
     table = sequence_table(result.workload.jobs, result.state, result.workload.layout.gpus)
     found = result.metrics()
@@ -42,7 +42,7 @@ def test_windows_have_the_metrics_of_the_evaluation(tiny: Run) -> None:
     assert found["jobs_per_s"] > 0
 
 
-def test_the_mean_queue_is_that_over_time(tiny: Run) -> None:
+def test_the_mean_queue_is_that_over_time(tiny):
     result = simulated(tiny, Request(replay=True))
     jobs = result.jobs()
     begin, end = jobs["submit_s"].min(), jobs["submit_s"].max()
@@ -51,7 +51,7 @@ def test_the_mean_queue_is_that_over_time(tiny: Run) -> None:
     assert result.metrics()["mean_queue"] == pytest.approx(np.mean(queued), rel=0.01) and np.mean(queued) > 1
 
 
-def test_a_warm_up_is_simulated_and_not_measured(tiny: Run) -> None:
+def test_a_warm_up_is_simulated_and_not_measured(tiny):
     whole, warm = (simulated(tiny, Request(replay=True, warm_up=share)) for share in (0.0, 0.25))
     pd.testing.assert_frame_equal(whole.jobs(), warm.jobs())
     later = whole.jobs().iloc[300:]
@@ -75,25 +75,25 @@ def test_a_warm_up_is_simulated_and_not_measured(tiny: Run) -> None:
         (Request(jobs=90, replay=True), [0], 90),
     ],
 )
-def test_which_jobs(request_: Request, first: list[int], n: int, tiny: Run) -> None:
+def test_which_jobs(request_, first, n, tiny):
     state = simulated(tiny, request_).state
     assert state.first.tolist() == first and state.n.tolist() == [n] * len(first)
 
 
-def test_a_bound_is_a_bound(tiny: Run) -> None:
+def test_a_bound_is_a_bound(tiny):
     for policy in ("fifo", "saf"):
         least, ours = simulated(tiny, Request(window=64), policy=policy, backfill="easy").bound()
         assert 0 < least <= ours
 
 
-def test_a_job_is_shown_with_its_own_user(tiny: Run) -> None:
+def test_a_job_is_shown_with_its_own_user(tiny):
     result = simulated(tiny, Request(begin=7, jobs=96, window=32))
     work = result.workload
     jobs = replace(result, workload=replace(work, table=work.table.assign(user=work.job_ids))).jobs()
     assert jobs["user"].tolist() == jobs["job_id"].tolist() and "vc" in jobs
 
 
-def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) -> None:
+def test_it_prints_a_table_and_writes_what_is_asked_for(project, cli):
     (project.root / "out").mkdir()
     options = "--policy sjf --backfill easy --windows 64 --part test --bound"
     files = "--csv out/jobs.csv --timeline out/time.csv --gantt out/chart.svg"
@@ -116,7 +116,7 @@ def test_it_prints_a_table_and_writes_what_is_asked_for(project: Any, cli: Cli) 
     assert not (project.root / "results").exists(), "nothing of it is kept"
 
 
-def test_the_rules_of_the_run_hold_by_default(project: Any, cli: Cli) -> None:
+def test_the_rules_of_the_run_hold_by_default(project, cli):
     rest = ("--backfill", "easy", "--windows", "64", "--csv")
     options = "--overrun now --sticky-head".split()
     assert cli(*RUN, *rest, "said.csv", *options).status == 0
@@ -128,21 +128,19 @@ def test_the_rules_of_the_run_hold_by_default(project: Any, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(("share", "number"), [(0.07, 7), (0.14, 14), (0.28, 28), (0.55, 55), (0.551, 56)])
-def test_a_share_of_jobs_is_a_number_without_the_rounding_of_a_product(tiny: Run, share: float, number: int) -> None:
+def test_a_share_of_jobs_is_a_number_without_the_rounding_of_a_product(tiny, share, number):
     found = simulated(tiny, Request(jobs=100, replay=True, warm_up=share))
     assert f"the first {number} of them not measured" in found.about()
     assert found.metrics()["wait_s_mean"] == pytest.approx(found.jobs()["wait_s"].iloc[number:].mean())
 
 
-def test_a_chart_of_too_many_jobs_is_refused_before_the_simulation(
-    project: Any, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_chart_of_too_many_jobs_is_refused_before_the_simulation(project, cli, monkeypatch):
     monkeypatch.setattr(simulation, "MOST_DRAWN", 100)
     monkeypatch.setattr(simulation, "simulate", None)
     cli(*RUN, "--replay", "--gantt", "x.png").explains("--gantt", "1200 jobs", "at most 100", "--jobs")
 
 
-def test_jobs_of_no_whole_window_are_named(tiny: Run) -> None:
+def test_jobs_of_no_whole_window_are_named(tiny):
     said = simulated(tiny, Request(jobs=500)).about()
     assert said.endswith("an idle cluster; the last 244 make no whole window and are left out")
 
@@ -150,7 +148,7 @@ def test_jobs_of_no_whole_window_are_named(tiny: Run) -> None:
 @pytest.mark.parametrize(
     ("last_start", "last_end", "until"), [(110.0, 200.0, None), (110.0, 5000.0, 110.0), (3100.0, 5000.0, None)]
 )
-def test_one_long_job_does_not_squeeze_the_drawing(last_start: float, last_end: float, until: float | None) -> None:
+def test_one_long_job_does_not_squeeze_the_drawing(last_start, last_end, until):
     bars = pd.DataFrame({"job": range(20), "submit_s": 100.0, "start_s": 110.0, "end_s": 200.0})
     bars.loc[3, ["start_s", "end_s"]] = last_start, last_end
     assert until_s(bars) == (until and pytest.approx(until))

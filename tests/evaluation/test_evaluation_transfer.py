@@ -83,7 +83,7 @@ def simulated(run: Run, workloads: Workloads, policy: str, cluster: str = "small
     ].tolist()
 
 
-def test_windows_are_the_shortest_of_the_test_part_evenly_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_are_the_shortest_of_the_test_part_evenly_spread(monkeypatch):
     split = split_points(1000)
     length, first = shortest_windows(split, [50, 10])
     assert length == 10 and list(first) == list(range(900, 1000, 10))
@@ -94,9 +94,7 @@ def test_windows_are_the_shortest_of_the_test_part_evenly_spread(monkeypatch: py
         shortest_windows(split, [101])
 
 
-def test_agents_run_with_every_base_policy_and_what_the_results_have_is_taken_from_there(
-    run: Run, workloads: Workloads
-) -> None:
+def test_agents_run_with_every_base_policy_and_what_the_results_have_is_taken_from_there(run, workloads):
     cells = [c for c in run.config.cells() if c.estimate == "lognormal-1" and c.cluster == "small"]
     work = workloads["tiny", "small", "lognormal-1"]
     length, first = shortest_windows(work.split, [32])
@@ -135,9 +133,7 @@ def _left_with(run: Run, cell: Cell) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("features", "bias", "same"), [("engineered", 0, True), ("raw", 0, True), ("rich", 0, False), ("raw", 0.1, False)]
 )
-def test_features_of_the_base_policy_and_a_bias_to_it_change_an_agents_schedules(
-    run: Run, workloads: Workloads, features: str, bias: float, same: bool
-) -> None:
+def test_features_of_the_base_policy_and_a_bias_to_it_change_an_agents_schedules(run, workloads, features, bias, same):
     """In windows shorter than what an agent sees of a queue. Weights are drawn, so that it ranks as no policy does."""
     agent = _drawn(features)
     agent.facts["base_policy_bias"] = bias
@@ -155,9 +151,7 @@ def _drawn(features: str) -> TrainedPolicy:
     return TrainedPolicy((weights, np.zeros(1)), {"agent": "rltune", "features": features})
 
 
-def test_every_agent_is_evaluated_wherever_agents_of_the_same_rules_are(
-    run: Run, workloads: Workloads, agents: dict[Cell, TrainedPolicy]
-) -> None:
+def test_every_agent_is_evaluated_wherever_agents_of_the_same_rules_are(run, workloads, agents):
     said: list[str] = []
     found = across_traces(run.config, run.config.cells(), workloads, agents, said.append)
     by_agents = found[found["role"] == "rltune"]
@@ -175,9 +169,7 @@ def test_every_agent_is_evaluated_wherever_agents_of_the_same_rules_are(
         assert len(waits(usual, role="random", cluster=cluster)) == len(saf)
 
 
-def test_only_the_estimates_change_from_one_spread_to_the_next(
-    run: Run, workloads: Workloads, agents: dict[Cell, TrainedPolicy]
-) -> None:
+def test_only_the_estimates_change_from_one_spread_to_the_next(run, workloads, agents):
     cells = [c for c in run.config.cells() if c.cluster == "small"]
     agents[cells[1]] = replace(
         SMALLEST, facts=SMALLEST.facts | {"scheduler": AgentScheduler(SchedulerConfig("fifo"), True).facts()}

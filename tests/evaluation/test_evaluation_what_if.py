@@ -38,7 +38,7 @@ def study(monkeypatch: pytest.MonkeyPatch) -> WhatIfStudy:
     return study_of()
 
 
-def test_it_replays_the_last_part_after_a_warm_up(study: WhatIfStudy) -> None:
+def test_it_replays_the_last_part_after_a_warm_up(study):
     assert study.measured == slice(216, 240) and study.first == 216 - 12
     jobs, ran = study.replays()
     assert list(ran["scheduler"]) == ["current", "sjf-easy", "qssf", "configuration", "rltune", "bounded"]
@@ -47,7 +47,7 @@ def test_it_replays_the_last_part_after_a_warm_up(study: WhatIfStudy) -> None:
         assert list(rows["job"]) == list(range(216, 240))
 
 
-def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:
+def test_hours_are_those_of_a_plain_simulation(study):
     """The twin runs the same jobs; sums by loops."""
     jobs, ran = study.replays()
     found = totals(jobs, Intervals(200)).set_index("scheduler")
@@ -76,7 +76,7 @@ def test_hours_are_those_of_a_plain_simulation(study: WhatIfStudy) -> None:
         assert ran.set_index("scheduler").loc[name, "utilisation"] == pytest.approx(used / (until - since) / 20)
 
 
-def test_what_the_log_says_of_itself_does_not_depend_on_speeds(study: WhatIfStudy) -> None:
+def test_what_the_log_says_of_itself_does_not_depend_on_speeds(study):
     """Jobs that ran on K80s are simulated as on P100s, four times as fast; the log's GPUs were in use as long as it says."""
     kinds = [group(2, 8, "P100", mem_gb=512), group(2, 2, "K80", mem_gb=128)]
     faster = cluster(kinds, gpu_types="any", speeds={"P100": 4.0, "K80": 1.0}, recorded_on="K80")
@@ -89,13 +89,13 @@ def test_what_the_log_says_of_itself_does_not_depend_on_speeds(study: WhatIfStud
     assert other.facts()["used"] == study.facts()["used"]
 
 
-def test_a_log_is_as_long_where_clocks_change(study: WhatIfStudy) -> None:
+def test_a_log_is_as_long_where_clocks_change(study):
     meta = replace(study.workload.meta, t0="2024-03-30T12:00:00+00:00")  # the night before Berlin's clocks skip an hour
     spring = replace(study, workload=replace(study.workload, meta=meta))
     assert spring.facts()["log_days"] == study.facts()["log_days"] == np.ptp(log()["submit_s"]) / 86_400
 
 
-def test_recorded_waits_are_the_logs_own(study: WhatIfStudy) -> None:
+def test_recorded_waits_are_the_logs_own(study):
     recorded, raw = study.recorded(), log().iloc[216:]
     np.testing.assert_array_equal(recorded["wait_s"], raw["wait_s"])
     assert recorded["wait_s"].isna().any()
@@ -104,9 +104,7 @@ def test_recorded_waits_are_the_logs_own(study: WhatIfStudy) -> None:
 
 
 @pytest.mark.parametrize("uses_calibrated", [False, True])
-def test_the_configuration_an_agent_chose_runs_without_its_network_too(
-    uses_calibrated: bool, study: WhatIfStudy
-) -> None:
+def test_the_configuration_an_agent_chose_runs_without_its_network_too(uses_calibrated, study):
     """Unless a rule has it: its order, its reservations and its calibrated estimates."""
     scheduler = replace(study.agents[0].scheduler, policy="sjf", backfill="easy", placement="best_fit")
     scheduler = scheduler if uses_calibrated else replace(scheduler, backfill="conservative")
@@ -123,7 +121,7 @@ def test_the_configuration_an_agent_chose_runs_without_its_network_too(
     assert (facts["configuration"], facts["agents"], facts["idle"]) == ("configuration", 1, 1)
 
 
-def test_a_configuration_that_a_rule_has_is_not_run_twice(study: WhatIfStudy) -> None:
+def test_a_configuration_that_a_rule_has_is_not_run_twice(study):
     scheduler = replace(study.agents[0].scheduler, policy="sjf", backfill="easy", placement="best_fit")
     slowed = replace(study.workload, slowdowns={"multi_node_slowdown": 1.2})
     study = replace(study, workload=slowed, policies=[agent(scheduler=AgentScheduler(scheduler).facts())])
@@ -131,7 +129,7 @@ def test_a_configuration_that_a_rule_has_is_not_run_twice(study: WhatIfStudy) ->
     assert [entry.scheduler for entry in study.entries()] == ["current", "sjf-easy", "qssf", "rltune", "bounded"]
 
 
-def test_groups_cover_all_jobs_once(study: WhatIfStudy) -> None:
+def test_groups_cover_all_jobs_once(study):
     jobs, _ = study.replays()
     groups = study.groups(jobs, Intervals(200))
     for (_, scheduler), part in groups.groupby(["grouping", "scheduler"]):
@@ -141,7 +139,7 @@ def test_groups_cover_all_jobs_once(study: WhatIfStudy) -> None:
     assert list(sizes) == [s for s in ("1", "2–4", "5–8") if s in set(sizes)]
 
 
-def test_measured_jobs_do_not_decide_who_is_a_heavy_user(study: WhatIfStudy) -> None:
+def test_measured_jobs_do_not_decide_who_is_a_heavy_user(study):
     changed = log()
     changed.loc[216:, "run_s"] = 100_000.0
     before, after = (

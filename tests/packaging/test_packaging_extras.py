@@ -96,11 +96,11 @@ def installed(wheel: Path, tmp_path: Path) -> Installed:
     return install
 
 
-def test_the_core_has_the_environment(installed: Installed) -> None:
+def test_the_core_has_the_environment(installed):
     installed("")("python", "-c", ENVIRONMENT)
 
 
-def test_the_controller_on_a_head_node(installed: Installed, tmp_path: Path) -> None:
+def test_the_controller_on_a_head_node(installed, tmp_path):
     run = installed("[slurm]")
     files = [path for path in (tmp_path / "venv").rglob("*") if path.is_file() and not path.is_symlink()]
     assert sum(path.stat().st_size for path in files) < MOST_MB * 1e6
@@ -119,19 +119,19 @@ def test_the_controller_on_a_head_node(installed: Installed, tmp_path: Path) -> 
     assert " ranked=" in run("rltune", "slurm", "run", "--config", config, "--once")
 
 
-def test_the_rows_that_ship_are_read(installed: Installed) -> None:
+def test_the_rows_that_ship_are_read(installed):
     digest = hashlib.sha256((ROOT / "src" / "rltune" / "data" / "venus.parquet").read_bytes()).hexdigest()
     installed("[traces]")("python", "-c", ROWS, digest)
 
 
-def test_tables_and_figures_need_no_tensorflow(installed: Installed) -> None:
+def test_tables_and_figures_need_no_tensorflow(installed):
     run = installed("[report]")
     run("python", "-c", CHAPTER, ROOT / "tests" / "report")
     with pytest.raises(AssertionError, match="No module named 'tensorflow'"):
         run("python", "-c", "import tensorflow")
 
 
-def test_training_has_tensorflow_and_no_jupyter(installed: Installed) -> None:
+def test_training_has_tensorflow_and_no_jupyter(installed):
     run = installed("[train]")
     run("python", "-c", TRAINING, ROOT / "tests" / "agent", ROOT / "tests" / "cluster")
     with pytest.raises(AssertionError, match="No module named 'snakemake'"):

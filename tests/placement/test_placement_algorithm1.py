@@ -26,7 +26,7 @@ def ways(*gpus: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     return tuple(map(np.array, gpus))
 
 
-def test_both_ways_score_the_same_where_cpus_are_plenty() -> None:
+def test_both_ways_score_the_same_where_cpus_are_plenty():
     """Two nodes of four: spread on the idle one or pack on the busy one, eight GPUs less two are countable either way."""
     plenty = most((4, 64, 256), (2, 64, 256))
     # 2 of the way that is taken, and 4 other entries; the other way's 2 are 0
@@ -37,19 +37,19 @@ def test_both_ways_score_the_same_where_cpus_are_plenty() -> None:
         assert one[2] == two[2] == 8
 
 
-def test_cpus_that_bind_tell_them_apart_without_looking_at_later_jobs() -> None:
+def test_cpus_that_bind_tell_them_apart_without_looking_at_later_jobs():
     """Node 1's CPUs suffice for one GPU: packing there leaves nothing else countable on it, spreading leaves three of
     node 0 and one of node 1 less the one that must stay 0."""
     # x = 0: node 0 all four, node 1 one of the entries 2–4: 5; x = 1: node 0 entries 2–4, node 1 its first: 4
     assert choose(*ways((1, 0), (0, 1)), most((4, 4, 256), (4, 1, 256)), GPUS) == (Outcome.OPTIMAL, 1, 5)
 
 
-def test_ways_that_share_a_node_have_no_solution_and_the_job_is_packed() -> None:
+def test_ways_that_share_a_node_have_no_solution_and_the_job_is_packed():
     outcome, selected, value = choose(*ways((1, 1), (2, 0)), most((4, 64, 256), (4, 64, 256)), GPUS)
     assert (outcome, selected) == (Outcome.INFEASIBLE, 2) and math.isnan(value)
 
 
-def test_cpus_and_memory_bind_where_a_gpu_is_free() -> None:
+def test_cpus_and_memory_bind_where_a_gpu_is_free():
     np.testing.assert_array_equal(most((4, 3, 2), (4, 0, 9), (0, 0, 0), (1, 9, 9)), [2, 0, GPUS, GPUS])
 
 
@@ -59,7 +59,7 @@ def test_cpus_and_memory_bind_where_a_gpu_is_free() -> None:
     arrays(int, 4, elements=st.integers(0, GPUS)),
     st.data(),
 )
-def test_the_closed_form_is_what_a_solver_finds(first: np.ndarray, gpus: np.ndarray, limit: np.ndarray, data) -> None:
+def test_the_closed_form_is_what_a_solver_finds(first, gpus, limit, data):
     assume(gpus.any())
     way1, way2 = np.where(first, gpus, 0), np.where(first, 0, gpus)
     if data.draw(st.booleans()):
@@ -74,7 +74,7 @@ def test_the_closed_form_is_what_a_solver_finds(first: np.ndarray, gpus: np.ndar
     assert ours[1] == (solver[1] if sums[0] != sums[1] else 2)
 
 
-def test_in_a_run_the_nodes_of_the_jobs_own_pool_count() -> None:
+def test_in_a_run_the_nodes_of_the_jobs_own_pool_count():
     """As in the known answer: two nodes of four GPUs and four CPUs, a job of three CPUs on the second; the first pool,
     whose CPUs are plenty, would make it a tie."""
     config = cluster([group(2, 4)], [group(2, 4, cpus=4)])
@@ -90,7 +90,7 @@ def test_in_a_run_the_nodes_of_the_jobs_own_pool_count() -> None:
 
 
 @pytest.mark.parametrize("policy", ["fifo", "saf"])
-def test_a_run_goes_by_it_and_every_question_is_counted(policy: str) -> None:
+def test_a_run_goes_by_it_and_every_question_is_counted(policy):
     jobs, layout = random_case(5, n=40)
     n = len(jobs.gpus)
     placer = Algorithm1()

@@ -107,7 +107,7 @@ def cost(q: Question, start_s: np.ndarray, alternative: np.ndarray) -> float:
     return float((start_s + q.lasts_s[at] + q.price_s[at]).sum())
 
 
-def test_search_equals_plain_python() -> None:
+def test_search_equals_plain_python():
     for seed in range(300):
         rng = np.random.default_rng(seed)
         q = random_question(rng, int(rng.integers(2, PLANNED + 1)), int(rng.integers(1, 5)))
@@ -115,7 +115,7 @@ def test_search_equals_plain_python() -> None:
         assert (start_s.tolist(), alternative.tolist()) == by_twin(q), seed
 
 
-def test_any_chunks_go_where_the_reservation_puts_them() -> None:
+def test_any_chunks_go_where_the_reservation_puts_them():
     """The fullest nodes, and the rest by best fit: 3 of 3, 2, 1 and the last GPU on the third."""
     config = cluster([group(5, 8)])
     fits = 0
@@ -133,7 +133,7 @@ def test_any_chunks_go_where_the_reservation_puts_them() -> None:
     assert 50 < fits < 200
 
 
-def test_search_is_close_to_the_best_of_all_plans() -> None:
+def test_search_is_close_to_the_best_of_all_plans():
     """Never better, hardly ever worse."""
     exact = 0
     for seed in range(60):
@@ -146,7 +146,7 @@ def test_search_is_close_to_the_best_of_all_plans() -> None:
 
 
 @pytest.mark.parametrize("solver", ["HIGHS", "GLPK_MI"])
-def test_program_finds_the_best_of_all_plans(solver: str) -> None:
+def test_program_finds_the_best_of_all_plans(solver):
     """On one node a type; on several it may choose nodes otherwise than by best fit, and better."""
     for seed in range(12):
         q = random_question(np.random.default_rng(seed), 3, 1 + seed % 3, slot_s=20.0)
@@ -160,7 +160,7 @@ def test_program_finds_the_best_of_all_plans(solver: str) -> None:
         assert possible(q, plan)
 
 
-def test_a_plan_costs_no_less_than_its_jobs_alone_and_is_optimal_where_it_costs_as_little() -> None:
+def test_a_plan_costs_no_less_than_its_jobs_alone_and_is_optimal_where_it_costs_as_little():
     proven = 0
     for seed in range(60):
         q = random_question(np.random.default_rng(seed), 2 + seed % 2, 1 + seed % 3, slot_s=20.0)
@@ -190,7 +190,7 @@ def possible(q: Question, plan: Plan) -> bool:
     return True
 
 
-def test_questions_of_a_run_and_the_gap_of_the_search() -> None:
+def test_questions_of_a_run_and_the_gap_of_the_search():
     """One node of each type: the program cannot choose nodes better."""
     rng = np.random.default_rng(1)
     rows = [
@@ -209,7 +209,7 @@ def test_questions_of_a_run_and_the_gap_of_the_search() -> None:
     assert len(few) == 0 and few.quantile([0.5]).isna().all(axis=None)
 
 
-def test_a_matching_costs_as_little_as_scipy_s() -> None:
+def test_a_matching_costs_as_little_as_scipy_s():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         rows = int(rng.integers(1, 12))
@@ -225,7 +225,7 @@ def column_of_each(cost: np.ndarray) -> np.ndarray:
     return assigned(cost)
 
 
-def test_matching_equals_plain_python() -> None:
+def test_matching_equals_plain_python():
     for seed in range(300):
         rng = np.random.default_rng(seed)
         q = random_question(rng, int(rng.integers(2, 20)), int(rng.integers(1, 5)), extra=0)
@@ -233,7 +233,7 @@ def test_matching_equals_plain_python() -> None:
         assert (start_s.tolist(), kind.tolist()) == by_twin(q, plan=allox.matched), seed
 
 
-def test_matching_of_jobs_of_one_gpu_has_the_least_sum_of_completions() -> None:
+def test_matching_of_jobs_of_one_gpu_has_the_least_sum_of_completions():
     """On idle types of one GPU each, where Horn's theorem holds: as little as the best of all plans."""
     for seed in range(30):
         rng = np.random.default_rng(seed)

@@ -48,9 +48,7 @@ def chunks_of(state: State, job: int) -> list[tuple[int, int]]:
         (1.0, 3.0, {}, True),
     ],
 )
-def test_what_a_split_costs_is_the_same_for_every_placement(
-    placement: str, slow: float, spread: float, changes: dict[str, float], waits: bool
-) -> None:
+def test_what_a_split_costs_is_the_same_for_every_placement(placement, slow, spread, changes, waits):
     """A job of 100 s could run on two nodes at 30 s, or on one 90 s later."""
     rows = [(0, 20, 1), (0, 1000, 1), (0, 20, 1), (0, 120, 1), (30, 100, 2), (31, 50, 1)]
     jobs, layout = simple(cluster([group(2, 2)]), *rows)
@@ -64,7 +62,7 @@ def test_what_a_split_costs_is_the_same_for_every_placement(
 
 
 @pytest.mark.parametrize("sticky_head", [False, True])
-def test_a_head_that_is_kept_is_placed_with_regard_to_the_one_job_behind_it(sticky_head: bool) -> None:
+def test_a_head_that_is_kept_is_placed_with_regard_to_the_one_job_behind_it(sticky_head):
     """On the node with few CPUs job 2 leaves job 3 the other one; by best fit that would have to wait for it."""
     jobs, layout = compiled(
         cluster([group(1, 2, "A", 16), group(1, 3, "A", 3)]),
@@ -94,9 +92,7 @@ class Nowhere:
 
 
 @pytest.mark.parametrize("locality", ["worth_it", "soonest_end"])
-def test_a_placer_that_writes_nothing_splits_no_more_than_best_fit(
-    locality: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_placer_that_writes_nothing_splits_no_more_than_best_fit(locality, monkeypatch):
     """The third job would run 1000 s longer split, and waits for 9."""
     monkeypatch.setitem(ASKED, "nowhere", ALWAYS)
     jobs, layout = simple(cluster([group(2, 4)]), (0, 10, 2), (0, 10, 3), (1, 1000, 3))
@@ -110,7 +106,7 @@ def test_a_placer_that_writes_nothing_splits_no_more_than_best_fit(
 WORTH_IT = SchedulerConfig("fifo", "none", "lookahead", "worth_it", multi_node_slowdown=1.2)
 
 
-def test_a_split_that_costs_less_than_waiting() -> None:
+def test_a_split_that_costs_less_than_waiting():
     """Three of four GPUs of both nodes are taken until 1000. Two GPUs for 100 s: split they take 20 s longer, as a whole
     they wait for 999 s. Of the horizon, twice that, the split loses 20 s; no GPU is left next to its chunks."""
     state, placer = run(WORTH_IT, LookaheadConfig(), 2, (0, 1000, 3), (0, 1000, 3), (1, 100, 2))
@@ -119,7 +115,7 @@ def test_a_split_that_costs_less_than_waiting() -> None:
     assert last_objective(placer) == pytest.approx(-20 / (2 * 999))
 
 
-def test_waiting_that_costs_less_than_a_split() -> None:
+def test_waiting_that_costs_less_than_a_split():
     """The same job ten seconds before the others end."""
     state, placer = run(WORTH_IT, LookaheadConfig(), 2, (0, 1000, 3), (0, 1000, 3), (990, 100, 2))
     assert state.start[0].tolist() == [0, 0, 1000] and state.end[0, 2] == 1100
@@ -127,7 +123,7 @@ def test_waiting_that_costs_less_than_a_split() -> None:
 
 
 @pytest.mark.parametrize(("others", "start_s"), [(0.2, 970), (1.0, 1000)])
-def test_waiting_for_the_sake_of_the_next_job(others: float, start_s: float) -> None:
+def test_waiting_for_the_sake_of_the_next_job(others, start_s):
     """Thirty seconds before they end, with a job of one GPU queued behind: split, the job loses 20 s and the next one
     starts in the second slot, waiting it loses 30 s and the next one starts now. Of 60 s, w = ``others``: w/2 − 1/3
     against w − 1/2."""
@@ -139,7 +135,7 @@ def test_waiting_for_the_sake_of_the_next_job(others: float, start_s: float) -> 
     assert next(iter(placer._memory.values())).objective == pytest.approx(max(others / 2 - 1 / 3, others - 1 / 2))
 
 
-def test_a_split_leaves_the_node_that_the_next_job_needs() -> None:
+def test_a_split_leaves_the_node_that_the_next_job_needs():
     """3, 2 and 2 GPUs free at 10, four asked for, then three. The most room first would take the three and one more;
     two and two leave them. Nothing is left next to either chunk; split, the job loses 30 s of 600."""
     config = LookaheadConfig()
@@ -154,7 +150,7 @@ def test_a_split_leaves_the_node_that_the_next_job_needs() -> None:
 
 
 @pytest.mark.parametrize(("next_gpus", "node", "objective"), [(1, 1, 1 - 0.01 - 0.02), (4, 0, 1 - (50 + 50) / 600)])
-def test_a_node_is_shared_where_it_lets_the_next_job_start(next_gpus: int, node: int, objective: float) -> None:
+def test_a_node_is_shared_where_it_lets_the_next_job_start(next_gpus, node, objective):
     """Two of four GPUs of the first node are in use by one job. Two more for 100 s: both jobs would take half as long
     again for 100 s, 50 s each of 600 s. It goes to the idle node (a whole one, two GPUs left), unless the next job
     needs that one."""
@@ -165,7 +161,7 @@ def test_a_node_is_shared_where_it_lets_the_next_job_start(next_gpus: int, node:
     assert state.start[0].tolist() == [0, 1, 1] and state.end[0, 1] == (151 if node == 0 else 101)
 
 
-def test_the_neighbour_that_loses_least() -> None:
+def test_the_neighbour_that_loses_least():
     """Two nodes of eight: two GPUs of the first are in use by a job that ends soon, three of the second by one that does
     not. The price is what the other job has left, 9 s or all 100 s of the job's own estimate, times a half; the second
     node, where fewer GPUs are left, would be best_fit's."""
@@ -178,7 +174,7 @@ def test_the_neighbour_that_loses_least() -> None:
 
 
 @pytest.mark.parametrize("kinds", ["K80", "V100|K80"])
-def test_a_slow_gpu_type_is_no_slowdown_by_neighbours(kinds: str) -> None:
+def test_a_slow_gpu_type_is_no_slowdown_by_neighbours(kinds):
     """The job of two GPUs on K80s takes 10,000 s there, whether it might have had a faster type or not: the price of being
     its neighbour is the same, and more than letting the last job start now is worth."""
     speeds = {"V100": 4.0, "K80": 1.0}
@@ -201,9 +197,7 @@ def test_a_slow_gpu_type_is_no_slowdown_by_neighbours(kinds: str) -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.INFEASIBLE, Outcome.LIMIT, Outcome.FAILURE])
-def test_what_is_not_answered_is_placed_by_the_simulators_own_rule(
-    outcome: Outcome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_answered_is_placed_by_the_simulators_own_rule(outcome, monkeypatch):
     """Split where the seconds it loses are fewer than those to its reserved start, waiting else; every outcome counted."""
     monkeypatch.setattr(GlpkSolver, "solve", lambda self, instance: Solution(outcome, float("nan")))
     for rows, start_s in (((1, 100, 2), 1), ((990, 100, 2), 1000)):
@@ -216,9 +210,7 @@ def test_what_is_not_answered_is_placed_by_the_simulators_own_rule(
 @pytest.mark.parametrize("interference_slowdown", [1.0, 1.5])
 @pytest.mark.parametrize("backfill", ["none", "greedy", "easy", "conservative"])
 @pytest.mark.parametrize("locality", LOCALITIES)
-def test_a_run_without_any_answer_is_the_rules_run(
-    locality: str, backfill: str, interference_slowdown: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_without_any_answer_is_the_rules_run(locality, backfill, interference_slowdown, monkeypatch):
     """With and without a sticky head."""
     monkeypatch.setattr(GlpkSolver, "solve", lambda self, instance: Solution(Outcome.FAILURE, float("nan")))
     real = lookahead.presolve

@@ -30,7 +30,7 @@ def answer(config: ClusterConfig, rows: list[dict], free: list[int], placer: Loo
     return state.place[0, : state.status["place_len"][0]].tolist()
 
 
-def test_the_looser_node_so_that_both_next_jobs_start() -> None:
+def test_the_looser_node_so_that_both_next_jobs_start():
     """Free 3 and 4; two GPUs now, then three, then two: the tighter node would leave one of them waiting.
 
     Both next jobs start (1 + 0.8); one whole node is touched (0.01) and two GPUs are left on it (0.02).
@@ -46,14 +46,14 @@ def test_the_looser_node_so_that_both_next_jobs_start() -> None:
     assert placer.counts.presolved == 1
 
 
-def test_whole_nodes_are_kept_where_nothing_else_tells_allocations_apart() -> None:
+def test_whole_nodes_are_kept_where_nothing_else_tells_allocations_apart():
     """Only nodes of the pool's largest size are whole: 16 free against 8 free."""
     config = cluster([group(1, 16), group(1, 8)])
     strong = weighted({"whole_node": 1.0, "tightness": 0.0})
     assert answer(config, [{"gpus": 3}, {"gpus": 1}], [16, 8], Lookahead(strong)) == [(1, 3)]
 
 
-def test_look_ahead_keeps_the_nodes_the_next_job_needs() -> None:
+def test_look_ahead_keeps_the_nodes_the_next_job_needs():
     """Two nodes with many CPUs, one with few; three GPUs now, then eight with many CPUs. best_fit sees three nodes that
     leave one GPU each, takes the first, and the next job waits for its end."""
     config = cluster([group(2, 4, cpus=64), group(1, 4, cpus=16)])
@@ -67,7 +67,7 @@ def test_look_ahead_keeps_the_nodes_the_next_job_needs() -> None:
     assert state.status["asked_place"][0] == placer.counts.asked == 1
 
 
-def test_types_are_kept_for_the_job_that_has_no_other() -> None:
+def test_types_are_kept_for_the_job_that_has_no_other():
     """Any type now, V100 next; by GPUs left the V100 node, listed first, is as good."""
     config = cluster([group(1, 4, "V100"), group(1, 4, "P100")])
     rows = [{"gpus": 4}, {"gpus": 4, "gpu_type": "V100"}]
@@ -79,16 +79,14 @@ def test_types_are_kept_for_the_job_that_has_no_other() -> None:
     ("code", "outcome"),
     [(glp.GLP_ETMLIM, Outcome.LIMIT), (glp.GLP_EFAIL, Outcome.FAILURE), (glp.GLP_ESING, Outcome.FAILURE)],
 )
-def test_what_glpk_returns_is_a_limit_or_a_failure(
-    stage: str, code: int, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_glpk_returns_is_a_limit_or_a_failure(stage, code, outcome, monkeypatch):
     monkeypatch.setattr(glp, stage, lambda problem, parameters: code)
     placer = Lookahead(CONFIG)
     answer(cluster([group(2, 4)]), [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}], [3, 4], placer)
     assert getattr(placer.counts, outcome.value) == 1
 
 
-def test_memory_gives_the_same_answer_wherever_the_nodes_lie() -> None:
+def test_memory_gives_the_same_answer_wherever_the_nodes_lie():
     placer = Lookahead(CONFIG)
     rows = [{"gpus": 2}, {"gpus": 3}, {"gpus": 2}]
     assert answer(cluster([group(4, 4)]), rows, [3, 4, 0, 0], placer) == [(1, 2)]
@@ -96,7 +94,7 @@ def test_memory_gives_the_same_answer_wherever_the_nodes_lie() -> None:
     assert (placer.counts.optimal, placer.counts.cached) == (1, 1)
 
 
-def test_it_looks_at_what_ends_soon() -> None:
+def test_it_looks_at_what_ends_soon():
     """Two nodes of four: three GPUs run for 60 s on the first, one for long on the second. A job of one GPU: best_fit
     takes the first node's last GPU, and then no node is whole when the next job, of four, could start; with a slot
     a minute from now it goes to the second node."""

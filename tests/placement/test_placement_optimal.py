@@ -189,15 +189,13 @@ SLOTS = {"later": 20, "presolved": 3}
         ),
     ],
 )
-def test_both_models_equal_enumeration_in_runs(
-    weights: dict, settings: dict, scheduler_of: Callable[[int], SchedulerConfig], questions: int, least: dict[str, int]
-) -> None:
+def test_both_models_equal_enumeration_in_runs(weights, settings, scheduler_of, questions, least):
     """And so does what the placer writes, whether presolved, solved or remembered."""
     count = compared(weighted(weights, **settings), scheduler_of, questions)
     assert all(count[kind] > number for kind, number in least.items()), count
 
 
-def test_presolve_counts_what_the_job_takes_of_a_wholly_free_node() -> None:
+def test_presolve_counts_what_the_job_takes_of_a_wholly_free_node():
     """CPUs cut the job in two chunks of two on whole V100 nodes; one P100 node holds it and is no whole node."""
     config = weighted({"whole_node": 0.5, "tightness": 0.01}, jobs=2)
     types = cluster([group(3, 4, "V100", cpus=8), group(1, 4, "P100", cpus=64)])
@@ -225,7 +223,7 @@ class Agreement(Lookahead):
         super().place(jobs, layout, state, asking)
 
 
-def test_solvers_agree_with_each_other_and_with_every_node_a_separate_class() -> None:
+def test_solvers_agree_with_each_other_and_with_every_node_a_separate_class():
     rng = np.random.default_rng(5)
     types = cluster([group(8, 2, "P100"), group(6, 8, "P100", cpus=40), group(4, 4, "V100")])
     rows = [
@@ -240,7 +238,7 @@ def test_solvers_agree_with_each_other_and_with_every_node_a_separate_class() ->
     assert placer.compared > 10
 
 
-def test_a_sample_of_a_runs_questions_is_solved_again_with_the_same_objectives() -> None:
+def test_a_sample_of_a_runs_questions_is_solved_again_with_the_same_objectives():
     """And a run with ``solver: cvxpy`` is answered as well: all questions, none by the fall-back."""
     jobs, layout = random_case(9, n=50)
     runs = []

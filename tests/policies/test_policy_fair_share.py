@@ -13,7 +13,7 @@ from rltune.simulator.usage import decayed, fair_share, know, use
 RATE = np.log(2) / HALF_LIFE_S
 
 
-def test_usage_builds_up_and_halves_every_week() -> None:
+def test_usage_builds_up_and_halves_every_week():
     """Four GPUs for 1000 s, of which the first seconds have decayed a little; a week later half is left."""
     share = np.zeros(2, SHARE)
     use(share, 0, 0.0, 4)
@@ -26,7 +26,7 @@ def test_usage_builds_up_and_halves_every_week() -> None:
         assert decayed(share[1], 1000.0 + weeks * HALF_LIFE_S) == pytest.approx(used / 2**weeks)
 
 
-def test_fair_shares_of_two_accounts() -> None:
+def test_fair_shares_of_two_accounts():
     """Each is to have a half. Nobody has used anything: 1. One all: 2^−2 and 1. Three to one: 2^−1.5 and 2^−0.5."""
     share, plain = np.zeros(3, SHARE), Usage()
     for account in (0, 1, 1):
@@ -63,7 +63,7 @@ def starts(rows: list[dict], policy: str = "multifactor", **more: str) -> list[f
     return simulate(jobs, layout, [0], [len(rows)], SchedulerConfig(policy, **more), check=True).start[0].tolist()
 
 
-def test_the_account_that_has_used_less_goes_first() -> None:
+def test_the_account_that_has_used_less_goes_first():
     """At 100 all use is u's: 2^−2 for u, 1 for v; a second of age more is nothing to that."""
     rows = [
         {"gpus": 4, "user": "u", "run_s": 100.0},
@@ -74,7 +74,7 @@ def test_the_account_that_has_used_less_goes_first() -> None:
     assert starts([{**row, "user": "u"} for row in rows]) == [0, 100, 150]
 
 
-def test_without_users_the_virtual_clusters_share() -> None:
+def test_without_users_the_virtual_clusters_share():
     """Pools as partitions of one queue: what counts is whose jobs have run, wherever."""
     config = cluster([group(1, 4)], [group(1, 4)])
     rows = [{"gpus": 4, "vc": vc, "run_s": 100.0} for vc in ("a", "b", "a", "b")]
@@ -89,7 +89,7 @@ def test_without_users_the_virtual_clusters_share() -> None:
 @pytest.mark.parametrize(
     ("policy", "expected"), [("multifactor", [0, 60, 10, 70]), ("multifactor_size", [0, 110, 60, 10])]
 )
-def test_the_job_attribute_is_the_time_or_the_size(policy: str, expected: list[float]) -> None:
+def test_the_job_attribute_is_the_time_or_the_size(policy, expected):
     """One user, one job at a time by memory: estimates of 50, 2000 and 9000 s; or four GPUs, two, one."""
     rows = [
         {"gpus": 1, "mem_gb": 128.0, "run_s": 10.0},
@@ -101,7 +101,7 @@ def test_the_job_attribute_is_the_time_or_the_size(policy: str, expected: list[f
 
 
 @pytest.mark.parametrize(("priorities", "expected"), [([1.0, 1.0], [0, 0, 100, 200]), ([1.0, 4.0], [0, 0, 200, 200])])
-def test_partitions_rank_pools_in_one_queue(priorities: list[float], expected: list[float]) -> None:
+def test_partitions_rank_pools_in_one_queue(priorities, expected):
     """Pool a is busy until 100, b until 200. The third job, of a, is first where the pools are equal; where b counts
     for four, the fourth is committed to and holds the third up."""
     config = cluster([group(1, 4)], [group(1, 4)], priorities=priorities)
@@ -114,7 +114,7 @@ def test_partitions_rank_pools_in_one_queue(priorities: list[float], expected: l
     assert simulate(jobs, layout, [0], [4], scheduler, check=True).start[0].tolist() == expected
 
 
-def test_age_overtakes_a_fair_share_in_days() -> None:
+def test_age_overtakes_a_fair_share_in_days():
     """u has used all: 2^−2 to v's 1. A job of u that is older by six days (6/7 > 3/4) goes first, by five (5/7) not."""
     day = 86400.0
 
@@ -130,7 +130,7 @@ def test_age_overtakes_a_fair_share_in_days() -> None:
     assert order(5.0) == [60, 0]
 
 
-def test_accounts_that_come_later_change_nothing_before() -> None:
+def test_accounts_that_come_later_change_nothing_before():
     """A share is one over the accounts that have come so far: held-out jobs cannot reach back."""
     rng = np.random.default_rng(0)
     rows = [

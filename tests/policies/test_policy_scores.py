@@ -32,7 +32,7 @@ JOB = st.builds(
 )
 
 
-def test_a_file_that_assigns_one_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_assigns_one_is_found(tmp_path, monkeypatch):
     texts = {
         "plain": "POLICY = 1",
         "typed": "POLICY: int = 2",
@@ -50,7 +50,7 @@ def test_a_file_that_assigns_one_is_found(tmp_path: Path, monkeypatch: pytest.Mo
         discover("some", "POLICY", "numerator", "denominator")
 
 
-def test_the_registry_is_complete() -> None:
+def test_the_registry_is_complete():
     assert (
         list(IDS)
         == list(get_args(Policy))
@@ -87,18 +87,18 @@ def test_the_registry_is_complete() -> None:
         ("multifactor", Facts(0.0, 9 * DAY, 4, 0.0, 0.5, 0.5, 0.0, 0.0), -500),
     ],
 )
-def test_known_scores(policy: str, known: Facts, score: float) -> None:
+def test_known_scores(policy, known, score):
     assert POLICIES[policy].score(known) == pytest.approx(score)
     assert compiled_score(IDS[policy], known) == pytest.approx(score)
 
 
 @pytest.mark.parametrize("policy", list(IDS))
-def test_scores_are_finite_at_the_edges(policy: str) -> None:
+def test_scores_are_finite_at_the_edges(policy):
     for edge in [(0.0, 1.0, 1, 0.0), (1e9, 1e8, 4096, 1e9), (0.0, 1e8, 1, 0.0), (1e9, 1.0, 4096, 1e9)]:
         assert np.isfinite(compiled_score(IDS[policy], Facts(*edge)))
 
 
-def test_a_policy_that_uses_fair_shares_is_dynamic_too() -> None:
+def test_a_policy_that_uses_fair_shares_is_dynamic_too():
     with pytest.raises(ValueError, match="policy 'mine': found fair without dynamic"):
         BasePolicy("mine", "Mine", lambda job: -job.fair_share, "−f", "here", fair=True)
 
@@ -111,14 +111,14 @@ def test_a_policy_that_uses_fair_shares_is_dynamic_too() -> None:
         (lambda job: job.fair_share, "fair"),
     ],
 )
-def test_a_policy_whose_score_changes_says_so(score: Callable[[Facts], float], kind: str) -> None:
+def test_a_policy_whose_score_changes_says_so(score, kind):
     """Otherwise jobs would be ranked once, when they arrive."""
     with pytest.raises(ValueError, match=f"policy 'mine': its score depends on .*, expected {kind}=True"):
         BasePolicy("mine", "Mine", score, "", "here", dynamic=kind == "fair")
     BasePolicy("mine", "Mine", score, "", "here", dynamic=True, fair=kind == "fair")
 
 
-def test_policies_see_the_estimate_and_not_the_run_time() -> None:
+def test_policies_see_the_estimate_and_not_the_run_time():
     """The longer job says it is the shorter one."""
     jobs, layout = simple(cluster([group(1, 1)]), (0, 50, 1, 50), (1, 1000, 1, 5), (1, 10, 1, 500))
     for policy in ("sjf", "saf", "f1", "wfp3", "unicep", "multifactor"):
@@ -131,7 +131,7 @@ PLAIN = str.maketrans({"·": "*", "−": "-", "³": "**3"})
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(job=JOB)
-def test_the_compiled_score_is_the_plain_one_and_the_formula_in_tables(policy: str, job: Facts) -> None:
+def test_the_compiled_score_is_the_plain_one_and_the_formula_in_tables(policy, job):
     text = POLICIES[policy].formula.replace("7 d", f"{7 * DAY}").translate(PLAIN)
     letters = dict(zip(SYMBOLS, job, strict=True))
     expected = eval(text, {"max": max, "min": min, "log2": log2, "log10": log10, "__builtins__": {}}, letters)

@@ -20,7 +20,7 @@ from rltune.report.answer import answer, gain, tally
         ("wait", (math.nan,) * 3, 40, "not comparable with FIFO"),
     ],
 )
-def test_a_gain_says_how_much_how_sure_and_what_that_shows(metric, ends, windows, expected) -> None:
+def test_a_gain_says_how_much_how_sure_and_what_that_shows(metric, ends, windows, expected):
     found = dict(zip(("improvement", "low", "high"), ends, strict=True)) | {"windows": windows}
     assert gain(metric, found, "FIFO").replace("\u00a0", " ") == expected
 
@@ -33,7 +33,7 @@ def test_a_gain_says_how_much_how_sure_and_what_that_shows(metric, ends, windows
         (0.1, 0.2, "no simple rule does as well"),
     ],
 )
-def test_the_answer_is_of_the_first_metric_at_the_length_with_the_most_windows(low, high, so) -> None:
+def test_the_answer_is_of_the_first_metric_at_the_length_with_the_most_windows(low, high, so):
     about = {"policy": "saf", "backfill": "easy", "improvement": (low + high) / 2, "low": low, "high": high}
     rows = [
         {**about, "against": against, "metric": metric, "sequence_jobs": n, "windows": windows}
@@ -48,7 +48,7 @@ def test_the_answer_is_of_the_first_metric_at_the_length_with_the_most_windows(l
     assert answer(idle).startswith("There is no mean bounded slowdown to compare (")
 
 
-def test_a_rule_under_which_nobody_waits_does_as_well() -> None:
+def test_a_rule_under_which_nobody_waits_does_as_well():
     about = {"policy": "saf", "backfill": "easy", "metric": "wait", "sequence_jobs": 256, "windows": 40}
     base = {**about, "against": BASE, "improvement": 0.9, "low": 0.8, "high": 0.95}
     said = answer(pd.DataFrame([base, {**about, "against": STRONG, **dict.fromkeys(("improvement", "low", "high"))}]))
@@ -56,7 +56,7 @@ def test_a_rule_under_which_nobody_waits_does_as_well() -> None:
     assert "so a simple rule does as well or better (" in said
 
 
-def test_a_tally_counts_what_comparisons_show() -> None:
+def test_a_tally_counts_what_comparisons_show():
     ends = [(0.2, 0.1, 0.3), (0.2, 0.1, 0.3), (0.0, -0.1, 0.1), (math.nan,) * 3]
     rows = pd.DataFrame(ends, columns=["less", "low", "high"]).assign(windows=40)
     assert tally(rows, ("less", "low", "high")) == "better in 2, undecided in 1 of 3 comparisons"

@@ -1,7 +1,6 @@
 """Artefacts: saved and read back alike, complete or absent, the same bytes each time."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib
 import pandas as pd
@@ -33,7 +32,7 @@ def draw() -> Figure:
     return figure
 
 
-def test_round_trip(tmp_path: Path) -> None:
+def test_round_trip(tmp_path):
     save(tmp_path, TABLE, FRAME)
     save(tmp_path, PICTURE, FRAME, draw())
     there = load_artefacts(tmp_path)
@@ -46,7 +45,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_figure_has_the_same_bytes_each_time_whatever_the_settings(tmp_path: Path) -> None:
+def test_a_figure_has_the_same_bytes_each_time_whatever_the_settings(tmp_path):
     save(tmp_path / "one", PICTURE, FRAME, draw())
     with matplotlib.rc_context({"svg.hashsalt": None, "axes.unicode_minus": False, "savefig.dpi": 31}):
         save(tmp_path / "two", PICTURE, FRAME, draw())
@@ -54,12 +53,12 @@ def test_a_figure_has_the_same_bytes_each_time_whatever_the_settings(tmp_path: P
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
 
 
-def test_a_table_without_rows_may_have_no_columns(tmp_path: Path) -> None:
+def test_a_table_without_rows_may_have_no_columns(tmp_path):
     save(tmp_path, replace(TABLE, columns={}), pd.DataFrame([]))
     assert load_artefact(tmp_path, "table2").frame.empty
 
 
-def test_what_fails_half_way_is_absent(tmp_path: Path) -> None:
+def test_what_fails_half_way_is_absent(tmp_path):
     save(tmp_path, PICTURE, FRAME, draw())
 
     class Broken(Figure):
@@ -74,7 +73,7 @@ def test_what_fails_half_way_is_absent(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_missing_part_is_named(tmp_path: Path) -> None:
+def test_a_missing_part_is_named(tmp_path):
     save(tmp_path, TABLE, FRAME)
     (tmp_path / "table2.csv").unlink()
     with pytest.raises(DataError, match="table2.csv is missing"):
@@ -84,7 +83,7 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
         load_artefact(tmp_path, "table2")
 
 
-def test_wrong_artefacts_are_refused(tmp_path: Path) -> None:
+def test_wrong_artefacts_are_refused(tmp_path):
     with pytest.raises(ValueError, match="alternative text"):
         Artefact("fig1", "figure", "Title", "Caption")
     with pytest.raises(ValueError, match="pattern"):

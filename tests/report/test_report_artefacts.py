@@ -7,7 +7,7 @@ from rltune.config import load_run
 from rltune.report import artefacts
 
 
-def test_every_artefact_has_a_chapter_a_stage_and_a_title_and_the_papers_are_the_papers() -> None:
+def test_every_artefact_has_a_chapter_a_stage_and_a_title_and_the_papers_are_the_papers():
     for entry in artefacts.entries().values():
         assert entry.chapter in artefacts.chapters() and entry.title and entry.caption
         assert (SOURCE / "notebooks" / f"{entry.stage}.ipynb").is_file(), entry.id
@@ -35,6 +35,6 @@ def test_every_artefact_has_a_chapter_a_stage_and_a_title_and_the_papers_are_the
         ("transfer", "gpu-types", ""),
     ],
 )
-def test_a_configuration_decides_what_is_made_and_the_reason_is_given(config: str, name: str, why: str | None) -> None:
+def test_a_configuration_decides_what_is_made_and_the_reason_is_given(config, name, why):
     found = artefacts.why_not(load_run(f"config/{config}.yaml", SOURCE), name)
     assert found is None if why is None else found is not None and why in found and bool(why) == bool(found)

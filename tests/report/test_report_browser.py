@@ -30,7 +30,7 @@ def opened(browser: Chromium, page: Path) -> Chromium:
 
 
 @pytest.mark.parametrize("check", page_checks.CHECKS)
-def test_page(browser: Chromium, page: Path, check) -> None:
+def test_page(browser, page, check):
     check(browser, page)
 
 
@@ -41,7 +41,7 @@ def visible(browser: Chromium, selector: str) -> bool:
     }})()""")
 
 
-def test_search_marks_jumps_and_filters_the_contents(opened: Chromium) -> None:
+def test_search_marks_jumps_and_filters_the_contents(opened):
     opened.key("/", "/", 191)
     assert opened.run("document.activeElement.id") == "search"
     opened.write("lower bound")
@@ -70,7 +70,7 @@ def test_search_marks_jumps_and_filters_the_contents(opened: Chromium) -> None:
 
 
 @pytest.mark.parametrize("width", page_checks.WIDTHS)
-def test_tables_sort_by_a_click_both_ways_with_unknown_values_last(opened: Chromium, width: int) -> None:
+def test_tables_sort_by_a_click_both_ways_with_unknown_values_last(opened, width):
     opened.size(width)
     column = (
         "[...document.querySelectorAll('#fig12-numbers tbody tr')]"
@@ -84,7 +84,7 @@ def test_tables_sort_by_a_click_both_ways_with_unknown_values_last(opened: Chrom
     assert opened.run("document.querySelector('#fig12-numbers th[aria-sort]').ariaSort") == "descending"
 
 
-def test_wide_tables_show_a_group_of_columns_at_a_time(opened: Chromium) -> None:
+def test_wide_tables_show_a_group_of_columns_at_a_time(opened):
     heads = (
         "[...document.querySelectorAll('#fig12-numbers thead th')].filter((e) => e.checkVisibility())"
         ".map((e) => e.textContent)"
@@ -101,7 +101,7 @@ def test_wide_tables_show_a_group_of_columns_at_a_time(opened: Chromium) -> None
 
 
 @pytest.mark.parametrize("clipboard", ["of the browser", "of old"])
-def test_a_table_is_copied_as_tab_separated_text(opened: Chromium, clipboard: str) -> None:
+def test_a_table_is_copied_as_tab_separated_text(opened, clipboard):
     opened.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     opened.run("navigator.clipboard.writeText('')")
     if clipboard == "of old":
@@ -117,7 +117,7 @@ def test_a_table_is_copied_as_tab_separated_text(opened: Chromium, clipboard: st
 
 
 @pytest.mark.parametrize("width", page_checks.WIDTHS)
-def test_a_figure_is_enlarged_and_put_back(opened: Chromium, width: int) -> None:
+def test_a_figure_is_enlarged_and_put_back(opened, width):
     opened.size(width)
     narrow = opened.run("document.querySelector('#fig12 svg').getBoundingClientRect().width")
     opened.click("#fig12 .enlarge")
@@ -129,7 +129,7 @@ def test_a_figure_is_enlarged_and_put_back(opened: Chromium, width: int) -> None
     assert opened.run("document.activeElement.className") == "enlarge"
 
 
-def test_the_theme_is_chosen_kept_and_left_to_the_system(opened: Chromium, page: Path) -> None:
+def test_the_theme_is_chosen_kept_and_left_to_the_system(opened, page):
     ground = "getComputedStyle(document.body).backgroundColor"
     light = opened.run(ground)
     opened.run("document.querySelector('#theme').focus()")
@@ -147,7 +147,7 @@ def test_the_theme_is_chosen_kept_and_left_to_the_system(opened: Chromium, page:
     assert opened.run(ground) == dark
 
 
-def test_the_contents_follow_and_lead(opened: Chromium) -> None:
+def test_the_contents_follow_and_lead(opened):
     opened.run("document.querySelector('#methods').scrollIntoView({behavior: 'instant'})")
     opened.wait_for("document.querySelector('.contents [aria-current]')?.getAttribute('href') === '#methods'")
     assert opened.run("document.querySelector('nav').getBoundingClientRect().top") == 0
@@ -161,7 +161,7 @@ def test_the_contents_follow_and_lead(opened: Chromium) -> None:
     opened.wait_for("!document.querySelector('.contents details').open && location.hash === '#provenance'")
 
 
-def test_a_link_opens_what_is_folded_and_paper_has_all(browser: Chromium, page: Path) -> None:
+def test_a_link_opens_what_is_folded_and_paper_has_all(browser, page):
     browser.open(page.as_uri())
     seen = "document.querySelector('#fig11').checkVisibility()"
     assert not browser.run(seen) and browser.run("document.querySelector('#fig12-numbers').checkVisibility()")
@@ -178,7 +178,7 @@ def test_a_link_opens_what_is_folded_and_paper_has_all(browser: Chromium, page: 
     assert browser.run(closed) == before
 
 
-def test_search_unfolds_what_it_finds(browser: Chromium, page: Path) -> None:
+def test_search_unfolds_what_it_finds(browser, page):
     browser.open(page.as_uri())
     browser.key("/", "/", 191)
     browser.write("moving-block bootstrap: ")
@@ -188,7 +188,7 @@ def test_search_unfolds_what_it_finds(browser: Chromium, page: Path) -> None:
     assert visible(browser, "mark.here")
 
 
-def test_on_paper_there_is_no_navigation_and_nothing_is_cut(opened: Chromium) -> None:
+def test_on_paper_there_is_no_navigation_and_nothing_is_cut(opened):
     opened.size(690)  # A4 between its margins
     opened.call("Emulation.setEmulatedMedia", media="print")
     try:
@@ -202,7 +202,7 @@ def test_on_paper_there_is_no_navigation_and_nothing_is_cut(opened: Chromium) ->
         opened.call("Emulation.setEmulatedMedia", media="")
 
 
-def test_it_is_printed_to_a_pdf(browser: Chromium, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_printed_to_a_pdf(browser, page, monkeypatch):
     target = page.with_name("report.pdf")
     written = pdf.print_page(page, target)
     assert written == target
@@ -216,7 +216,7 @@ def test_it_is_printed_to_a_pdf(browser: Chromium, page: Path, monkeypatch: pyte
         pdf.print_page(page, target)
 
 
-def test_scripts_that_data_bring_along_do_not_run(browser: Chromium, page: Path, tmp_path: Path) -> None:
+def test_scripts_that_data_bring_along_do_not_run(browser, page, tmp_path):
     """In the report and in a notebook's page: a script, and a handler of an event."""
     evil = "<script>document.title = 'attacked'</script><img src='x:' onerror=\"document.title = 'attacked'\">"
     shown = new_output("display_data", {"text/html": f"<h3>{evil}</h3>"})

@@ -91,7 +91,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict:
     return load_artefacts(folder)
 
 
-def test_three_repetitions_have_an_interval_and_no_verdict(saved: dict) -> None:
+def test_three_repetitions_have_an_interval_and_no_verdict(saved):
     rows = saved["deployment-numbers"].frame.set_index(["ours", "theirs", "measure"])
     wait = rows.loc[("rltune", "slurm", "wait")]
     assert wait["paper"] == 0.305 and wait["gain"] == pytest.approx(0.3) and wait["windows"] == 3
@@ -105,7 +105,7 @@ def test_three_repetitions_have_an_interval_and_no_verdict(saved: dict) -> None:
     assert "p_holm" not in saved["deployment-numbers"].artefact.columns
 
 
-def test_who_waits_by_qos_partition_and_gpus(saved: dict) -> None:
+def test_who_waits_by_qos_partition_and_gpus(saved):
     table = saved["deployment-classes"]
     assert list(zip(table.frame["by_title"], table.frame["name"], table.frame["jobs"])) == [
         *(("QOS", "low", 180), ("QOS", "high", 60), ("partition", "all", 240), ("GPUs", "1", 120), ("GPUs", "2", 120))
@@ -117,7 +117,7 @@ def test_who_waits_by_qos_partition_and_gpus(saved: dict) -> None:
     assert "20 % low (factor 0.0), 60 % medium (factor 0.5)" in notes
 
 
-def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(saved: dict) -> None:
+def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(saved):
     few = saved["deployment-numbers"].artefact.notes[0]
     assert few.startswith("Switch the controller “RLTune” on? Too few repetitions to say: jobs complete ")
     said = {}
@@ -138,7 +138,7 @@ def test_whether_to_switch_it_on_follows_the_interval_and_the_longest_wait(saved
     assert "Not on this evidence" in said and "jobs wait only under the controller" in said and "inf" not in said
 
 
-def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long() -> None:
+def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long():
     measured = repeated(9)
     artefact, frame = numbers(measured, taken(measured, 20.0))
     wait = frame.set_index("measure").loc["wait"]
@@ -151,11 +151,11 @@ def test_enough_repetitions_get_a_verdict_unless_cycles_were_too_long() -> None:
     assert "on? Not on this evidence: its cycles take too long. Jobs complete " in artefact.notes[0]
 
 
-def test_schedulers_have_colours_of_their_own() -> None:
+def test_schedulers_have_colours_of_their_own():
     assert len(set(COLOURS.values())) == len(COLOURS)
 
 
-def test_which_sizes_wait_longer_is_said_in_words() -> None:
+def test_which_sizes_wait_longer_is_said_in_words():
     """Jobs of one GPU wait half as long, those of two twice as long: the sign and the words follow the numbers."""
     measured = jobs({"slurm": 1.0, "rltune": 1.0})
     factor = measured["asked_gpus"].map({1: 0.5, 2: 2.0}).where(measured["scheduler"] == "rltune", 1.0)
@@ -167,7 +167,7 @@ def test_which_sizes_wait_longer_is_said_in_words() -> None:
     assert one.index("shorter") < one.index("2 GPUs") and "utilisation" in one
 
 
-def test_claims_of_the_paper_have_our_counterpart(saved: dict) -> None:
+def test_claims_of_the_paper_have_our_counterpart(saved):
     numbers = saved["deployment-numbers"].frame
     _, without = tables.claims({}, pd.DataFrame(), PAPER)
     _, frame = tables.claims({"deployment-numbers": numbers}, pd.DataFrame(), PAPER)
@@ -178,14 +178,14 @@ def test_claims_of_the_paper_have_our_counterpart(saved: dict) -> None:
     assert numbers.loc[wait["row"], "measure"] == "wait" and numbers.loc[wait["row"], "theirs"] == "slurm"
 
 
-def test_what_was_restarted_and_why_is_reported(saved: dict) -> None:
+def test_what_was_restarted_and_why_is_reported(saved):
     notes = saved["deployment-machinery"].artefact.notes
     assert "200 times as fast" in notes[0]
     assert "Slurm 1 was restarted, and the earlier attempt does not count: slurmctld ended." in notes
     assert not any(word in note for note in notes for word in ("different versions", "resumed"))
 
 
-def test_runs_of_different_code_or_agents_are_reported() -> None:
+def test_runs_of_different_code_or_agents_are_reported():
     measured = jobs({"slurm": 1.0, "rltune": 0.7})
     resumed, policy = [["k80-1"], [], ["m40-1", "m40-1"], [], [], []], [None, "p1", None, "p2", None, None]
     code = ["aaaaaaaa1", "bbbbbbbb1", *["aaaaaaaa1"] * 4]
@@ -199,7 +199,7 @@ def test_runs_of_different_code_or_agents_are_reported() -> None:
     assert list(frame["tries"]) == [2, *[1] * 5] and frame["code_short"][2] == "aaaaaaaa"
 
 
-def test_the_simulators_error_and_what_it_predicts_are_reported(saved: dict) -> None:
+def test_the_simulators_error_and_what_it_predicts_are_reported(saved):
     frame = saved["deployment-fidelity"].frame
     assert np.allclose(frame["wait_s_easy_error"], -0.1) and np.allclose(frame["rank_easy"], 1.0) and len(frame) == 9
     rows = saved["deployment-predicted"].frame.set_index(["ours", "theirs", "measure"])
@@ -210,7 +210,7 @@ def test_the_simulators_error_and_what_it_predicts_are_reported(saved: dict) -> 
     assert said in saved["deployment-predicted"].artefact.caption
 
 
-def test_without_slurm_the_simulator_alone_and_what_to_install() -> None:
+def test_without_slurm_the_simulator_alone_and_what_to_install():
     none = pd.DataFrame()
     why, simulated = "9 of 9 … apt-get install …", per_run(in_simulator({"slurm": 1.0}), GPUS)
     artefact, frame = tables.deployment_runs(none, simulated, FACTS, why)

@@ -55,7 +55,7 @@ def checked(run: Path, config: str = "config/tiny.yaml") -> list[Checked]:
     return check(config, run, load_expectations(run / FILE, run), ["philly"])
 
 
-def test_within_and_outside(run: Path) -> None:
+def test_within_and_outside(run):
     assert [one.inside for one in checked(run)] == [True, True, True]
     changed = FRAME.assign(wait_s=[110.1, 80.0], verdict=["", "undecided"])
     save(run, Artefact("waits", "table", "Waits", "…"), changed)
@@ -67,13 +67,13 @@ def test_within_and_outside(run: Path) -> None:
     assert re.search(r"mean wait of FIFO .* 0 rows, expected 1 +OUTSIDE", as_table(checked(run)))
 
 
-def test_numbers_of_a_trace_that_another_replaces_are_left_out(run: Path) -> None:
+def test_numbers_of_a_trace_that_another_replaces_are_left_out(run):
     for trace, compared in (("philly", 3), ("alibaba-synthetic", 2)):
         (run / FILE).write_text(TEXT.replace("artefact: waits", f"artefact: waits\n        trace: {trace}", 1))
         assert len(checked(run)) == compared
 
 
-def test_another_configuration_an_unfinished_run_and_an_unknown_column_are_explained(run: Path) -> None:
+def test_another_configuration_an_unfinished_run_and_an_unknown_column_are_explained(run):
     with pytest.raises(ConfigError, match="config/other.yaml"):
         checked(run, "config/other.yaml")
     save(run, Artefact("waits", "table", "Waits", "…"), FRAME.drop(columns="verdict"))
@@ -92,19 +92,19 @@ def test_another_configuration_an_unfinished_run_and_an_unknown_column_are_expla
         ('value: "holds"', 'value: "holds"\n        absolute: 1', "a text has no tolerance"),
     ],
 )
-def test_mistakes_in_the_file_are_explained(run: Path, old: str, new: str, says: str) -> None:
+def test_mistakes_in_the_file_are_explained(run, old, new, says):
     (run / FILE).write_text(TEXT.replace(old, new))
     with pytest.raises(ConfigError, match=says):
         load_expectations(run / FILE, run)
 
 
-def test_tolerances_in_words() -> None:
+def test_tolerances_in_words():
     share = Number(says="x", artefact="a", value=0.747, unit="fraction", absolute=0.2)
     ratio = Number(says="x", artefact="a", value=2.5, unit="ratio", relative=0.1)
     assert [expected_text(share), expected_text(ratio)] == ["74.7 ± 20.0\u00a0%", "2.50 ± 0.250"]
 
 
-def test_the_projects_file_covers_the_paper_and_names_what_the_default_run_makes() -> None:
+def test_the_projects_file_covers_the_paper_and_names_what_the_default_run_makes():
     expectations = load_expectations(ROOT / FILE, ROOT)
     papers = [part.paper for part in expectations.reproduced]
     assert len(papers) == len(set(papers))

@@ -53,7 +53,7 @@ def subtitle_of(figure: Figure) -> str:
     return figure.axes[0].get_title(loc="left")
 
 
-def test_bars_are_on_the_gpus_of_a_job_for_as_long_as_it_ran() -> None:
+def test_bars_are_on_the_gpus_of_a_job_for_as_long_as_it_ran():
     figure = gantt(SMALL, [4, 4], "Five jobs")
     main, strip = figure.axes
     assert boxes(figure) == [(0, 0, 100, 4), (0, 4, 60, 2), (60, 4, 80, 4), (100, 0, 120, 3), (100, 3, 40, 1)]
@@ -71,7 +71,7 @@ def test_bars_are_on_the_gpus_of_a_job_for_as_long_as_it_ran() -> None:
 
 
 @pytest.mark.parametrize(("times", "unit", "end"), [(1, "s", 220), (10, "min", 2200 / 60), (100, "h", 22000 / 3600)])
-def test_time_runs_from_the_first_submission_in_a_unit_that_suits(times: float, unit: str, end: float) -> None:
+def test_time_runs_from_the_first_submission_in_a_unit_that_suits(times, unit, end):
     frame = SMALL.copy()
     frame[["submit_s", "start_s", "end_s"]] = 1e6 + times * frame[["submit_s", "start_s", "end_s"]]
     figure = gantt(frame, [4, 4])
@@ -79,7 +79,7 @@ def test_time_runs_from_the_first_submission_in_a_unit_that_suits(times: float, 
     assert figure.axes[0].lines[0].get_xdata()[0] == pytest.approx(end)
 
 
-def test_many_waiting_jobs_are_a_queue_whose_area_is_their_wait() -> None:
+def test_many_waiting_jobs_are_a_queue_whose_area_is_their_wait():
     n = MAX_LANES + 1
     # one GPU, a job a second: job i starts at 2 i
     frame = pd.DataFrame([(i, 0, 0, 1, float(i), 2.0 * i, 2.0 * i + 2) for i in range(n + 1)], columns=COLUMNS)
@@ -91,13 +91,13 @@ def test_many_waiting_jobs_are_a_queue_whose_area_is_their_wait() -> None:
     assert len(gantt(frame.head(n), [1]).axes[1].get_yticks()) == MAX_LANES
 
 
-def test_without_waits_there_is_no_strip() -> None:
+def test_without_waits_there_is_no_strip():
     figure = gantt(SMALL.assign(submit_s=SMALL["start_s"]), [4, 4])
     assert len(figure.axes) == 1 and "total wait 0 s" in subtitle_of(figure) and figure.axes[0].get_xlabel()
 
 
 @pytest.mark.parametrize("sizes", [[4, 4], SIZES, [2] * 16 + [8] * 20], ids=["few nodes", "many", "small and large"])
-def test_every_number_is_inside_its_bar_and_no_name_runs_into_another(sizes: list[int]) -> None:
+def test_every_number_is_inside_its_bar_and_no_name_runs_into_another(sizes):
     frame = large()[0] if sizes == SIZES else SMALL if len(sizes) == 2 else SMALL.assign(gpus=1, gpu=0, node=range(5))
     with styled():
         figure = gantt(frame, sizes, "Title")
@@ -114,7 +114,7 @@ def test_every_number_is_inside_its_bar_and_no_name_runs_into_another(sizes: lis
         assert all(a.y0 >= b.y1 - 1 for a, b in zip(names, names[1:])) and len(names) >= 2
 
 
-def test_a_job_has_one_colour_everywhere_in_whatever_order_jobs_start_and_none_that_changes_with_the_page() -> None:
+def test_a_job_has_one_colour_everywhere_in_whatever_order_jobs_start_and_none_that_changes_with_the_page():
     jobs = sorted(SMALL["job"].unique())
     turned = SMALL.assign(job=SMALL["job"].map(dict(zip(jobs, reversed(jobs)))))
 
@@ -130,7 +130,7 @@ def test_a_job_has_one_colour_everywhere_in_whatever_order_jobs_start_and_none_t
     assert not {INK, MUTED, GRID, PAPER} & {*JOBS, *JOBS.values(), WAIT["facecolor"]}
 
 
-def test_an_earlier_end_of_the_drawing_leaves_the_numbers_as_they_are() -> None:
+def test_an_earlier_end_of_the_drawing_leaves_the_numbers_as_they_are():
     figure = gantt(SMALL, [4, 4], until_s=90)
     assert figure.axes[0].get_xlim() == (0, 90) and len(boxes(figure)) == 3, "the others start later"
     assert "makespan 220 s · total wait 200 s" in subtitle_of(figure)

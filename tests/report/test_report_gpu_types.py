@@ -33,7 +33,7 @@ def rules() -> pd.DataFrame:
     return summary(pd.DataFrame(rows), INTERVALS).assign(workload="Philly on three types", data="sample")
 
 
-def test_each_rule_is_compared_with_the_best_without_a_price(rules: pd.DataFrame) -> None:
+def test_each_rule_is_compared_with_the_best_without_a_price(rules):
     artefact, frame = tables.gpu_types(rules[::-1])
     assert frame["title"].tolist() == [
         "SAF + EASY",
@@ -57,7 +57,7 @@ def test_each_rule_is_compared_with_the_best_without_a_price(rules: pd.DataFrame
     assert "Its excess is lower (negative: higher) by 40.0 %" in agent and "by 20.0 % [20.0 %, 20.0 %] than" in agent
 
 
-def test_the_figure_has_a_bar_a_rule_for_the_type(rules: pd.DataFrame) -> None:
+def test_the_figure_has_a_bar_a_rule_for_the_type(rules):
     artefact, frame, figure = figures.gpu_types(tables.gpu_types(rules)[1])
     assert frame["choice"].tolist() == ["any", "fastest_free", "least", "priced", "joint", "start", "rltune"]
     assert figure.axes[0].get_yticklabels()[0].get_text() == "any\n(SAF + EASY)"

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from report_fakes import Project
 from report_runs import PAPER
 
 from rltune.config import Cell
@@ -29,7 +28,7 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.numbers)
-def test_means_and_improvements_are_those_of_the_metric(metrics: Project, study) -> None:
+def test_means_and_improvements_are_those_of_the_metric(metrics, study):
     frame, windows = metrics.saved[study.numbers].frame, metrics.windows
     cells = metrics.cells
     assert len(frame) and set(frame["measure"]) == {study.metric}
@@ -46,7 +45,7 @@ def test_means_and_improvements_are_those_of_the_metric(metrics: Project, study)
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_the_papers_figures_stand_where_it_prints_them(metrics: Project, name: str) -> None:
+def test_the_papers_figures_stand_where_it_prints_them(metrics, name):
     saved = metrics.saved[name]
     printed = saved.frame[saved.frame["paper"].notna()]
     assert set(printed[["paper_trace", "policy", "paper"]].itertuples(index=False, name=None)) == PRINTED[name]
@@ -54,7 +53,7 @@ def test_the_papers_figures_stand_where_it_prints_them(metrics: Project, name: s
         assert row["verdict"] == verdict(row["paper"], row["low"], row["high"], row["windows"])
 
 
-def test_several_seeds_are_one_row_that_says_so(metrics: Project) -> None:
+def test_several_seeds_are_one_row_that_says_so(metrics):
     saved = metrics.saved["fig16-numbers"]
     assert set(saved.frame["seed"]) == {"1, 2, 3"} and {"seeds", "seed_low"} < set(saved.artefact.columns)
     assert any("resamples seeds" in note for note in saved.artefact.notes)
@@ -62,7 +61,7 @@ def test_several_seeds_are_one_row_that_says_so(metrics: Project) -> None:
     assert "seeds" not in alone.columns and any("One training seed per row" in note for note in alone.notes)
 
 
-def test_holm_corrects_over_the_whole_table(metrics: Project) -> None:
+def test_holm_corrects_over_the_whole_table(metrics):
     frame = metrics.saved["fig14-numbers"].frame
     tested = {p: corrected for p, corrected in TESTED.items() if p in frame}
     assert {"p", "over_strong_p", "over_random_p"} <= set(tested)
@@ -71,14 +70,14 @@ def test_holm_corrects_over_the_whole_table(metrics: Project) -> None:
     assert (frame["holm"] >= frame["p"]).all()
 
 
-def test_utilisation_is_shown_over_makespan_and_over_the_span(metrics: Project) -> None:
+def test_utilisation_is_shown_over_makespan_and_over_the_span(metrics):
     saved = metrics.saved["table6"]
     frame = saved.frame
     assert (frame["span_rltune"] > 5 * frame["rltune_mean"]).all() and "over_span" in saved.artefact.columns
     assert frame["over_span"].to_numpy() == pytest.approx((frame["span_rltune"] / frame["span_mean"] - 1).to_numpy())
 
 
-def test_boxes_and_curves_have_the_numbers_they_draw(metrics: Project) -> None:
+def test_boxes_and_curves_have_the_numbers_they_draw(metrics):
     jobs, cells = metrics.jobs, metrics.cells
     box, row = metrics.saved["fig14"].frame.iloc[0], metrics.saved["fig14-numbers"].frame.iloc[0]
     names = where(cells, **row[["trace", "policy", "metric", "features"]].to_dict())["cell"]
@@ -91,7 +90,7 @@ def test_boxes_and_curves_have_the_numbers_they_draw(metrics: Project) -> None:
     assert last["fifo"] > 0.5 and abs(last["f1"]) < 0.2, "above zero is better, of utilisation too"
 
 
-def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Project, made: Project) -> None:
+def test_figure_10_is_the_papers_only_in_its_own_setting(metrics, made):
     own, other = metrics.saved["fig10-numbers"], made.saved["fig10-numbers"]
     assert own.artefact.paper_ref == metrics.saved["fig10"].artefact.paper_ref == "Figure 10"
     assert other.artefact.paper_ref == made.saved["fig10"].artefact.paper_ref == ""
@@ -113,7 +112,7 @@ def test_figure_10_is_the_papers_only_in_its_own_setting(metrics: Project, made:
     assert set(own.frame["cell"]) <= set(curves.frame["cell"])
 
 
-def test_claims_have_every_printed_improvement_at_least_once(metrics: Project) -> None:
+def test_claims_have_every_printed_improvement_at_least_once(metrics):
     frame = metrics.saved["claims"].frame
     printed = {
         f"{name}: {key}"
@@ -136,7 +135,7 @@ def test_claims_have_every_printed_improvement_at_least_once(metrics: Project) -
     assert "fig12: Philly.fifo.wait" in set(absent["key"]), "a mix is not what the paper trains for"
 
 
-def test_without_table_7_its_diagonal_is_the_comparison_with_the_agents_base_policy(made: Project) -> None:
+def test_without_table_7_its_diagonal_is_the_comparison_with_the_agents_base_policy(made):
     numbers = {"fig12-numbers": made.saved["fig12-numbers"].frame}
     _, frame = tables.claims(numbers, pd.DataFrame(), PAPER)
     found = frame[(frame["verdict"] != ABSENT) & frame["key"].str.startswith("table7")]
@@ -144,7 +143,7 @@ def test_without_table_7_its_diagonal_is_the_comparison_with_the_agents_base_pol
     assert set(found["artefact"]) == {"fig12-numbers"}
 
 
-def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_not(made: Project) -> None:
+def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_not(made):
     rows = [("FIFO", "Wait, s", 0.9), ("RLScheduler (quick)", "Wait, s", 0.3), ("SchedInspector", "Wait, s", 0.5)]
     rows += [("RLScheduler (quick)", "JCT, s", -0.1), (f"SchedInspector{UNLEARNED}", "Wait, s", 0.8)]
     rows = [(*row, "none") for row in rows] + [("RLScheduler (quick)", "Wait, s", 0.7, "easy")]
@@ -173,7 +172,7 @@ def test_against_other_rl_schedulers_the_best_of_table_9_counts_and_fifo_does_no
     assert set(frame.loc[frame["key"].str.startswith("section7"), "verdict"]) == {ABSENT}, "another trace"
 
 
-def test_who_learned_nothing_is_counted_among_those_of_whom_it_is_known() -> None:
+def test_who_learned_nothing_is_counted_among_those_of_whom_it_is_known():
     gains = {"low": 0.2, "high": 0.8, "windows": 40, "verdict": "", "data": "own"}
     slurm = pd.DataFrame(
         [{"ours": "rltune", "theirs": "slurm", "measure": "wait", "gain": 0.4, "learned": "no", **gains}]
@@ -188,7 +187,7 @@ def test_who_learned_nothing_is_counted_among_those_of_whom_it_is_known() -> Non
     assert any(note in text for text in artefact.notes)
 
 
-def test_headlines_are_of_the_papers_gpu_traces(made: Project) -> None:
+def test_headlines_are_of_the_papers_gpu_traces(made):
     numbers = made.saved["fig12-numbers"].frame
     cpu = numbers.assign(paper_trace="SDSC-SP2", improvement=0.99, low=0.98, high=0.995)
     _, frame = tables.claims({"fig12-numbers": pd.concat([cpu, numbers], ignore_index=True)}, pd.DataFrame(), PAPER)
@@ -196,7 +195,7 @@ def test_headlines_are_of_the_papers_gpu_traces(made: Project) -> None:
     assert len(best) and set(best["ours"]) <= set(numbers["improvement"])
 
 
-def test_traces_that_the_paper_does_not_have_are_no_claims(made: Project) -> None:
+def test_traces_that_the_paper_does_not_have_are_no_claims(made):
     """A table without a name of the paper's has an empty column, which is read back as NaN."""
     names = ("table7", "fig12-numbers")
     numbers = {name: made.saved[name].frame.assign(paper_trace=np.nan, paper=np.nan) for name in names}
@@ -204,7 +203,7 @@ def test_traces_that_the_paper_does_not_have_are_no_claims(made: Project) -> Non
     assert set(frame["verdict"]) == {ABSENT}
 
 
-def test_only_variants_next_to_their_agent_are_left_out_and_a_note_counts_them() -> None:
+def test_only_variants_next_to_their_agent_are_left_out_and_a_note_counts_them():
     cell = Cell("t", "c", "fifo", "wait", "none", "lookahead", "strict", "engineered", "exact", "quick", 1)
     lone = cell.but(policy="sjf", features="raw", placement="best_fit")
     cells = [cell, cell.but(features="raw", placement="best_fit"), cell.but(seed=2, features="raw"), lone]

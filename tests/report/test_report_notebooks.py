@@ -61,23 +61,23 @@ def folded(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", "", text) for text in re.findall(r"<details.*?</details>", page, re.DOTALL))
 
 
-def test_loading_defaults_and_messages_are_folded_and_the_rest_is_not(page: str) -> None:
+def test_loading_defaults_and_messages_are_folded_and_the_rest_is_not(page):
     assert all(text in folded(page) for text in ("import os", "# default", "x = 2", "oneDNN", "28 calls"))
     assert not any(text in folded(page) for text in ("show(figure)", "two"))
 
 
-def test_it_leads_to_the_report_and_to_its_neighbours(page: str) -> None:
+def test_it_leads_to_the_report_and_to_its_neighbours(page):
     related = [f"{name}.html" for name in ("train-a__b__fifo", "evaluate-a__b__fifo", "clean-a", "compare-a")]
     links = re.findall(r'<a [^>]*href="([^"]+)"', page)
     assert links == ["../index.html", *related, "../index.html#rows"]
 
 
-def test_it_escapes_what_it_shows_and_needs_no_network(page: str) -> None:
+def test_it_escapes_what_it_shows_and_needs_no_network(page):
     assert "<title>Training &lt;b&gt;an&lt;/b&gt; agent</title>" in page and "one &lt;script&gt;\ntwo" in page
     assert not re.search(r"https?:", re.sub(r'data:[^"]+', "", page)) and page.count("<script") == 1
 
 
-def test_figures_have_words_and_tables_scroll(page: str, figure: Image) -> None:
+def test_figures_have_words_and_tables_scroll(page, figure):
     assert figure.alt == 'Bars "A" & B' and figure.data.startswith(b"\x89PNG")
     assert re.search(r"""<img alt='Bars "A" &amp; B'""", page)
     assert re.search(r'<div [^>]*class="scroll"[^>]*>\s*<div[^>]*>\s*<table>', page)
@@ -85,7 +85,7 @@ def test_figures_have_words_and_tables_scroll(page: str, figure: Image) -> None:
 
 
 @pytest.mark.parametrize("name", ["scheduling_rules", "gpu_types"])
-def test_titles_of_a_user_are_escaped_in_the_answer(name: str) -> None:
+def test_titles_of_a_user_are_escaped_in_the_answer(name):
     path = Path(__file__).resolve().parents[2] / "notebooks" / f"{name}.ipynb"
     cells = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
     (loading,) = (cell for cell in cells if "plumbing" in cell.metadata.get("tags", []))

@@ -44,19 +44,19 @@ def page(made: Project) -> BeautifulSoup:
     return parsed(made.html)
 
 
-def test_nothing_of_the_template_is_left(made: Project) -> None:
+def test_nothing_of_the_template_is_left(made):
     assert not re.search(r"\{\{|\}\}|\{%|%\}", re.sub(r"<(style|script)>.*?</\1>", "", made.html, flags=re.DOTALL))
     assert "Undefined" not in made.html and ">nan<" not in made.html.lower()
 
 
-def test_ids_are_there_and_unique(page: BeautifulSoup, made: Project) -> None:
+def test_ids_are_there_and_unique(page, made):
     ids = [tag["id"] for tag in page.select("[id]")]
     assert SECTIONS | set(made.saved) <= set(ids)
     assert len(ids) == len(set(ids))
     assert set(artefacts.expected(made.run.config)) <= set(made.saved), "else the page was not seen whole"
 
 
-def test_downloads_hold_the_artefacts_csv(page: BeautifulSoup, made: Project) -> None:
+def test_downloads_hold_the_artefacts_csv(page, made):
     links = {a["download"]: a["href"] for a in page.select("a[download]")}
     assert set(links) == {f"{name}.csv" for name in made.saved}
     for name, address in links.items():
@@ -64,7 +64,7 @@ def test_downloads_hold_the_artefacts_csv(page: BeautifulSoup, made: Project) ->
         pd.testing.assert_frame_equal(linked, pd.read_csv(made.artefacts / name))
 
 
-def test_every_number_in_the_summary_is_in_a_csv(page: BeautifulSoup, made: Project) -> None:
+def test_every_number_in_the_summary_is_in_a_csv(page, made):
     from_cells = page.select("data[data-from]")
     assert len(from_cells) > 12 * 8
     for cell in from_cells:
@@ -76,24 +76,24 @@ def test_every_number_in_the_summary_is_in_a_csv(page: BeautifulSoup, made: Proj
         assert digits == pytest.approx(shown, rel=6e-3, abs=0.06)
 
 
-def test_every_number_in_the_tables_is_in_a_csv(page: BeautifulSoup, made: Project) -> None:
+def test_every_number_in_the_tables_is_in_a_csv(page, made):
     for name, saved in made.saved.items():
         csv = {"", *map(str, saved.frame.astype(object).to_numpy().ravel())}
         shown = {cell["data-value"] for cell in page.select(f"article#{name} td[data-value]")}
         assert shown <= csv and (shown or saved.artefact.kind == "figure"), name
 
 
-def test_places_in_the_paper_follow_its_order() -> None:
+def test_places_in_the_paper_follow_its_order():
     places = ["Figures 9 and 11", "Section 3.2", "Section 5.7", "Section 7"]
     assert sorted(reversed(places), key=contents._order) == places
 
 
-def test_dark_mode_reaches_the_pictures(made: Project) -> None:
+def test_dark_mode_reaches_the_pictures(made):
     drawings = "".join(re.findall(r"<svg.*?</svg>", made.html, flags=re.DOTALL))
     assert "var(--figure-ink)" in drawings and "#22282f" not in drawings and "#ffffff" not in drawings
 
 
-def test_where_zero_is_covered_no_difference_is_said_to_be_shown(made: Project) -> None:
+def test_where_zero_is_covered_no_difference_is_said_to_be_shown(made):
     rows = made.saved["fig12-numbers"].frame
     rows = rows[rows["sequence_jobs"] == 256]
     for shown, words in (("open", "no difference shown"), ("better", "better"), ("worse", "worse")):
@@ -110,7 +110,7 @@ def answers(page: BeautifulSoup) -> str:
     return " ".join(found.text.split())
 
 
-def test_the_answers_are_first_and_count_every_study(answers: str, made: Project) -> None:
+def test_the_answers_are_first_and_count_every_study(answers, made):
     frame = best_measured(made.saved["fig12-numbers"].frame)
     better, worse = ((frame["shows_strong"] == word).sum() for word in ("better", "worse"))
     assert answers.startswith("What it gains")
@@ -121,7 +121,7 @@ def test_the_answers_are_first_and_count_every_study(answers: str, made: Project
     assert f"Does a simple heuristic do as well?{word}." in answers.replace("? ", "?")
 
 
-def test_the_gain_on_each_trace_is_said_with_intervals(answers: str, made: Project) -> None:
+def test_the_gain_on_each_trace_is_said_with_intervals(answers, made):
     said = answers.split("The question")[0].replace("\u00a0", " ")
     frame = best_measured(made.saved["fig12-numbers"].frame)
     assert all(f"{title} " in said for title in frame["trace_title"].unique())
@@ -134,7 +134,7 @@ def test_the_gain_on_each_trace_is_said_with_intervals(answers: str, made: Proje
     assert "in random order" in said and "the strongest heuristic in hindsight" in said
 
 
-def test_of_each_chapter_all_but_the_leading_table_or_figure_is_folded(made: Project) -> None:
+def test_of_each_chapter_all_but_the_leading_table_or_figure_is_folded(made):
     for chapter, items in contents.chapters(made.saved):
         section = made.html.split(f'<section id="chapter-{chapter.id}"')[1].split("</section>")[0]
         shown, *folded = section.split('<details class="more">')
@@ -142,7 +142,7 @@ def test_of_each_chapter_all_but_the_leading_table_or_figure_is_folded(made: Pro
         assert all(saved.artefact.title in folded[0].split("</summary>")[0] for saved in items[1:])
 
 
-def test_a_note_that_many_tables_share_is_printed_once(page: BeautifulSoup, made: Project) -> None:
+def test_a_note_that_many_tables_share_is_printed_once(page, made):
     shared = contents.shared_notes(made.saved)
     assert shared and len(shared) == len(page.select("li[id]"))
     items = [" ".join(item.text.split()) for item in page.select("li")]
@@ -152,7 +152,7 @@ def test_a_note_that_many_tables_share_is_printed_once(page: BeautifulSoup, made
         assert len(page.select(f"a[href='#note-{i + 1}']")) == len(carriers)
 
 
-def test_every_claim_is_the_row_of_the_table_it_names(made: Project) -> None:
+def test_every_claim_is_the_row_of_the_table_it_names(made):
     frame = made.saved["claims"].frame
     compared = frame[frame["row"].notna()]
     assert len(compared) > 3 and set(compared["artefact"]) >= {"fig12-numbers", "table7"}
@@ -166,7 +166,7 @@ def test_every_claim_is_the_row_of_the_table_it_names(made: Project) -> None:
     assert len(untested) == (frame["verdict"] == ABSENT).sum()
 
 
-def test_chapters_follow_the_paper(made: Project) -> None:
+def test_chapters_follow_the_paper(made):
     chapters = [chapter for chapter, _ in contents.chapters(made.saved)]
     sections = [tuple(map(int, re.findall(r"\d+", s.where.split(" ")[-1]))) for s in chapters if s.where]
     assert sections == sorted(sections) and len(sections) > 8
@@ -174,7 +174,7 @@ def test_chapters_follow_the_paper(made: Project) -> None:
     assert sorted([*shown, "improvements"]) == sorted(made.saved)
 
 
-def test_evidence_for_deviations_exists() -> None:
+def test_evidence_for_deviations_exists():
     root, known = Path(__file__).resolve().parents[2], artefacts.entries()
     for deviation in DEVIATIONS:
         assert set(deviation.artefacts) <= set(known), deviation.title
@@ -185,20 +185,20 @@ def test_evidence_for_deviations_exists() -> None:
             assert not test or f"def {test}(" in (root / path).read_text(encoding="utf-8"), item
 
 
-def test_deviations_link_to_what_the_page_has(page: BeautifulSoup, made: Project) -> None:
+def test_deviations_link_to_what_the_page_has(page, made):
     linked = {a["href"][1:] for a in page.select("a[href]")}
     for deviation in DEVIATIONS:
         assert {name for name in deviation.artefacts if name in made.saved} <= linked
     assert "(not in this run)" in page.select_one("section#deviations").text
 
 
-def test_provenance_is_complete(made: Project) -> None:
+def test_provenance_is_complete(made):
     texts = "generated trace Philly;matplotlib;Processor;fit/philly__philly-192;policy: [fifo, sjf, f1, wfp3]"
     assert [text for text in texts.split(";") if text not in made.html] == []
     assert "of another day (1 of 2 notebooks)" in made.html and "not recorded (1 of 2 notebooks)" in made.html
 
 
-def test_an_empty_run_names_what_is_missing(empty: Project) -> None:
+def test_an_empty_run_names_what_is_missing(empty):
     text = empty.build().read_text(encoding="utf-8")
     (section,) = parsed(text).select("section#missing")
     for name, title in artefacts.expected(empty.run.config).items():
@@ -206,7 +206,7 @@ def test_an_empty_run_names_what_is_missing(empty: Project) -> None:
     assert "No comparison has been written yet" in text
 
 
-def test_windows_that_do_not_fit_are_named(made: Project) -> None:
+def test_windows_that_do_not_fit_are_named(made):
     saved = {k: v for k, v in made.saved.items() if k != "fig12-256"} | {"fig12": made.saved["fig12-256"]}
     missing = {m["id"]: m["why"] for m in contents.missing(made.run.config, saved) if not m["why"].startswith(ABSENT)}
     assert missing == {"fig12-1024": "no test part is long enough for such a window"}
@@ -216,7 +216,7 @@ def test_windows_that_do_not_fit_are_named(made: Project) -> None:
     assert {"fig12-512", "fig12-1024"} == {name for name, why in missing.items() if "no test part" in why}
 
 
-def test_a_figure_of_longer_windows_than_there_are_is_of_an_earlier_run(made: Project, tmp_path: Path) -> None:
+def test_a_figure_of_longer_windows_than_there_are_is_of_an_earlier_run(made, tmp_path):
     """The test part has become shorter: the longest windows, drawn anew under the first name, are now of 256 jobs."""
     folder = shutil.copytree(made.artefacts, tmp_path / "artefacts")
     shorter = replace(made.saved["fig12-256"].artefact, id="fig12")
@@ -226,7 +226,7 @@ def test_a_figure_of_longer_windows_than_there_are_is_of_an_earlier_run(made: Pr
     assert set(made.saved) - ids == {"fig12-256"}
 
 
-def test_a_table_without_rows_is_shown_and_what_another_run_left_is_not_read(made: Project, tmp_path: Path) -> None:
+def test_a_table_without_rows_is_shown_and_what_another_run_left_is_not_read(made, tmp_path):
     """Agents that chose another placement leave none to compare; a file of an older version may be anything."""
     folder = shutil.copytree(made.artefacts, tmp_path / "artefacts")
     (folder / "of-old.json").write_text("{}")
@@ -240,20 +240,20 @@ def built(made: Project, run: Run, folder: Path) -> str:
     return out.read_text(encoding="utf-8")
 
 
-def test_text_from_files_is_escaped(made: Project, tmp_path: Path) -> None:
+def test_text_from_files_is_escaped(made, tmp_path):
     config = made.run.config.model_copy(update={"title": "<script>alert(1)</script> & more"})
     text = built(made, replace(made.run, config=config), tmp_path)
     assert "<script>alert(1)" not in text and "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in text
 
 
-def test_the_same_artefacts_make_the_same_page(made: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_artefacts_make_the_same_page(made, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     first = built(made, made.run, tmp_path)
     assert first == built(made, made.run, tmp_path) and "2023-11-14 22:13 UTC" in first
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_commit_and_clean_tree(empty: Project) -> None:
+def test_commit_and_clean_tree(empty):
     git = ["git", "-C", str(empty.root), "-c", "user.name=a", "-c", "user.email=a@b.invalid"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *command], check=True)
@@ -262,7 +262,7 @@ def test_commit_and_clean_tree(empty: Project) -> None:
     assert sources.commit(empty.root).endswith("with 1 changed or new files")
 
 
-def test_benchmarks_of_an_earlier_configuration_are_not_counted_and_unreadable_ones_unknown(empty: Project) -> None:
+def test_benchmarks_of_an_earlier_configuration_are_not_counted_and_unreadable_ones_unknown(empty):
     cell, trace = empty.run.config.cells()[0], next(iter(empty.run.traces))
     load, folder = f"{cell.trace}__{cell.cluster}", empty.results / "benchmarks"
     steps = [f"train/{cell.name}", f"clean/{trace}", f"fit/{load}", f"estimate/{load}__exact", "figures"]
@@ -276,7 +276,7 @@ def test_benchmarks_of_an_earlier_configuration_are_not_counted_and_unreadable_o
     assert (found[steps] == 1.0).all() and found[["empty", "running"]].isna().all()
 
 
-def test_of_each_item_of_the_paper_the_page_says_how_much_it_has(made: Project) -> None:
+def test_of_each_item_of_the_paper_the_page_says_how_much_it_has(made):
     found = {one.item.where: one for one in contents.coverage(PAPER, made.saved)}
     for name in ("abstract", "section7", "table7"):
         printed = [key for key, entry in PAPER.artefacts[name].entries.items() if entry.unit == "fraction"]
@@ -320,15 +320,13 @@ def said(what: str, run: Run, shown: dict, rows: opponents.Rows | None = None) -
         (["better", TOO_FEW], ["better", TOO_FEW], "Yes"),
     ],
 )
-def test_an_agent_that_beats_one_of_base_policy_and_random_order_does_not_beat_both(
-    empty: Project, base: list[str], random: list[str], answer: str
-) -> None:
+def test_an_agent_that_beats_one_of_base_policy_and_random_order_does_not_beat_both(empty, base, random, answer):
     rows = pd.DataFrame({"shows": base, "shows_random": random, "shows_strong": "open"})
     rows = rows.assign(sequence_jobs=256, windows=40, learned="yes", heuristics=15)
     assert f"a random order?{answer}. Better than its base policy in" in said("answers", empty.run, {}, {WAIT: rows})
 
 
-def test_naive_variants_of_one_setting_count_once_and_only_with_enough_windows(empty: Project) -> None:
+def test_naive_variants_of_one_setting_count_once_and_only_with_enough_windows(empty):
     one = {"trace_title": "T", "policy": "fifo", "cluster_title": "C", "backfill": "none", "locality": "strict"}
     one |= {"metric": "wait", "estimate": "exact", "preset": "quick", "sequence_jobs": 256, "windows": 40}
     rows = [
@@ -343,7 +341,7 @@ def test_naive_variants_of_one_setting_count_once_and_only_with_enough_windows(e
         assert f"better than every naive variant in {better} of 1 settings, worse than every one in 0" in text
 
 
-def test_comparisons_of_one_claim_are_told_apart_and_counted_as_such(empty: Project) -> None:
+def test_comparisons_of_one_claim_are_told_apart_and_counted_as_such(empty):
     one = {"claim": "Less wait on Philly", "key": "fig12: a", "where": "Figure 12", "cluster_title": "One"}
     one |= {"preset": "quick", "estimate": "exact", "seed": "1", "against": float("nan"), "verdict": FAILS}
     one |= {"sequence_jobs": 256, "windows": 40, "learned": "", "artefact": "fig12-numbers", "row": 0}

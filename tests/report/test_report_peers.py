@@ -25,7 +25,7 @@ def philly(cells: pd.DataFrame, **axes: str) -> pd.DataFrame:
     return some.assign(**{"backfill": "easy", "estimate": "history-rolling", **axes})
 
 
-def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_philly_alone(cells: pd.DataFrame) -> None:
+def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_philly_alone(cells):
     some = philly(cells)
     artefact, frame = tables.table8(some, fakes.qssf_windows(list(some["cell"])), PAPER, INTERVALS)
     assert len(frame) == 2 * 4 * 4 and artefact.paper_ref == "Table 8"
@@ -47,7 +47,7 @@ def test_table8_has_a_row_an_opponent_and_metric_with_the_papers_figures_for_phi
     assert ours.to_dict() == {"table8: Philly.qssf.wait": pytest.approx(0.3)}, "of agents trained for the metric"
 
 
-def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.DataFrame) -> None:
+def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells):
     pair = cells[(cells["trace"] == "philly") & (cells["features"] == "engineered")].head(2)
     pair = pair.assign(policy="saf", backfill="easy", estimate="published", metric=["wait", "bsld"])
     _, frame = tables.table8(pair, fakes.qssf_windows(list(pair["cell"]), best_fit=False), PAPER, INTERVALS)
@@ -56,7 +56,7 @@ def test_table8_shows_the_agent_of_each_metric_where_there_is_one(cells: pd.Data
     assert "QSSF, best-fit" not in set(frame["against"])
 
 
-def test_table8_has_seeds_as_one_row_and_corrects_for_their_number(cells: pd.DataFrame) -> None:
+def test_table8_has_seeds_as_one_row_and_corrects_for_their_number(cells):
     one = philly(cells).head(1)
     two = pd.concat([one, one.assign(cell="other", seed=2)], ignore_index=True)
     met = fakes.qssf_windows(list(two["cell"]))
@@ -80,7 +80,7 @@ def long_runs(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.concat(frames, ignore_index=True), pd.DataFrame(compared)
 
 
-def test_fig17_draws_its_frame_and_its_numbers_are_next_to_the_papers(cells: pd.DataFrame) -> None:
+def test_fig17_draws_its_frame_and_its_numbers_are_next_to_the_papers(cells):
     some = philly(cells)
     jobs, compared = long_runs(some)
     artefact, frame, drawn = figures.fig17(some, jobs, compared, PAPER)
@@ -98,7 +98,7 @@ def test_fig17_draws_its_frame_and_its_numbers_are_next_to_the_papers(cells: pd.
     assert ["Philly’s whole cluster" in " ".join(each.notes) for each in (artefact, whole)] == [True, False]
 
 
-def test_table9_marks_who_is_missing_and_has_the_papers_rows(made: Project) -> None:
+def test_table9_marks_who_is_missing_and_has_the_papers_rows(made):
     frame = made.saved["table9"].frame
     assert list(frame["trace_title"].unique()) == ["Philly", "Helios Venus", "Alibaba PAI"]
     for trace, rows in frame.groupby("trace_title"):
@@ -117,7 +117,7 @@ def test_table9_marks_who_is_missing_and_has_the_papers_rows(made: Project) -> N
         assert printed["time_s"].iloc[-1] == 102.38
 
 
-def test_table9_says_whose_training_kept_nothing(made: Project) -> None:
+def test_table9_says_whose_training_kept_nothing(made):
     cells = made.cells[made.cells["paper_trace"] == "Philly"]
     runs = fakes.batches(cells)
     _, frame = tables.table9(cells, runs.assign(unlearned=runs["who"] == "rlscheduler"), PAPER)
@@ -125,7 +125,7 @@ def test_table9_says_whose_training_kept_nothing(made: Project) -> None:
     assert list(ours) == ["FIFO", "RLScheduler, learned nothing", "RLTune", "Best heuristic: SAF + EASY"]
 
 
-def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made: Project) -> None:
+def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made):
     frame = made.saved["table9-numbers"].frame
     assert len(frame) == 3 * 3 * 4
     first = frame[frame["trace_title"] == "Philly"].set_index(["against", "measure"])
@@ -135,7 +135,7 @@ def test_table9_numbers_set_rltune_against_each_with_the_papers_difference(made:
     assert np.isnan(first.loc[("Best heuristic: SAF + EASY", "Wait, s"), "paper_improvement"])
 
 
-def test_table9_numbers_say_which_of_several_agents_rltune_is(empty: Project) -> None:
+def test_table9_numbers_say_which_of_several_agents_rltune_is(empty):
     cells = empty.cells[empty.cells["paper_trace"] == "Philly"]
     one = fakes.batches(cells)
     two = pd.concat([one, one[one["who"] == "rltune"].assign(preset="tuned")], ignore_index=True)
@@ -144,7 +144,7 @@ def test_table9_numbers_say_which_of_several_agents_rltune_is(empty: Project) ->
     assert set(shown[1][1]["agent"]) == {"RLTune, quick"}
 
 
-def test_growth_is_over_half_the_queue_and_next_to_the_papers(made: Project) -> None:
+def test_growth_is_over_half_the_queue_and_next_to_the_papers(made):
     frame = made.saved["latency"].frame.set_index("queue")
     assert frame.loc[256, "growth"] == pytest.approx(1.5) and np.isnan(frame.loc[[128, 10_000], "growth"]).all()
     assert frame.loc[256, "paper_growth"] == pytest.approx(9.8 / 7.8)
@@ -153,7 +153,7 @@ def test_growth_is_over_half_the_queue_and_next_to_the_papers(made: Project) -> 
     assert frame.loc[128, "inference_p95_ms"] == pytest.approx(0.2 * 1.09)
 
 
-def test_waiting_saved_a_day_and_when_training_breaks_even(made: Project, cells: pd.DataFrame) -> None:
+def test_waiting_saved_a_day_and_when_training_breaks_even(made, cells):
     frame = made.saved["break-even"].frame
     windows = made.windows
     assert set(frame["sequence_jobs"]) == {256}
@@ -169,9 +169,7 @@ def test_waiting_saved_a_day_and_when_training_breaks_even(made: Project, cells:
     assert (frame["saved_h"] < 0).any() and (frame["over_strong_h"] < 0).any()
 
 
-def test_feature_sets_are_in_the_order_of_their_width_and_compared_with_the_eight(
-    made: Project, cells: pd.DataFrame
-) -> None:
+def test_feature_sets_are_in_the_order_of_their_width_and_compared_with_the_eight(made, cells):
     pair = cells[(cells["trace"] == "philly") & (cells["policy"] == "fifo")]
     names = [[*pair["cell"]]]
     windows, widths = made.windows, {"raw": 7, "engineered": 8}

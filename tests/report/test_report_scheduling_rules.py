@@ -2,7 +2,6 @@
 
 import pandas as pd
 import pytest
-from report_fakes import Project
 from report_fakes_rules import headroom_results, jobs_by_group, load_results, rule_results
 from report_runs import INTERVALS
 
@@ -12,7 +11,7 @@ from rltune.report import figures, tables
 from rltune.report.common import where
 
 
-def test_each_step_next_to_the_one_before_and_its_share_of_the_gain(made: Project) -> None:
+def test_each_step_next_to_the_one_before_and_its_share_of_the_gain(made):
     saved = made.saved["scheduling-rules-numbers"]
     frame = where(saved.frame, workload="Philly")
     fifo = where(frame, who="order", policy="fifo")
@@ -29,7 +28,7 @@ def test_each_step_next_to_the_one_before_and_its_share_of_the_gain(made: Projec
     assert "SAF in step f waits 1,638 s" in note
 
 
-def test_a_share_by_the_agents_own_rule_is_given_where_its_seeds_chose_one_rule(made: Project) -> None:
+def test_a_share_by_the_agents_own_rule_is_given_where_its_seeds_chose_one_rule(made):
     frame = summaries.rule_steps(rule_results(), INTERVALS)
     of_agent = frame["who"] == "agent"
     had = "FIFO in step e, with RLTune’s own backfill rule, has 73.8 % (73.8 to 73.8 %) of that gain"
@@ -39,7 +38,7 @@ def test_a_share_by_the_agents_own_rule_is_given_where_its_seeds_chose_one_rule(
         assert remark in note and ("own backfill rule" in note) is bool(remark) and "Without any learning" in note
 
 
-def test_an_agent_whose_base_policy_uses_fair_shares_is_compared_with_fifo() -> None:
+def test_an_agent_whose_base_policy_uses_fair_shares_is_compared_with_fifo():
     """Also where the workload's first agent has another base policy: SAF waits 5,000 s under (a), FIFO 10,000."""
     rows = where(rule_results(), workload="Philly")
     agents = rows[rows["who"] == "agent"]
@@ -57,19 +56,19 @@ def test_an_agent_whose_base_policy_uses_fair_shares_is_compared_with_fifo() -> 
     assert "SAF" in legend and "Slurm multifactor" not in legend, "an order that is not drawn"
 
 
-def test_sizes_are_not_called_gpus_alone() -> None:
+def test_sizes_are_not_called_gpus_alone():
     artefact, _, figure = figures.fairness(summaries.fairness(jobs_by_group(), INTERVALS).sizes)
     assert {axis.get_xlabel() for axis in figure.axes} == {"GPUs (CPUs) of a job"}
     assert "in GPUs, for CPU traces CPUs" in artefact.alt and "1 GPUs" not in artefact.alt
 
 
-def test_where_the_agent_gains_nothing_there_is_no_share() -> None:
+def test_where_the_agent_gains_nothing_there_is_no_share():
     rows = rule_results()
     rows.loc[rows["who"] == "agent", "wait_s"] *= 10
     assert summaries.rule_steps(rows, INTERVALS)["share"].isna().all()
 
 
-def test_headroom_says_what_perfect_prediction_gains(made: Project) -> None:
+def test_headroom_says_what_perfect_prediction_gains(made):
     saved = made.saved["headroom"]
     frame = saved.frame[saved.frame["workload"] == "Philly"].set_index("what")
     assert frame["wait_s"].to_dict() == pytest.approx(
@@ -80,7 +79,7 @@ def test_headroom_says_what_perfect_prediction_gains(made: Project) -> None:
     assert "RLTune −20.0 %" in note and "(2.50 times lower)" in note
 
 
-def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
+def test_a_bound_of_nothing_is_said_but_not_drawn():
     results = headroom_results()
     results.loc[results["kind"] == "bound", "wait_s"] = 0.0
     artefact, frame, figure = figures.headroom(summaries.headroom(results, INTERVALS))
@@ -89,7 +88,7 @@ def test_a_bound_of_nothing_is_said_but_not_drawn() -> None:
     assert "|" not in [line.get_marker() for line in figure.axes[0].lines]
 
 
-def test_traces_without_users_are_named(made: Project) -> None:
+def test_traces_without_users_are_named(made):
     for name in ("fairness-numbers", "fairness-losers"):
         assert any(
             "Not grouped by user, unknown or the same for all jobs: Helios Venus" in note
@@ -103,7 +102,7 @@ def test_traces_without_users_are_named(made: Project) -> None:
     assert frame["title"].drop_duplicates().tolist() == ["Base: FIFO", "Best heuristic: SAF", "RLTune"]
 
 
-def test_slice_and_balanced_cluster_side_by_side(made: Project) -> None:
+def test_slice_and_balanced_cluster_side_by_side(made):
     frame = made.saved["loads-compared-numbers"].frame.set_index("title")
     assert list(frame.index) == ["FIFO", "SAF + EASY ★ ☆", "RLTune, trained on the slice"]
     assert frame["slice_less"].tolist() == pytest.approx([0, 0.9, 8 / 9])
@@ -111,7 +110,7 @@ def test_slice_and_balanced_cluster_side_by_side(made: Project) -> None:
     assert frame["balanced_wait_s"].tolist() == pytest.approx([40, 0, 20])
 
 
-def test_where_nobody_waits_there_is_nothing_to_gain() -> None:
+def test_where_nobody_waits_there_is_nothing_to_gain():
     results = load_results()
     results.loc[results["load"] == "balanced", "wait_s"] = 0.0
     artefact, frame = tables.loads_compared(summaries.loads(results, INTERVALS))

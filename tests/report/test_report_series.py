@@ -7,7 +7,7 @@ from rltune.report import style
 from rltune.report.figures.series import INTERVAL, LEFT_MOST, dots, lines, with_interval
 
 
-def test_a_dot_has_its_interval_and_one_beyond_the_edge_is_an_arrow() -> None:
+def test_a_dot_has_its_interval_and_one_beyond_the_edge_is_an_arrow():
     rows = pd.DataFrame({"value": [0.5, -1.7, 0.1], "low": [0.4, -2.5, np.nan], "high": [0.9, -0.4, np.nan]})
     with style.styled():
         _, (axis,) = style.panels([""], 1, 2.0)
@@ -23,7 +23,7 @@ def test_a_dot_has_its_interval_and_one_beyond_the_edge_is_an_arrow() -> None:
     assert ends[0] == (0.4, 0.9) and ends[1] == (LEFT_MOST, -0.4) and np.isnan(ends[2]).all()
 
 
-def test_a_line_goes_through_the_values_and_its_band_to_the_ends() -> None:
+def test_a_line_goes_through_the_values_and_its_band_to_the_ends():
     rows = pd.DataFrame({"x": [0, 1], "y": [1.0, 3.0], "low": [0.5, 2.0], "high": [1.2, 5.0], "who": "a"})
     with style.styled():
         _, (axis,) = style.panels([""], 1, 2.0)

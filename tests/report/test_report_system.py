@@ -1,6 +1,5 @@
 """The system's chapter: tables that follow the registries, and diagrams."""
 
-from collections.abc import Callable
 from typing import get_args
 
 import numpy as np
@@ -30,7 +29,7 @@ NETWORKS = {
 }
 
 
-def test_table3_has_every_feature_and_every_set_of_the_code() -> None:
+def test_table3_has_every_feature_and_every_set_of_the_code():
     _, frame = table3(system.features(), PAPER)
     assert sorted(frame["feature"]) == sorted(FEATURES)
     sets = {**FEATURE_SETS, "critic": CRITIC}
@@ -40,7 +39,7 @@ def test_table3_has_every_feature_and_every_set_of_the_code() -> None:
     assert {s for names in frame["sets"] for s in names.split(", ") if s} == set(sets)
 
 
-def test_table5_has_every_policy_of_the_configuration_and_the_users_own() -> None:
+def test_table5_has_every_policy_of_the_configuration_and_the_users_own():
     policy("of_mine")(lambda queue, now: queue.submit_s)
     try:
         policies = system.policies(SMOKE)
@@ -55,7 +54,7 @@ def test_table5_has_every_policy_of_the_configuration_and_the_users_own() -> Non
     assert {letter for of in policies["letters"] for letter in of.split(", ") if letter} <= set(system.SYMBOLS)
 
 
-def test_the_network_is_the_one_that_is_trained() -> None:
+def test_the_network_is_the_one_that_is_trained():
     found = NETWORKS["of-the-run"]
     assert [found["queue"], len(found["columns"])] == shapes_of(found["features"])["actor"]
     assert [found["queue"], len(found["critic_columns"])] == shapes_of(found["features"])["critic"]
@@ -63,7 +62,7 @@ def test_the_network_is_the_one_that_is_trained() -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_diagram_shows_every_layer(name: str) -> None:
+def test_the_diagram_shows_every_layer(name):
     network = NETWORKS[name]
     artefact, frame, svg = fig9(network, PAPER)
     layers = [*network["actor"], *network["critic"]]
@@ -72,7 +71,7 @@ def test_the_diagram_shows_every_layer(name: str) -> None:
     assert all(other in " ".join(artefact.notes) for other in network["others"])
 
 
-def test_weights_are_counted_as_keras_counts_them_and_a_committed_diagram_has_its_words_as_data() -> None:
+def test_weights_are_counted_as_keras_counts_them_and_a_committed_diagram_has_its_words_as_data():
     from rltune.agent.ppo import build_actor, build_critic
 
     _, frame, _ = fig9(NETWORKS["paper"], PAPER)
@@ -91,7 +90,7 @@ def on_slurm() -> Schedules:
 
 
 @pytest.mark.parametrize("made", [schedules, on_slurm])
-def test_the_schedules_say_what_was_computed(made: Callable[[], Schedules]) -> None:
+def test_the_schedules_say_what_was_computed(made):
     found = made()
     for _, row in found.facts.iterrows():
         artefact, frame, figure = schedule(found.bars[row["figure"]], row, found.node_gpus, found.source, PAPER)
@@ -103,7 +102,7 @@ def test_the_schedules_say_what_was_computed(made: Callable[[], Schedules]) -> N
         assert f"makespan {makespan:.0f} min" in figure.axes[0].get_title(loc="left")
 
 
-def test_the_numbers_of_the_schedules() -> None:
+def test_the_numbers_of_the_schedules():
     found = on_slurm()
     artefact, frame = numbers(found.facts, found.source, PAPER)
     by_key = frame.set_index("figure")

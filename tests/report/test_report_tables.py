@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import report_fakes_traces as seen
 from matplotlib.text import Text
-from report_fakes import Project
 from report_runs import INTERVALS, PAPER
 
 from rltune.placement.agreement import SOLVED_TWICE
@@ -18,7 +17,7 @@ from rltune.report.studies import WAIT
 from rltune.report.tables.comparison import learned_in
 
 
-def test_the_strongest_heuristic_is_the_best_of_all_that_ran(made: Project) -> None:
+def test_the_strongest_heuristic_is_the_best_of_all_that_ran(made):
     frame = made.saved["fig12-numbers"].frame
     assert len(frame) == 12 * 2 and set(frame["heuristics"]) == {15}
     for _, row in frame.iterrows():
@@ -36,13 +35,13 @@ def test_the_strongest_heuristic_is_the_best_of_all_that_ran(made: Project) -> N
         (("quick",) * 3, ["SAF, best_fit, rich", "SAF, lookahead, rich", "SAF, lookahead, raw"]),
     ],
 )
-def test_names_say_only_what_tells_rows_apart(made: Project, presets: tuple[str, ...], expected: list[str]) -> None:
+def test_names_say_only_what_tells_rows_apart(made, presets, expected):
     features, placement = ["rich", "rich", "raw"], ["best_fit", "lookahead", "lookahead"]
     rows = made.cells.iloc[[0, 0, 0]].assign(preset=presets, placement=placement, features=features)
     assert distinct_names(rows, [name.split(",")[0] for name in expected]) == expected
 
 
-def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made: Project) -> None:
+def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learned(made):
     learned = where(made.histories, cell=made.cells["cell"].iloc[0])
     chance = learned.assign(validation_random=learned["validation_rl"] * 0.5)
     assert [learned_in([curve]) for curve in (learned, chance)] == ["yes", "no"]
@@ -53,7 +52,7 @@ def test_an_agent_that_beats_neither_base_nor_chance_on_validation_has_not_learn
     assert set(frame["learned"]) == {"no: kept the heuristic it started from"}
 
 
-def test_what_an_agent_chose_itself_is_named(made: Project) -> None:
+def test_what_an_agent_chose_itself_is_named(made):
     before = made.saved["fig12-numbers"]
     assert before.frame["choice"].isna().all() and "choice" not in before.artefact.columns
     windows = made.windows.copy()
@@ -68,7 +67,7 @@ def test_what_an_agent_chose_itself_is_named(made: Project) -> None:
     assert set(frame["choice"]) == {"from SAF + conservative, any; none"}, "the second agent kept its cell's"
 
 
-def test_what_the_paper_has_and_a_run_has_not_is_said(made: Project) -> None:
+def test_what_the_paper_has_and_a_run_has_not_is_said(made):
     notes = {name: " ".join(made.saved[name].artefact.notes) for name in ("placements", "fig10-numbers")}
     tried = set(made.saved["placements"].frame["placement"])
     missing = [name for name in ("algorithm1", "lookahead_4_slots", "lookahead_cvxpy") if name not in tried]
@@ -78,7 +77,7 @@ def test_what_the_paper_has_and_a_run_has_not_is_said(made: Project) -> None:
     assert not any("Not in this" in note for note in tables.ablation(bare, made.windows, PAPER, INTERVALS)[0].notes)
 
 
-def test_without_a_pair_there_is_no_ablation(made: Project) -> None:
+def test_without_a_pair_there_is_no_ablation(made):
     cells = made.cells
     cells = cells[cells["features"] == "engineered"]
     artefact, frame = tables.ablation(cells, made.windows, PAPER, INTERVALS)
@@ -87,7 +86,7 @@ def test_without_a_pair_there_is_no_ablation(made: Project) -> None:
         figures.ablation(frame, PAPER)
 
 
-def test_a_variant_has_one_position_whatever_the_window_length_and_its_name_beside_it() -> None:
+def test_a_variant_has_one_position_whatever_the_window_length_and_its_name_beside_it():
     """The test part of Alpha is too short for long windows."""
     same = {"data": "own", "paper_trace": "", "policy": "fifo", "backfill": "none", "metric": "wait", "measure": "wait"}
     same |= {"measure_title": "mean wait", "cluster_title": "C", "locality": "strict", "estimate": "exact", "seed": "1"}
@@ -113,7 +112,7 @@ def test_a_variant_has_one_position_whatever_the_window_length_and_its_name_besi
         assert drawn == set().union(*(where_is[trace] for trace in traces))
 
 
-def test_other_placements_are_compared_with_the_cells_own(made: Project) -> None:
+def test_other_placements_are_compared_with_the_cells_own(made):
     frame = made.saved["placements"].frame
     assert (frame["rltune_holm"].dropna() >= frame.loc[frame["rltune_holm"].notna(), "rltune_p"]).all()
     cells = {c.name: c for c in made.run.config.cells()}
@@ -139,7 +138,7 @@ def test_other_placements_are_compared_with_the_cells_own(made: Project) -> None
     assert (solved > 0).all()
 
 
-def test_solver_outcomes_add_up(made: Project) -> None:
+def test_solver_outcomes_add_up(made):
     frame = made.saved["costs"].frame
     outcomes = ["milp_optimal", "milp_infeasible", "milp_limit", "milp_failure"]
     assert (frame[outcomes].sum(axis=1) == frame["milp_calls"]).all()
@@ -147,7 +146,7 @@ def test_solver_outcomes_add_up(made: Project) -> None:
     assert (frame["training_s"] == 60).all()
 
 
-def test_audits_say_when_rows_are_unaccounted_for(made: Project) -> None:
+def test_audits_say_when_rows_are_unaccounted_for(made):
     counts = read.audits(made.run, *made.audits())
     artefact, frame = tables.audits(counts)
     assert (frame["unaccounted"] == 0).all() and len(artefact.notes) == 1
@@ -156,7 +155,7 @@ def test_audits_say_when_rows_are_unaccounted_for(made: Project) -> None:
     assert any("neither kept nor left out" in n for n in artefact.notes)
 
 
-def test_table2_leaves_a_trace_the_paper_lacks_without_paper_values() -> None:
+def test_table2_leaves_a_trace_the_paper_lacks_without_paper_values():
     statistics = seen.statistics().assign(trace=lambda f: f["trace"].replace("Philly", "Mine"))
     _, frame = tables.table2(statistics, PAPER)
     assert list(frame["trace"]) == ["SDSC-SP2", "Mine", "Helios Venus", "Alibaba PAI"], "CPU traces first"
@@ -171,7 +170,7 @@ def twice(frame: pd.DataFrame, cell: str, name: str, **changed: object) -> pd.Da
     return pd.concat([frame, frame[frame["cell"] == cell].assign(cell=name, **changed)], ignore_index=True)
 
 
-def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Project) -> None:
+def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made):
     cells, jobs = made.cells, made.jobs
     name = cells["cell"][0]
     jobs = twice(jobs, name, "other")
@@ -193,7 +192,7 @@ def test_settings_have_boxes_of_their_own_and_seeds_share_theirs(made: Project) 
         assert set(called) <= set(ticks) and all(f"Philly, {label}: " in artefact.alt for label in called)
 
 
-def test_inputs_are_left_as_they_were(made: Project) -> None:
+def test_inputs_are_left_as_they_were(made):
     cells, windows = made.cells, made.windows
     before = cells.copy(), windows.copy()
     tables.comparison(cells, windows, made.histories, PAPER, WAIT, INTERVALS)
@@ -203,7 +202,7 @@ def test_inputs_are_left_as_they_were(made: Project) -> None:
     pd.testing.assert_frame_equal(windows, before[1])
 
 
-def test_an_agent_that_chose_its_own_placement_is_not_compared_with_the_cells(made: Project) -> None:
+def test_an_agent_that_chose_its_own_placement_is_not_compared_with_the_cells(made):
     windows, chose = made.windows, made.cells["cell"].iloc[0]
     theirs = (windows["cell"] == chose) & windows["role"].eq("rltune")
     _, frame = tables.placements(
@@ -212,20 +211,20 @@ def test_an_agent_that_chose_its_own_placement_is_not_compared_with_the_cells(ma
     assert set(frame["cell"]) == set(made.cells["cell"]) - {chose}
 
 
-def test_without_other_placements_their_table_has_no_rows(made: Project) -> None:
+def test_without_other_placements_their_table_has_no_rows(made):
     windows = made.windows[~made.windows["role"].str.endswith("_also")]
     artefact, frame = tables.placements(made.cells, windows, INTERVALS, made.run.clusters)
     assert frame.empty and not any("CVXPY" in note for note in artefact.notes)
 
 
-def test_agents_that_were_never_asked_where_to_place_leave_an_empty_table_of_solvers(made: Project) -> None:
+def test_agents_that_were_never_asked_where_to_place_leave_an_empty_table_of_solvers(made):
     """As on a cluster so large that nobody waits: of several best placements there is one, of two solvers no answer."""
     nothing = pd.DataFrame(columns=["cell", *SOLVED_TWICE])
     artefact, frame = tables.solvers(made.cells, nothing)
     assert frame.empty and "0 of 0 answers agree" in artefact.caption
 
 
-def test_dollars_in_titles_are_no_mathematics() -> None:
+def test_dollars_in_titles_are_no_mathematics():
     names = ["A $x_$ B", "GPU farm ($5 and $10 nodes)"]
     with style.styled():
         figure, axes = style.panels(names, 2, 1.5)
@@ -236,7 +235,7 @@ def test_dollars_in_titles_are_no_mathematics() -> None:
     assert len(texts) >= 6 and not any(text.get_parse_math() for text in texts) and drawn.getvalue()
 
 
-def test_titles_tell_workloads_apart(made: Project) -> None:
+def test_titles_tell_workloads_apart(made):
     config = made.run.config
     experiment = config.experiments[0].model_dump()
     experiment["workloads"].append({"trace": "philly", "cluster": "pai-140"})
@@ -245,7 +244,7 @@ def test_titles_tell_workloads_apart(made: Project) -> None:
     assert titles == {"Philly", "Philly · Cluster pai-140", "Helios Venus", "Alibaba PAI"}
 
 
-def test_heuristics_are_above_their_lower_bound(made: Project) -> None:
+def test_heuristics_are_above_their_lower_bound(made):
     frame = made.saved["heuristics"].frame
     for _, rows in frame.groupby(["trace_title", "sequence_jobs"]):
         assert rows["policy"].is_unique and {"fifo", "sjf"} < set(rows["policy"])

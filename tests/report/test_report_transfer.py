@@ -19,7 +19,7 @@ def matrix(made: Project) -> pd.DataFrame:
     return transferred(made.cells)
 
 
-def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows() -> None:
+def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows():
     theirs = pd.DataFrame({"": [4.0, 8.0, 2.0]}, index=[0, 64, 128])
     assert less(theirs / 4, theirs, INTERVALS)[:3] == pytest.approx((0.75, 0.75, 0.75))
     assert np.isnan(less(theirs, theirs * 0, INTERVALS)).all()
@@ -32,7 +32,7 @@ def test_less_wait_is_paired_over_windows_and_seeds_and_needs_the_same_windows()
         less(theirs, theirs.rename(index={0: 1}), INTERVALS)
 
 
-def test_table7_compares_every_agent_with_every_base_policy(made: Project, matrix: pd.DataFrame) -> None:
+def test_table7_compares_every_agent_with_every_base_policy(made, matrix):
     frame = made.saved["table7"].frame
     windows = where(made.windows, sequence_jobs=min(ran.WINDOWS))
     mean = windows.groupby(["cell", "role"])["wait_s"].mean()
@@ -55,7 +55,7 @@ def test_table7_compares_every_agent_with_every_base_policy(made: Project, matri
     assert printed["fifo_verdict"].notna().all()
 
 
-def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Project, matrix: pd.DataFrame) -> None:
+def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made, matrix):
     runs = ran.bases(matrix, made.windows)
     one = matrix[(matrix["trace"] == "venus") & (matrix["policy"] == "fifo")]
     twin = runs[runs["cell"] == one["cell"].iloc[0]].assign(cell="twin")
@@ -70,13 +70,13 @@ def test_table7_pools_seeds_and_leaves_a_policy_that_was_not_run_empty(made: Pro
     assert any("2 seeds" in note for note in artefact.notes)
 
 
-def test_the_papers_figures_are_not_compared_with_another_setting(made: Project, matrix: pd.DataFrame) -> None:
+def test_the_papers_figures_are_not_compared_with_another_setting(made, matrix):
     easy, runs = matrix.assign(backfill="easy"), ran.bases(matrix, made.windows).assign(backfill="easy")
     artefact, frame = tables.table7(easy, runs, PAPER, INTERVALS)
     assert frame["fifo_paper"].isna().all() and "fifo_verdict" not in artefact.columns
 
 
-def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Project) -> None:
+def test_transfer_has_a_row_an_agent_and_foreign_workload(made):
     frame = made.saved["transfer"].frame
     assert len(frame) == 12 * 2 and (frame["trained"] != frame["tested"]).all()
     expected = {"less": 0.1, "there": 0.2, "over_there": 1 - 0.9 / 0.8}
@@ -88,7 +88,7 @@ def test_transfer_has_a_row_an_agent_and_foreign_workload(made: Project) -> None
     assert "This run has no such agent." in " ".join(made.saved["transfer"].artefact.notes)
 
 
-def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_reported(made: Project, matrix: pd.DataFrame) -> None:
+def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_reported(made, matrix):
     cpu = matrix.assign(machine=np.where(matrix["trace"] == "venus", "CPU", "GPU"))
     artefact, _ = tables.transfer(cpu, ran.away(matrix), PAPER, INTERVALS)
     notes = " ".join(artefact.notes)
@@ -98,7 +98,7 @@ def test_what_agents_from_cpu_traces_do_on_gpu_traces_is_reported(made: Project,
     assert artefact.paper_ref == "Section 2"
 
 
-def test_robustness_knows_level_and_slope(made: Project) -> None:
+def test_robustness_knows_level_and_slope(made):
     frame = made.saved["robustness"].frame
     assert len(frame) == 3 * (2 + 4) * 3
     for _, row in frame.iterrows():
@@ -110,7 +110,7 @@ def test_robustness_knows_level_and_slope(made: Project) -> None:
     assert list(agents) == [f"RLTune, trained on {p}" for p in ("FIFO", "SJF", "F1", "WFP3")]
 
 
-def test_the_random_orders_placement_is_said_next_to_equal_rules(empty: Project) -> None:
+def test_the_random_orders_placement_is_said_next_to_equal_rules(empty):
     artefact, _ = tables.transfer(transferred(empty.cells), ran.away(empty.cells), PAPER, INTERVALS)
     (note,) = (note for note in artefact.notes if "nodes, estimates and rules" in note)
     assert (
@@ -120,14 +120,14 @@ def test_the_random_orders_placement_is_said_next_to_equal_rules(empty: Project)
     assert "always with best-fit placement" in note
 
 
-def test_the_estimates_named_with_robustness_are_those_of_agents_that_are_drawn(empty: Project) -> None:
+def test_the_estimates_named_with_robustness_are_those_of_agents_that_are_drawn(empty):
     cells, runs = transferred(empty.cells), ran.noise(empty.cells)
     left_out = cells.head(1).assign(cell="another", estimate="requested")
     artefact, _, _ = figures.robustness(pd.concat([cells, left_out]), runs, INTERVALS)
     assert any("from a cell with lognormal-1 estimates" in note for note in artefact.notes)
 
 
-def test_many_agents_are_told_apart_by_colour_and_marker(empty: Project) -> None:
+def test_many_agents_are_told_apart_by_colour_and_marker(empty):
     cells, runs = transferred(empty.cells), ran.noise(empty.cells)
     first = cells.iloc[:1]
     copies = [first.assign(cell=f"agent {i}", preset=f"preset {i}") for i in range(15)]

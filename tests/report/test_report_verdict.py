@@ -30,12 +30,12 @@ NAN = math.nan
         (0.5, NAN, NAN, ""),
     ],
 )
-def test_verdict(paper: float, low: float, high: float, expected: str) -> None:
+def test_verdict(paper, low, high, expected):
     assert verdict(paper, low, high, FEWEST) == expected
     assert verdict(paper, low, high, FEWEST - 1) == (TOO_FEW if expected else "")
 
 
-def test_direction() -> None:
+def test_direction():
     ends = ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1), (0.0, 0.1), (NAN, 0.1))
     assert [direction(*x, FEWEST) for x in ends] == ["better", "worse", "open", "open", TOO_FEW]
     assert direction(0.1, 0.2, FEWEST - 1) == TOO_FEW
@@ -61,10 +61,10 @@ def test_direction() -> None:
         (3, "printed", "3"),
     ],
 )
-def test_show(value: object, format: str, expected: str) -> None:
+def test_show(value, format, expected):
     assert show(value, format) == expected
 
 
-def test_show_interval() -> None:
+def test_show_interval():
     assert show_interval(-0.05, 0.123, "percent") == "−5.0 to 12.3\u00a0%"
     assert show_interval(NAN, 0.1, "percent") == ""

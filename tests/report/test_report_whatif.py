@@ -1,7 +1,6 @@
 """The recommendation in words, one made-up case each, and its tables and figures."""
 
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -121,7 +120,7 @@ def advised(
     ],
     ids=["none better", "keep", "rule", "not worth it", "worse", "qssf", "rltune"],
 )
-def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str, of_rltune: str) -> None:
+def test_every_outcome_has_its_words(factors, recommended, of_rltune):
     said = advised(factors)
     assert said["Recommendation"].startswith(recommended), said
     assert of_rltune in said["RLTune"] and "rollouts and updates took 120 s" in said["RLTune"], said
@@ -137,12 +136,12 @@ def test_every_outcome_has_its_words(factors: dict[str, float], recommended: str
         ({"wait_s": 10.0}, "below the 60.0 s"),
     ],
 )
-def test_without_a_verdict_nothing_is_said_of_rltune(how: dict, said: str) -> None:
+def test_without_a_verdict_nothing_is_said_of_rltune(how, said):
     found = advised({"saf-easy": 0.5, "rltune": 0.1}, **how)
     assert said in found["Recommendation"] and "RLTune" not in found and "Who would wait longer" not in found
 
 
-def test_undecided_says_why_and_compares_rltune_with_the_best_rule() -> None:
+def test_undecided_says_why_and_compares_rltune_with_the_best_rule():
     frame = jobs({"saf-easy": 0.75}, blocks=9)
     wild = np.random.default_rng(1).choice([0.1, 3.0], 9, p=[0.75, 0.25])
     for name, factor in (("saf-easy", 1.0), ("rltune", 0.74)):
@@ -169,14 +168,14 @@ def test_undecided_says_why_and_compares_rltune_with_the_best_rule() -> None:
         ("multifactor_size", "greedy", "slurm.conf has no setting for this backfilling."),
     ],
 )
-def test_it_says_how_slurm_is_set_or_that_it_cannot_be(policy: str, backfill: str, said: str) -> None:
+def test_it_says_how_slurm_is_set_or_that_it_cannot_be(policy, backfill, said):
     ran = RAN.copy()
     ran.loc[ran["scheduler"] == "saf-easy", ["policy", "backfill"]] = policy, backfill
     assert said in advised({"saf-easy": 0.7}, ran)["In Slurm"]
     assert "In Slurm" not in advised({}, ran)
 
 
-def test_maximum_waits_are_shown_and_never_recommended() -> None:
+def test_maximum_waits_are_shown_and_never_recommended():
     """Even where they have the fewest hours; and they are in nobody's family of comparisons."""
     bounded = RAN[RAN["kind"] == "rltune"].assign(scheduler="bounded", kind="bounded")
     frame = jobs({"rltune": 0.7})
@@ -193,7 +192,7 @@ def test_maximum_waits_are_shown_and_never_recommended() -> None:
     assert row["less_wait"] > 0.5 and np.isnan(row["less_wait_holm"])
 
 
-def test_on_a_cluster_of_cpus_no_gpu_hours_are_waited() -> None:
+def test_on_a_cluster_of_cpus_no_gpu_hours_are_waited():
     frame = jobs({"saf-easy": 0.7})
     log = frame.iloc[:0].assign(wait_s=np.nan)
     artefact, _ = tables.whatif_numbers(totals(frame, INTERVALS), RAN, log, 0.6, FACTS | {"machine": "CPU"})
@@ -201,13 +200,13 @@ def test_on_a_cluster_of_cpus_no_gpu_hours_are_waited() -> None:
     assert {artefact.columns[name].heading for name in ("gpu_h", "less_gpu")} == {"CPU-hours waited"}
 
 
-def test_it_says_who_would_wait_longer() -> None:
+def test_it_says_who_would_wait_longer():
     assert advised({"saf-easy": 0.7})["Who would wait longer"].startswith("No group")
     said = advised({"saf-easy": 0.7}, worse=True)["Who would wait longer"]
     assert "jobs of over 8 GPUs, 1.00 h instead of 0 h" in said
 
 
-def test_on_a_cluster_of_processors_sizes_are_in_cpus() -> None:
+def test_on_a_cluster_of_processors_sizes_are_in_cpus():
     said = advised({"saf-easy": 0.7}, worse=True, facts={"machine": "CPU"})
     assert "jobs of over 8 CPUs, 1.00 h" in said["Who would wait longer"]
     assert "goes by CPUs and time limits" in said["In Slurm"] and not any("GPU" in text for text in said.values()), said
@@ -218,7 +217,7 @@ def test_on_a_cluster_of_processors_sizes_are_in_cpus() -> None:
     )
 
 
-def test_it_says_what_the_network_adds_to_the_configuration_it_chose() -> None:
+def test_it_says_what_the_network_adds_to_the_configuration_it_chose():
     """A network that adds nothing to the better configuration gets no credit; the configuration is recommended alone."""
     said = advised({"saf-easy": 0.9, "qssf": 0.9, "configuration": 0.5, "rltune": 0.5})
     assert said["Recommendation"].startswith(
@@ -233,7 +232,7 @@ def test_it_says_what_the_network_adds_to_the_configuration_it_chose() -> None:
     )
 
 
-def test_all_waiting_on_one_day_is_said_to_be_too_little() -> None:
+def test_all_waiting_on_one_day_is_said_to_be_too_little():
     frame = jobs({"saf-easy": 0.5}, wait_s=36_000.0)
     frame.loc[frame["block"] != 5, "wait_s"] = 0.0
     said = filled(frame, RAN, NOTHING, FACTS)
@@ -241,7 +240,7 @@ def test_all_waiting_on_one_day_is_said_to_be_too_little() -> None:
     assert "interval includes" not in said["Recommendation"] + said["RLTune"]
 
 
-def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
+def test_a_simulation_far_from_the_log_stands_in_the_recommendation():
     near, orders, hours = (advised({"saf-easy": 0.7}, **how) for how in ({}, {"shuffled": True}, {"recorded": 0.3}))
     warning = "do not rely on this: the simulation of the assumed policy does not match the log"
     assert "does not match the log" not in near["Recommendation"]
@@ -252,7 +251,7 @@ def test_a_simulation_far_from_the_log_stands_in_the_recommendation() -> None:
     assert "has no waits" in nothing and "has no waiting at all" in idle
 
 
-def test_tables_and_figures_are_saved_and_shown_on_the_page(tmp_path: Path) -> None:
+def test_tables_and_figures_are_saved_and_shown_on_the_page(tmp_path):
     frame = jobs({"saf-easy": 0.7})
     found, compared = totals(frame, INTERVALS), steps(frame, INTERVALS)
     log = frame[frame["scheduler"] == CURRENT][["job_id", "block", "gpus", "wait_s", "bsld"]]
@@ -285,7 +284,7 @@ def test_tables_and_figures_are_saved_and_shown_on_the_page(tmp_path: Path) -> N
     assert "Switch to SAF + EASY" in whatif_sentences(there)["Recommendation"]
 
 
-def test_a_page_about_a_users_cluster_has_the_replay_and_nothing_of_the_paper() -> None:
+def test_a_page_about_a_users_cluster_has_the_replay_and_nothing_of_the_paper():
     names = ["claims", "fig12-numbers", "fig11", "table4", "whatif", "table5", "costs", "latency", "gpu-types"]
     found = contents.for_an_operator({name: name for name in names})  # type: ignore[misc]
     assert [(chapter.id, shown) for chapter, shown in found] == [
@@ -296,6 +295,6 @@ def test_a_page_about_a_users_cluster_has_the_replay_and_nothing_of_the_paper() 
     ]
 
 
-def test_no_rule_has_the_colour_of_a_scheduler_that_always_has_the_same() -> None:
+def test_no_rule_has_the_colour_of_a_scheduler_that_always_has_the_same():
     fixed = {colour for kind, colour in COLOURS.items() if kind != "rule"}
     assert len(set(RULES)) == len(RULES) and not fixed & set(RULES)

@@ -20,7 +20,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_every_figure_says_what_it_is_and_nothing_in_it_is_cut_off(name: str) -> None:
+def test_every_figure_says_what_it_is_and_nothing_in_it_is_cut_off(name):
     artefact, frame, figure = DRAWN[name]()
     assert artefact.id == name and artefact.data == ("synthetic",) and len(frame)
     assert all(t in artefact.alt and t in set(frame["trace"]) for t in ("Philly", "Helios Venus", "Alibaba PAI"))
@@ -33,7 +33,7 @@ def test_every_figure_says_what_it_is_and_nothing_in_it_is_cut_off(name: str) ->
         assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.width + 1 and box.y1 <= figure.bbox.height + 1
 
 
-def test_a_trace_of_ones_own_keeps_its_colour_whatever_it_is_called() -> None:
+def test_a_trace_of_ones_own_keeps_its_colour_whatever_it_is_called():
     """Earth is one of Helios' clusters."""
     name = "Earth cluster"
     own = {f: f().assign(trace=name, data="own") for f in (seen.arrivals, seen.batches)}
@@ -44,7 +44,7 @@ def test_a_trace_of_ones_own_keeps_its_colour_whatever_it_is_called() -> None:
     assert {to_hex(bar.get_facecolor()) for bar in bars.axes[0].patches} == {colour}
 
 
-def test_figure_5_has_our_points_and_all_of_the_papers() -> None:
+def test_figure_5_has_our_points_and_all_of_the_papers():
     artefact, frame, figure = DRAWN["fig5"]()
     ours, printed = frame[frame["row"] == "ours"], frame[frame["row"] == "paper"]
     assert set(printed["trace"]) == {"SDSC-SP2", "HPC2N", "Philly", "Helios", "Alibaba"}
@@ -57,7 +57,7 @@ def test_figure_5_has_our_points_and_all_of_the_papers() -> None:
     assert any("below 1 s are drawn at 1 s" in n for n in artefact.notes)
 
 
-def test_figure_6_draws_every_batch() -> None:
+def test_figure_6_draws_every_batch():
     artefact, frame, figure = DRAWN["fig6"]()
     pd.testing.assert_frame_equal(frame, seen.batches())
     above, hours = figure.axes[:2]
@@ -68,7 +68,7 @@ def test_figure_6_draws_every_batch() -> None:
     assert "the 100 consecutive batches" in artefact.caption and len(artefact.notes) == 3
 
 
-def test_figure_6_has_cpu_traces_where_there_are_no_others() -> None:
+def test_figure_6_has_cpu_traces_where_there_are_no_others():
     cpu = seen.batches().assign(type="CPU")
     _, frame, _ = figures.fig6(cpu, PAPER)
     pd.testing.assert_frame_equal(frame, cpu)
@@ -76,7 +76,7 @@ def test_figure_6_has_cpu_traces_where_there_are_no_others() -> None:
     assert set(figures.fig6(one, PAPER)[1]["trace"]) == {"Philly"}
 
 
-def test_distributions_add_up() -> None:
+def test_distributions_add_up():
     _, frame, figure = DRAWN["distributions"]()
     last = frame.groupby(["trace", "of"])[["jobs", "work"]].last()
     assert np.allclose(last, 1)

@@ -103,7 +103,7 @@ RUNS = (50.0, 10.0, 30.0, 20.0, 100.0, 70.0)
         (of_types("V|K V|K V|K"), 100 / 3),
     ],
 )
-def test_equals_the_best_schedule_where_nodes_do_not_matter(case: tuple[Jobs, Layout], mean_wait_s: float) -> None:
+def test_equals_the_best_schedule_where_nodes_do_not_matter(case, mean_wait_s):
     found = bound(case)
     assert found.wait_s <= mean_wait_s
     assert found.wait_s == pytest.approx(mean_wait_s, rel=CONVERGED)
@@ -111,7 +111,7 @@ def test_equals_the_best_schedule_where_nodes_do_not_matter(case: tuple[Jobs, La
     assert best_relaxed(*case) == pytest.approx(mean_wait_s)
 
 
-def test_knows_the_future() -> None:
+def test_knows_the_future():
     """The long job could let the two short ones go first; a policy that cannot see them come starts it."""
     case = one_gpu((0, 1000), (1, 1), (3, 1))
     assert waits(*case, "sjf") == pytest.approx((999 + 998) / 3)
@@ -119,14 +119,14 @@ def test_knows_the_future() -> None:
     assert 0.5 < bound(case).wait_s <= 4 / 3
 
 
-def test_fragmentation_is_ignored() -> None:
+def test_fragmentation_is_ignored():
     """Two GPUs are free, on different nodes: the third job waits, but not in the relaxation."""
     case = simple(cluster([group(2, 3)]), (0, 10, 2), (0, 10, 2), (0, 10, 2))
     assert waits(*case, "fifo") == pytest.approx(10 / 3)
     assert bound(case).wait_s == 0
 
 
-def test_two_equal_pools_are_as_one() -> None:
+def test_two_equal_pools_are_as_one():
     shape = [(0, 30), (0, 10), (5, 20), (8, 5)]
     rows = [{"submit_s": s, "run_s": r, "vc": vc} for s, r in shape for vc in "ab"]
     one, two = bound(one_gpu(*shape)), bound(compiled(cluster([group(1, 1)], [group(1, 1)]), rows))
@@ -162,7 +162,7 @@ def at_different_speeds(case: tuple[Jobs, Layout], seed: int) -> tuple[Jobs, Lay
     return at_speeds(case[0], slow), case[1]
 
 
-def test_two_speeds() -> None:
+def test_two_speeds():
     """The fast type takes one job after the other, the slow one is no better: each of the two pays for 10 s."""
     jobs, layout = compiled(cluster([group(1, 1, "V"), group(1, 1, "K")]), [{"run_s": 10.0}] * 2)
     found = bound((at_speeds(jobs, np.array([[1.0, 2.0]] * 2)), layout))
@@ -171,7 +171,7 @@ def test_two_speeds() -> None:
 
 
 @pytest.mark.parametrize("speeds", [False, True])
-def test_never_above_the_best_relaxed_schedule_and_close_to_it(speeds: bool) -> None:
+def test_never_above_the_best_relaxed_schedule_and_close_to_it(speeds):
     bounds, bests = [], []
     for seed in range(60):
         jobs, layout = at_different_speeds(tiny(seed), seed) if speeds else tiny(seed)
@@ -187,7 +187,7 @@ def test_never_above_the_best_relaxed_schedule_and_close_to_it(speeds: bool) -> 
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_never_above_any_scheduler(seed: int) -> None:
+def test_never_above_any_scheduler(seed):
     jobs, layout = random_case(seed, n=24)
     if seed % 2:
         jobs, layout = at_different_speeds((jobs, layout), seed)
@@ -201,14 +201,14 @@ def test_never_above_any_scheduler(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_more_steps_are_never_worse(seed: int) -> None:
+def test_more_steps_are_never_worse(seed):
     case = random_case(seed, n=40)
     found = [bound(case, iterations=steps) for steps in (1, 2, 5, 20, 100, 400)]
     assert [b.wait_s for b in found] == sorted(b.wait_s for b in found)
     assert all(b.iterations <= steps for b, steps in zip(found, (1, 2, 5, 20, 100, 400), strict=True))
 
 
-def test_only_the_jobs_of_the_sequence_count() -> None:
+def test_only_the_jobs_of_the_sequence_count():
     """Those before and after do not, nor does when the sequence begins."""
     shape = [(0, 30), (0, 10), (5, 20)]
     alone = bound(one_gpu(*shape))
@@ -226,12 +226,12 @@ def test_only_the_jobs_of_the_sequence_count() -> None:
         (1, 2, {}, "not all among 2"),
     ],
 )
-def test_wrong_arguments_are_refused(first: int, n: int, options: dict[str, int], message: str) -> None:
+def test_wrong_arguments_are_refused(first, n, options, message):
     with pytest.raises(ValueError, match=message):
         lower_bound(*one_gpu((0, 1), (0, 1)), first, n, **options)
 
 
-def test_job_that_fits_nowhere_is_refused() -> None:
+def test_job_that_fits_nowhere_is_refused():
     jobs, layout = one_gpu((0, 1), (0, 2))
     cut = jobs.cut.copy()
     cut["full"] = -1

@@ -20,7 +20,7 @@ def ends(case: tuple, **rules: object) -> list[float]:
     return list(map(float, in_order(played(case, **rules).end)))
 
 
-def test_the_slowdown_changes_when_the_neighbour_comes_and_goes() -> None:
+def test_the_slowdown_changes_when_the_neighbour_comes_and_goes():
     """Alone until 40, co-located at half the speed until the other has ended, then alone again.
 
     The second has 30 s of work, all co-located: 60 s. Until 100 the first has done 40 + 60/2 = 70 of its 100.
@@ -30,18 +30,18 @@ def test_the_slowdown_changes_when_the_neighbour_comes_and_goes() -> None:
     assert ends(case) == [100, 70]
 
 
-def test_jobs_of_one_gpu_neither_slow_down_nor_are_slowed_down() -> None:
+def test_jobs_of_one_gpu_neither_slow_down_nor_are_slowed_down():
     case = simple(ONE_NODE, (0, 100, 2), (0, 100, 1), (0, 50, 1))
     assert ends(case, interference_slowdown=2.0) == [100, 100, 50]
 
 
-def test_sharing_a_node_costs_the_same_however_many_share_it() -> None:
+def test_sharing_a_node_costs_the_same_however_many_share_it():
     """Three jobs of two GPUs on a node of eight; the last two end together, after which no job is left."""
     case = simple(cluster([group(1, 8)]), (0, 10, 2), (0, 20, 2), (0, 20, 2))
     assert ends(case, interference_slowdown=1.5) == [15, 30, 30]
 
 
-def test_split_and_colocated_costs_as_much_as_the_larger_of_the_two() -> None:
+def test_split_and_colocated_costs_as_much_as_the_larger_of_the_two():
     """2 + 1 GPUs next to a job of two: 1.5 times as long while it is there (until 15), 1.2 times afterwards."""
     case = simple(TWO_NODES, (0, 100, 3), (0, 10, 2), (0, 30, 3))
     assert where(case, locality="any")[2] == {1: 2, 0: 1}
@@ -53,7 +53,7 @@ def test_split_and_colocated_costs_as_much_as_the_larger_of_the_two() -> None:
     assert ends(case, locality="any", multi_node_slowdown=2.0, interference_slowdown=1.5)[2] == 60
 
 
-def test_the_end_expected_by_the_estimate_moves_too() -> None:
+def test_the_end_expected_by_the_estimate_moves_too():
     """The head wants the whole node. Co-location makes the end of the first 130 and not 100, so a job of one GPU that ends
     at 125 does not delay it."""
     case = simple(cluster([group(1, 5)]), (0, 100, 2), (40, 30, 2), (45, 10, 5), (50, 75, 1))
@@ -61,20 +61,20 @@ def test_the_end_expected_by_the_estimate_moves_too() -> None:
     assert starts(case, "fifo", "easy") == [0, 40, 100, 110]
 
 
-def test_isolating_best_fit_keeps_jobs_of_several_gpus_apart() -> None:
+def test_isolating_best_fit_keeps_jobs_of_several_gpus_apart():
     """Tighter is the node with another job of several GPUs; the job of one GPU goes there all the same."""
     case = simple(cluster([group(3, 4)]), (0, 100, 2), (0, 100, 2), (0, 100, 1), (0, 100, 2))
     assert where(case, placement="best_fit") == [{0: 2}, {0: 2}, {1: 1}, {1: 2}]
     assert where(case, placement="isolating_best_fit") == [{0: 2}, {1: 2}, {0: 1}, {2: 2}]
 
 
-def test_isolating_best_fit_keeps_apart_what_starts_at_one_time_behind_a_head() -> None:
+def test_isolating_best_fit_keeps_apart_what_starts_at_one_time_behind_a_head():
     """The third job waits for all nodes; the last two start next to it, at the same time."""
     case = simple(cluster([group(3, 4)]), (0, 100, 4), (1, 50, 12), (1, 10, 2), (1, 10, 2))
     assert where(case, "fifo", "conservative", "isolating_best_fit")[2:] == [{1: 2}, {2: 2}]
 
 
-def test_isolating_best_fit_chooses_the_type_without_sharing_first() -> None:
+def test_isolating_best_fit_chooses_the_type_without_sharing_first():
     case = simple(cluster([group(1, 4, "V100"), group(1, 8, "P100")]), (0, 100, 2), (0, 100, 2))
     assert where(case, placement="best_fit")[1] == {0: 2}
     assert where(case, placement="isolating_best_fit")[1] == {1: 2}
@@ -89,9 +89,7 @@ def test_isolating_best_fit_chooses_the_type_without_sharing_first() -> None:
         (150, "soonest_end", [60, 210]),
     ],
 )
-def test_soonest_end_reserves_for_a_split_that_is_still_to_come(
-    run_s: float, locality: str, expected: list[float]
-) -> None:
+def test_soonest_end_reserves_for_a_split_that_is_still_to_come(run_s, locality, expected):
     """Four GPUs of one node are free at 300, three and two on two nodes already at 60, and a split loses 50 s.
 
     A job that holds the two beyond 60 may pass the head where its reservation is 300.
@@ -100,7 +98,7 @@ def test_soonest_end_reserves_for_a_split_that_is_still_to_come(
     assert starts(case, "fifo", "easy", locality=locality, multi_node_slowdown=1.5)[3:] == expected
 
 
-def test_soonest_end_waits_where_a_split_would_end_later() -> None:
+def test_soonest_end_waits_where_a_split_would_end_later():
     """The same, but 300 s of work would lose 250 s of the 240 s won."""
     case = simple(TWO_NODES, (0, 60, 3), (0, 300, 1), (0, 300, 2), (10, 300, 4), (11, 150, 2))
     assert starts(case, "fifo", "easy", locality="soonest_end", multi_node_slowdown=1.0 + 250 / 300)[3:] == [300, 11]
@@ -131,7 +129,7 @@ def work_done(
 
 @pytest.mark.parametrize("locality", LOCALITIES)
 @pytest.mark.parametrize("backfill", BACKFILLS)
-def test_all_work_is_done_when_a_job_ends(backfill: str, locality: str) -> None:
+def test_all_work_is_done_when_a_job_ends(backfill, locality):
     """At each moment at the speed of the job's allocation and of its co-located jobs then; none on exclusive nodes."""
     count: Counter = Counter()
     for seed, placement in enumerate(["best_fit", "isolating_best_fit", "exclusive", "spread"] * 2):
@@ -147,7 +145,7 @@ def test_all_work_is_done_when_a_job_ends(backfill: str, locality: str) -> None:
     assert count["split"] == 0 if locality == "strict" else count["split"] > 3 and count["both"] > 0, count
 
 
-def test_a_spread_that_is_faster_stays_so_next_to_others_where_sharing_costs_nothing() -> None:
+def test_a_spread_that_is_faster_stays_so_next_to_others_where_sharing_costs_nothing():
     """The third job fits on two nodes only, where it runs three quarters as long, next to two others of several GPUs."""
     jobs, layout = simple(TWO_NODES, (0, 75, 3), (0, 75, 3), (1, 75, 2))
     jobs = at_speeds(jobs, np.ones((3, 1)), np.full((3, 1), 0.75))

@@ -6,14 +6,14 @@ import pytest
 from rltune.simulator.fairness import gini, jain_index
 
 
-def test_known_answers() -> None:
+def test_known_answers():
     assert jain_index(np.array([1, 3, 3])) == pytest.approx(7**2 / (3 * (1 + 9 + 9)))
     # differences of two: 40, 40, 80, each twice among nine pairs; half their mean over the mean
     assert gini(np.array([0, 40, 80])) == pytest.approx((2 * 160 / 9) / 2 / 40)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_what_holds_of_any_values(seed: int) -> None:
+def test_what_holds_of_any_values(seed):
     rng = np.random.default_rng(seed)
     values = rng.lognormal(0, 1, 50)
     n = len(values)

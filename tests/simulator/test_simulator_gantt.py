@@ -51,7 +51,7 @@ def placed(frame: pd.DataFrame) -> list[tuple[int, ...]]:
     return list(frame[["job", "node", "gpu", "gpus"]].itertuples(index=False, name=None))
 
 
-def test_known_answers() -> None:
+def test_known_answers():
     """Job 12 finds GPUs 0 and 3 free, job 13 takes over when 11 ends, job 14 is on both nodes."""
     run = tables(
         (0, 0, 4, {0: 1}), (0, 1, 9, {0: 2}), (0, 4, 20, {0: 2}), (3, 9, 12, {0: 2}), (0, 12, 15, {1: 2, 0: 1})
@@ -71,20 +71,20 @@ def test_known_answers() -> None:
     assert frame["submit_s"].tolist() == [0, 0, 0, 0, 3, 0, 0]
 
 
-def test_jobs_that_start_together_are_served_by_number_whatever_the_order_of_the_rows() -> None:
+def test_jobs_that_start_together_are_served_by_number_whatever_the_order_of_the_rows():
     job_table, chunk_table = tables((0, 0, 5, {0: 1}), (0, 0, 5, {0: 2}), (0, 0, 5, {0: 1}))
     expected = [(10, 0, 0, 1), (11, 0, 1, 2), (12, 0, 3, 1)]
     assert placed(bars(job_table, chunk_table, nodes_of(4))) == expected
     assert placed(bars(job_table[::-1], chunk_table.iloc[[1, 2, 0]], nodes_of(4))) == expected
 
 
-def test_a_job_without_length_blocks_no_other() -> None:
+def test_a_job_without_length_blocks_no_other():
     run = tables((0, 0, 5, {0: 2}), (0, 5, 9, {0: 2}), (0, 5, 5, {0: 1}))
     assert placed(bars(*run, nodes_of(2))) == [(10, 0, 0, 2), (11, 0, 0, 2), (12, 0, 0, 1)]
 
 
 @pytest.mark.parametrize("seed", range(20, 24))
-def test_runs_are_as_long_and_as_low_as_they_can_be(seed: int) -> None:
+def test_runs_are_as_long_and_as_low_as_they_can_be(seed):
     """Replayed GPU by GPU: the lowest that no earlier starter still has."""
     job_table, chunk_table, nodes = random_run(seed)
     merged = chunk_table.merge(job_table[["job", "start_s", "end_s"]], on="job").sort_values(["start_s", "job", "node"])
@@ -100,13 +100,13 @@ def test_runs_are_as_long_and_as_low_as_they_can_be(seed: int) -> None:
     assert not behind & set(zip(frame["job"], frame["node"], frame["gpu"])), "neighbours belong into one row"
 
 
-def test_more_than_a_node_has_is_refused() -> None:
+def test_more_than_a_node_has_is_refused():
     run = tables((0, 0, 5, {0: 2, 1: 1}), (0, 4.5, 9, {1: 2}))
     with pytest.raises(ValueError, match="node 1 has 2 GPUs, too few for job 11 at 4.5 s"):
         bars(*run, nodes_of(2, 2))
 
 
-def test_tables_that_do_not_go_together_are_refused() -> None:
+def test_tables_that_do_not_go_together_are_refused():
     job_table, chunk_table = tables((0, 0, 5, {0: 2}), (0, 5, 9, {0: 1, 1: 1}))
     nodes = nodes_of(2, 1)
 

@@ -14,7 +14,7 @@ from rltune.simulator.metrics import BSLD_FLOOR_S, job_table, sequence_table
 SETTING = SchedulerConfig("fifo", "none", "best_fit")
 
 
-def test_known_answers() -> None:
+def test_known_answers():
     """Two GPUs: the first job has both from 0 to 5, the second one from 5 to 25, the third the other from 11 to 21."""
     jobs, layout = simple(cluster([group(1, 2)]), (0, 5, 2), (1, 20, 1), (11, 10, 1))
     state = simulate(jobs, layout, [0], [3], SETTING)
@@ -32,14 +32,14 @@ def test_known_answers() -> None:
     assert (row["jobs"], row["first_job"], row["submit_s"]) == (3, 0, 0)
 
 
-def test_bounded_slowdown_has_a_floor_of_ten_seconds() -> None:
+def test_bounded_slowdown_has_a_floor_of_ten_seconds():
     assert BSLD_FLOOR_S == 10
     jobs, layout = simple(cluster([group(1, 1)]), (0, 39, 1), (0, 1, 1), (0, 9, 1), (0, 100, 1))
     table = job_table(jobs, simulate(jobs, layout, [0], [4], SETTING))
     assert table["bsld"].tolist() == pytest.approx([1, (39 + 1) / 10, (40 + 9) / 10, (49 + 100) / 100])
 
 
-def test_a_metric_of_ones_own_can_neither_change_nor_replace_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_metric_of_ones_own_can_neither_change_nor_replace_the_others(monkeypatch):
     def hours(table: pd.DataFrame, gpus: int) -> pd.Series:
         table["wait_s"] /= 3600
         return table.groupby("sequence")["wait_s"].max()
@@ -58,14 +58,14 @@ def test_a_metric_of_ones_own_can_neither_change_nor_replace_the_others(monkeypa
         sequence_table(jobs, state, layout.gpus)
 
 
-def test_simultaneous_jobs_have_no_submission_span() -> None:
+def test_simultaneous_jobs_have_no_submission_span():
     jobs, layout = simple(cluster([group(1, 1)]), (0, 10, 1), (0, 10, 1))
     row = sequence_table(jobs, simulate(jobs, layout, [0], [2], SETTING), layout.gpus).iloc[0]
     assert np.isnan(row["utilisation_span"])
     assert row["utilisation"] == pytest.approx(1)
 
 
-def test_sequences_are_measured_one_by_one_and_within_bounds() -> None:
+def test_sequences_are_measured_one_by_one_and_within_bounds():
     jobs, layout = random_case(9, n=60)
     n = len(jobs.gpus)
     first, length = np.array([0, 10, 20, 0]), np.array([n, 15, n - 20, 1])

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from twin_cases import BACKFILLS, PLACEMENTS, SETTINGS, Case, cases, played, workloads
+from twin_cases import BACKFILLS, PLACEMENTS, SETTINGS, cases, played, workloads
 from workload_cases import cluster, group, random_cluster, random_rows, simple, table, with_rows
 
 from rltune.cluster.fit import Jobs, compile_jobs, fit
@@ -27,9 +27,7 @@ ORDERS = st.sampled_from(["fifo", "sjf", "saf", "smallest", "f1"])
 
 
 @given(workloads(), ORDERS, SETTINGS, st.sampled_from([1.0, 1.0, 1.5, 3.0]))
-def test_easy_keeps_its_reservations(
-    case: tuple[Jobs, Layout], order: str, scheduler: SchedulerConfig, factor: float
-) -> None:
+def test_easy_keeps_its_reservations(case, order, scheduler, factor):
     """With exact or too long estimates, under an order that does not change with time, a head starts no later than at
     its first reservation, unless a job arrives that goes before it. A sticky head: whatever arrives.
 
@@ -55,7 +53,7 @@ def test_easy_keeps_its_reservations(
 
 
 @given(st.integers(1, 8), st.data())
-def test_conservative_keeps_every_reservation(gpus: int, data: st.DataObject) -> None:
+def test_conservative_keeps_every_reservation(gpus, data):
     """One node, exact estimates, first come, first served: what comes later changes nothing for those before it."""
     times = st.sampled_from([0.0, 1.0, 7.0, 30.0, 100.0])
     rows, now = [], 0.0
@@ -73,8 +71,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 100), st.integers(
 
 @given(st.integers(1, 6), st.booleans(), st.sampled_from(BACKFILLS), st.sampled_from(PLACEMENTS), STEPS)
 def test_servers_that_are_alike_follow_the_recursion_of_kiefer_and_wolfowitz(
-    servers: int, one_node: bool, backfill: str, placement: str, steps: list[tuple[int, int, int]]
-) -> None:
+    servers, one_node, backfill, placement, steps
+):
     """Jobs of one GPU, first come, first served: each takes the GPU that is free first, on whatever nodes they are."""
     if placement == "exclusive":
         one_node = False
@@ -89,7 +87,7 @@ def test_servers_that_are_alike_follow_the_recursion_of_kiefer_and_wolfowitz(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_neither_the_order_of_the_rows_nor_names_of_jobs_matter(seed: int) -> None:
+def test_neither_the_order_of_the_rows_nor_names_of_jobs_matter(seed):
     """Rows in any order, sorted only once fitted; ids renamed in their order. Pools are all known here."""
     rng = np.random.default_rng(seed)
     config = random_cluster(rng)
@@ -105,7 +103,7 @@ def test_neither_the_order_of_the_rows_nor_names_of_jobs_matter(seed: int) -> No
 
 
 @given(cases(), st.sampled_from(["fifo", "sjf", "saf", "smallest", "wfp3", "unicep"]), st.sampled_from([2.0, 0.25]))
-def test_the_unit_of_time_does_not_matter(case: Case, order: str, factor: float) -> None:
+def test_the_unit_of_time_does_not_matter(case, order, factor):
     """A power of two scales every start exactly, under orders without logarithms of time."""
     scheduler = replace(case.scheduler, policy=order)
     times = {name: factor * case.jobs.row[name] for name in ("submit_s", "run_s", "estimate_s")}
@@ -115,7 +113,7 @@ def test_the_unit_of_time_does_not_matter(case: Case, order: str, factor: float)
 
 
 @given(cases(), st.sampled_from([name for name, built_in in POLICIES.items() if not built_in.fair]))
-def test_a_custom_policy_like_a_built_in_one_gives_its_run(case: Case, name: str) -> None:
+def test_a_custom_policy_like_a_built_in_one_gives_its_run(case, name):
     """Under every rule, behind a head that is kept as well."""
     scheduler = replace(case.scheduler, policy=name)
 
@@ -140,14 +138,14 @@ def test_a_custom_policy_like_a_built_in_one_gives_its_run(case: Case, name: str
         (lambda queue: [np.nan, 1.0], "1 of them are not a number"),
     ],
 )
-def test_a_custom_policy_that_does_not_score_every_job_is_refused(scores, match: str) -> None:
+def test_a_custom_policy_that_does_not_score_every_job_is_refused(scores, match):
     jobs, layout = simple(cluster([group(1, 1)]), (0, 1, 1), (0, 1, 1))
     policy("broken")(lambda queue, now: scores(queue))
     with pytest.raises(ValueError, match=f"policy 'broken': .*{match}"):
         simulate(jobs, layout, [0], [2], SchedulerConfig("broken"))
 
 
-def test_a_custom_policy_has_a_new_name_and_is_no_base() -> None:
+def test_a_custom_policy_has_a_new_name_and_is_no_base():
     for name in ("", "Mine", "my policy", "1st", "a-b"):
         with pytest.raises(ValueError, match="policy name: found .*, expected lower-case letters"):
             policy(name)

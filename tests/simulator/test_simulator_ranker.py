@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from random_cases import times
-from twin_cases import BACKFILLS, Case, assert_same, cases, run_engine
+from twin_cases import BACKFILLS, assert_same, cases, run_engine
 from workload_cases import cluster, compiled, group, random_case, simple, with_rows
 
 from rltune.cluster.fit import Jobs
@@ -33,7 +33,7 @@ class Recorder:
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
 @pytest.mark.parametrize("policy", ["fifo", "saf"])
-def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, backfill: str) -> None:
+def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy, backfill):
     for seed in range(3):
         jobs, layout = random_case(seed, n=50)
         jobs, n = with_rows(jobs, sla=False), len(jobs.gpus)
@@ -51,14 +51,14 @@ def test_a_ranker_that_returns_a_policys_score_gives_its_run(policy: str, backfi
         assert ranker.visible == ranker.queued
 
 
-def test_decisions_choices_and_queue_are_counted() -> None:
+def test_decisions_choices_and_queue_are_counted():
     """Three jobs at once on a node that holds one: queues of 3, 2 (blocked), 2, 1 (blocked), 1."""
     jobs, layout = simple(cluster([group(1, 4)]), (0, 100, 4), (0, 100, 4), (0, 100, 4))
     status = simulate(jobs, layout, [0], [3], SchedulerConfig("fifo", "none", "best_fit")).status[0]
     assert tuple(status[COUNTS]) == (5, 3, 9, 0, 3)
 
 
-def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order() -> None:
+def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order():
     rng = np.random.default_rng(7)
     runs = rng.permutation(320) + 1.0
     rows = [{"submit_s": float(i // 40), "run_s": r, "gpus": int(rng.choice([1, 2, 4, 8]))} for i, r in enumerate(runs)]
@@ -71,7 +71,7 @@ def test_beyond_the_visible_jobs_the_rest_follow_in_the_base_order() -> None:
     assert state.status["cut"][0] == sum(q > MAX_VISIBLE for q in ranker.queued) > 0
 
 
-def test_while_a_job_under_an_agreement_is_queued_the_base_policy_orders_all() -> None:
+def test_while_a_job_under_an_agreement_is_queued_the_base_policy_orders_all():
     """Jobs of the whole node, the third one under an agreement; the ranker would go from last to first."""
     jobs, layout = simple(cluster([group(1, 4)]), *((0, run, 4) for run in (10, 30, 40, 20, 5)))
     jobs = with_rows(jobs, sla=[False, False, True, False, False])
@@ -89,12 +89,12 @@ def holds_often(now: float, rows: np.ndarray) -> bool:
 
 @times(0.5)
 @given(cases().filter(lambda case: case.visible is not None), st.booleans())
-def test_engine_equals_twin_where_queues_are_held_back(case: Case, alone: bool) -> None:
+def test_engine_equals_twin_where_queues_are_held_back(case, alone):
     assert_same(case, holds_often, alone)
 
 
 @pytest.mark.parametrize(("alone", "starts"), [(False, [0, 0, 10, 20]), (True, [0, 4, 10, 20])])
-def test_a_queue_held_back_once_is_asked_again_at_the_next_event(alone: bool, starts: list[float]) -> None:
+def test_a_queue_held_back_once_is_asked_again_at_the_next_event(alone, starts):
     """A GPU each on two GPUs, two jobs together; a third comes while the first runs, and a fourth later."""
     jobs, layout = simple(cluster([group(1, 2)]), (0, 10, 1), (0, 30, 1), (4, 10, 1), (20, 10, 1))
 
@@ -107,7 +107,7 @@ def test_a_queue_held_back_once_is_asked_again_at_the_next_event(alone: bool, st
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
 @pytest.mark.parametrize("pools", [1, 3])
-def test_a_queue_that_is_always_held_starts_jobs_only_when_no_event_would_come(backfill: str, pools: int) -> None:
+def test_a_queue_that_is_always_held_starts_jobs_only_when_no_event_would_come(backfill, pools):
     """A hold has no effect once no job runs and none is to come, so that every job starts."""
     jobs, layout = random_case(5, n=40, pools=pools)
     jobs, n = with_rows(jobs, sla=False), len(jobs.gpus)  # those under one are not ranked from outside

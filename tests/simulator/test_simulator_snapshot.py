@@ -67,7 +67,7 @@ def resumable(case: Case) -> bool:
 
 @times(0.5)
 @given(cases().filter(resumable), st.floats(0, 1))
-def test_a_resumed_run_goes_on_as_the_whole_run(case: Case, share: float) -> None:
+def test_a_resumed_run_goes_on_as_the_whole_run(case, share):
     state = run_engine(case.jobs, case.layout, case.first, case.n, case.scheduler)
     n = case.n[0]
     start, end = state.start[0, :n], state.end[0, :n]
@@ -90,7 +90,7 @@ def one_running(free: list[tuple[int, int, int]], queued: int, node: int = 0) ->
     return Snapshot(20.0, starts, ends, np.array([0, 1]), chunks, np.array(free, FREE_RESOURCES), queued)
 
 
-def test_the_driver_ranks_the_queue_and_running_jobs_end_as_the_snapshot_says() -> None:
+def test_the_driver_ranks_the_queue_and_running_jobs_end_as_the_snapshot_says():
     jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4), (6, 10, 4))
     snapshot = one_running([(0, 0, 0), (4, 10**6, 10**6)], 2)
     run = resume(jobs, layout, snapshot, SchedulerConfig("fifo"), asks=True)
@@ -101,14 +101,14 @@ def test_the_driver_ranks_the_queue_and_running_jobs_end_as_the_snapshot_says() 
     assert run.state.start[0].tolist() == [0.0, 30.0, 20.0] and run.state.end[0, 0] == 50.0
 
 
-def test_a_custom_policy_is_not_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_custom_policy_is_not_taken_for_another(monkeypatch):
     monkeypatch.setitem(CUSTOM, "mine", lambda queue, now: queue.gpus)
     jobs, layout = simple(cluster([group(1, 2)]), (0, 5, 1), (0, 5, 1))
     with pytest.raises(ValueError, match="policy mine: a custom policy orders only in"):
         Simulation(jobs, layout, np.array([0]), np.array([2]), SchedulerConfig("mine", "easy"))
 
 
-def test_thousandths_of_a_cpu_that_were_rounded_off_are_nobodys() -> None:
+def test_thousandths_of_a_cpu_that_were_rounded_off_are_nobodys():
     rows = [{"submit_s": s, "run_s": 30, "gpus": gpus, "cpus": cpus} for s, gpus, cpus in ((0, 3, 10), (5, 8, 64))]
     jobs, layout = compiled(cluster([group(1, 8, cpus=64)]), rows)
     free = np.array([(5, 54_000, int(layout.nodes.row["mem_mb"][0]))], FREE_RESOURCES)  # as Slurm says, to the CPU
@@ -117,7 +117,7 @@ def test_thousandths_of_a_cpu_that_were_rounded_off_are_nobodys() -> None:
     assert could_start(jobs, layout, snapshot).tolist() == [True]
 
 
-def test_accounts_of_running_jobs_share_too() -> None:
+def test_accounts_of_running_jobs_share_too():
     """After five days half of all use is a's. Among three accounts b goes before a's older job, among two it would not."""
     rows = zip((0, 0, 1, 4 * DAY_S), (5 * DAY_S, 5 * DAY_S + 100, 100, 100), "acab")
     made = [{"submit_s": s, "run_s": r, "gpus": 1, "user": user} for s, r, user in rows]
@@ -133,7 +133,7 @@ def test_accounts_of_running_jobs_share_too() -> None:
     assert run.state.start[0].tolist() == whole
 
 
-def test_gpus_neither_free_nor_of_a_running_job_stay_taken() -> None:
+def test_gpus_neither_free_nor_of_a_running_job_stay_taken():
     jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4))
     snapshot = one_running([(3, 10**6, 10**6), (0, 0, 0)], 1, node=1)  # one GPU of node 0 is in use by others
     run = resume(jobs, layout, snapshot, SchedulerConfig("fifo"))
@@ -151,7 +151,7 @@ def test_gpus_neither_free_nor_of_a_running_job_stay_taken() -> None:
         ({"now_s": 4.0, "end_s": np.array([9.0])}, "queued jobs"),
     ],
 )
-def test_contradictions_are_refused(change: dict, words: str) -> None:
+def test_contradictions_are_refused(change, words):
     jobs, layout = simple(TWO, (0, 10, 4), (5, 10, 4))
     snapshot = one_running([(0, 0, 0), (4, 0, 0)], 1)
     with pytest.raises(ValueError, match=words):

@@ -14,7 +14,6 @@ from rltune.evaluation.studies.example_schedules import (
     JOBS,
     PANELS,
     POLICY,
-    Panel,
     order_of,
     schedules,
     simulate_panel,
@@ -39,20 +38,20 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.figure)
-def test_the_schedules_of_the_report(panel: Panel) -> None:
+def test_the_schedules_of_the_report(panel):
     case = workload()
     assert (simulate_panel(panel, *case).start[0] / 60).tolist() == SHOWN[panel.figure]
     if panel.raised is None:
         assert starts(case, POLICY, BACKFILL, panel.placement) == [60 * m for m in SHOWN[panel.figure]]
 
 
-def test_with_nodes_kept_for_the_first_job_alone_a_later_one_delays_the_third() -> None:
+def test_with_nodes_kept_for_the_first_job_alone_a_later_one_delays_the_third():
     """Job 6 has a GPU when 5 ends, at 28, and holds its node until 78: 3 delays no job and 2 is not asked, nor 4."""
     found = simulate_panel(PANELS[3], *workload(), FIRST_ONLY).start[0] / 60
     assert found[6] < SHOWN["fig4"][6] and found[2] > SHOWN["fig4"][2]
 
 
-def test_raising_a_job_means_less_waiting_and_an_earlier_end_with_either_placement() -> None:
+def test_raising_a_job_means_less_waiting_and_an_earlier_end_with_either_placement():
     found = schedules()
     facts = found.facts.set_index("figure")
     assert (facts["total_wait_s"] / 60).to_dict() == {"fig1": 386, "fig2": 311, "fig3": 341, "fig4": 229}
@@ -67,7 +66,7 @@ def test_raising_a_job_means_less_waiting_and_an_earlier_end_with_either_placeme
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.figure)
 @pytest.mark.parametrize("seed", range(3))
-def test_no_schedule_hangs_on_a_minute(panel: Panel, seed: int) -> None:
+def test_no_schedule_hangs_on_a_minute(panel, seed):
     """Jobs that run up to a minute over their limits and are submitted a little later start no more than five later."""
     rng = np.random.default_rng(seed)
     jobs, layout = workload()
@@ -77,7 +76,7 @@ def test_no_schedule_hangs_on_a_minute(panel: Panel, seed: int) -> None:
     assert np.abs(simulate_panel(panel, late, layout).start[0] / 60 - SHOWN[panel.figure]).max() < 5
 
 
-def test_the_table_of_schedules_has_every_job_on_every_node() -> None:
+def test_the_table_of_schedules_has_every_job_on_every_node():
     runs = simulated()
     assert runs.groupby(["figure", "job"])["gpus"].sum().groupby("figure").agg(list).to_dict() == {
         panel.figure: [gpus for _, _, gpus in JOBS] for panel in PANELS

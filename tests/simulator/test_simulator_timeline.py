@@ -12,7 +12,7 @@ def jobs_of(*rows: tuple[float, float, float, int]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["submit_s", "start_s", "end_s", "gpus"])
 
 
-def test_known_answers() -> None:
+def test_known_answers():
     frame = timeline(jobs_of((0, 0, 10, 3), (2, 10, 20, 4), (5, 5, 10, 2), (4, 10, 12, 1)))
     assert frame["time_s"].tolist() == [0, 2, 4, 5, 10, 12, 20]
     assert frame["used_gpus"].tolist() == [3, 3, 3, 5, 5, 4, 0]
@@ -21,7 +21,7 @@ def test_known_answers() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_row_is_what_counting_gives(seed: int) -> None:
+def test_every_row_is_what_counting_gives(seed):
     rng = np.random.default_rng(seed)
     submit = rng.integers(60, size=80)
     start = submit + rng.choice([0, 0, 1, 7, 30], 80)

@@ -15,7 +15,7 @@ from rltune.policies import IDS
 from rltune.simulator.batch import SchedulerConfig, only_gpus_count
 
 
-def test_engine_equals_twin() -> None:
+def test_engine_equals_twin():
     """Any workload, any policy, any rules, any ranking from outside, some sequences side by side.
 
     The cases are worth comparing: they queue, run past their estimates, span pools, types and nodes, are split and pass each other.
@@ -52,7 +52,7 @@ def test_engine_equals_twin() -> None:
     assert not seen["strict"]
 
 
-def test_engine_equals_twin_where_many_queue() -> None:
+def test_engine_equals_twin_where_many_queue():
     """And where jobs are split under every locality that allows it."""
     split = set()
     for seed, (i, policy) in product(range(3), enumerate(IDS)):
@@ -66,7 +66,7 @@ def test_engine_equals_twin_where_many_queue() -> None:
 
 
 @pytest.mark.parametrize("types", ["auto", "least", "joint"])
-def test_engine_equals_twin_where_many_queue_under_every_rule(types: str) -> None:
+def test_engine_equals_twin_where_many_queue_under_every_rule(types):
     """Long queues under each kind of backfilling, placement and head, also where the types are planned."""
     backfills, heads = (["conservative"], [False]) if types in PLANNED_TYPES else (BACKFILLS, [False, True])
     for i, (backfill, placement, sticky_head) in enumerate(product(backfills, PLACEMENTS, heads)):
@@ -77,7 +77,7 @@ def test_engine_equals_twin_where_many_queue_under_every_rule(types: str) -> Non
 
 @pytest.mark.parametrize("cpus", [None, 3.0, 9.0])
 @pytest.mark.parametrize("types", ["auto", "least"])
-def test_engine_equals_twin_where_many_alike_queue(types: str, cpus: float | None) -> None:
+def test_engine_equals_twin_where_many_alike_queue(types, cpus):
     """Jobs of equal GPUs but other estimates, so that a search serves the next; a free GPU is not enough where CPUs are scarce."""
     config, rng = cluster([group(2, 8, "V100"), group(2, 4, "P100")]), np.random.default_rng(0)
     rows = []

@@ -12,7 +12,7 @@ from rltune.agent.policy_file import TrainedPolicy, save_policy
 from rltune.config.slurm import Band, SlurmConfig
 from rltune.environment.features import width_of
 from rltune.errors import SlurmUnavailable
-from rltune.slurm.controller import Controller
+from rltune.slurm.controller import Controller, Cycle
 from rltune.slurm.ownership import Assignment
 from rltune.slurm.records import Change, JobState, Outcome, Parsed, SlurmJob, SlurmNode
 from rltune.slurm.service import Service
@@ -243,6 +243,11 @@ def ranked(folder: Path, cycles: int = 2, n: int = 6, **given: Any) -> tuple[Fak
     for _ in range(cycles):
         made.cycle()
     return slurm, made
+
+
+def cycled(made: Controller, times: int) -> Cycle:
+    """What the last of so many cycles did."""
+    return [made.cycle() for _ in range(times)][-1]
 
 
 def assigned(made: Controller) -> dict[int, Assignment]:

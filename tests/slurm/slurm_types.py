@@ -4,8 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fake_jobs import job, node, running
-from fake_slurm import FakeSlurm, controller
+from fake_slurm import FakeSlurm, controller, job, node, running
 
 from rltune.slurm.controller import Controller
 from rltune.slurm.records import SlurmJob

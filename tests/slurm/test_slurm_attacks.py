@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 import slurm_live
@@ -61,7 +60,7 @@ def reported(made: Controller, what: str) -> int:
     return sum(what in line for line in made.said)  # type: ignore[attr-defined]
 
 
-def test_an_ended_job_that_its_owner_requeues(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_an_ended_job_that_its_owner_requeues(slurm, waiting, tmp_path):
     """It comes back with the controller's priority when it has long been off the queue; so does one that is held then."""
     made = controller(slurm, tmp_path)
     short = [of_user(slurm, "--gres=gpu:m40:1", sleep_s=1) for _ in range(2)]
@@ -80,7 +79,7 @@ def test_an_ended_job_that_its_owner_requeues(slurm: Emulation, waiting: list[in
     assert made.release_all("test")[1] == [] and none_in_band(slurm)
 
 
-def test_users_who_lower_their_jobs_into_the_band(slurm: Emulation, users_jobs: list[int], tmp_path: Path) -> None:
+def test_users_who_lower_their_jobs_into_the_band(slurm, users_jobs, tmp_path):
     """Slurm lets them lower what an operator has set. Before a start and while it runs: their jobs are ranked like any other,
     and they may not raise a priority."""
     made, later = controller(slurm, tmp_path), of_user(slurm, "--gres=gpu:1", "--time=5")
@@ -100,7 +99,7 @@ def test_users_who_lower_their_jobs_into_the_band(slurm: Emulation, users_jobs: 
     assert made.release_all("test")[1] == [] and none_in_band(slurm)
 
 
-def test_a_ranked_job_moves_to_an_unranked_partition(slurm: Emulation, users_jobs: list[int], tmp_path: Path) -> None:
+def test_a_ranked_job_moves_to_an_unranked_partition(slurm, users_jobs, tmp_path):
     """It is released by the next cycle, also where it was ended and is put back there."""
     made = controller(slurm, tmp_path)
     with created(slurm, "PartitionName=other", "Nodes=ALL", "State=UP"):
@@ -114,7 +113,7 @@ def test_a_ranked_job_moves_to_an_unranked_partition(slurm: Emulation, users_job
         assert made.release_all("test")[1] == [] and none_in_band(slurm)
 
 
-def test_slurmctld_is_away_for_a_while(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_slurmctld_is_away_for_a_while(slurm, waiting, tmp_path):
     """As for an upgrade: it is waited for, with one message, and everything goes on; far longer than `max_failures` cycles."""
     client = slurm.client()
     client.timeout_s = 2.0
@@ -135,7 +134,7 @@ def test_slurmctld_is_away_for_a_while(slurm: Emulation, waiting: list[int], tmp
     assert none_in_band(slurm) and priorities(slurm).keys() == set(waiting) and not assigned(made)
 
 
-def test_slurmctld_is_killed_just_after_a_release(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_slurmctld_is_killed_just_after_a_release(slurm, waiting, tmp_path):
     """It had not saved its state, and comes back with the jobs in the band: the release finds that out."""
     made = controller(slurm, tmp_path)
     made.cycle()
@@ -150,7 +149,7 @@ def test_slurmctld_is_killed_just_after_a_release(slurm: Emulation, waiting: lis
     assert made.release_all("test") == (12, []) and none_in_band(slurm) and not assigned(made)
 
 
-def test_two_controllers_with_the_same_band(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_two_controllers_with_the_same_band(slurm, waiting, tmp_path):
     """Both began at once, with lists and agents of their own."""
     one, other = controller(slurm, tmp_path / "one"), controller(slurm, tmp_path / "other")
     write_policy(tmp_path / "other" / "policy.npz", seed=2)
@@ -163,7 +162,7 @@ def test_two_controllers_with_the_same_band(slurm: Emulation, waiting: list[int]
     assert none_in_band(slurm)
 
 
-def test_two_controllers_with_different_bands(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_two_controllers_with_different_bands(slurm, waiting, tmp_path):
     one = controller(slurm, tmp_path / "one")
     other = controller(slurm, tmp_path / "other", band=[3_000_000, 4_000_000])
     cycled(one, 2)

@@ -79,7 +79,7 @@ def scontrol(commands: Commands, until: int = 1, silent_at: int | None = None, e
     commands.make("scontrol", SCONTROL.format(folder=str(commands.folder), **given))
 
 
-def test_each_change_has_its_outcome(commands: Commands) -> None:
+def test_each_change_has_its_outcome(commands):
     scontrol(commands)
     changes = [Change(5, 10), Change(7, 11), Change(6, None, True), Change(7, 12, False), Change(9, np.int64(13))]
     gone = Outcome(7, False, "Invalid job id specified for job 7; slurm_suspend error: Invalid job id specified")
@@ -88,7 +88,7 @@ def test_each_change_has_its_outcome(commands: Commands) -> None:
     assert commands.client().update([]) == [] and commands.called("scontrol") == 2
 
 
-def test_what_scontrol_says_at_its_start_is_no_answer_to_a_change(commands: Commands) -> None:
+def test_what_scontrol_says_at_its_start_is_no_answer_to_a_change(commands):
     """But for what says that Slurm does not answer."""
     code = SCONTROL.format(folder=str(commands.folder), until=1, silent_at=None, each_s=0.0)
     warning = "scontrol: error: Ignoring ControlMachine since SlurmctldHost is set."
@@ -101,7 +101,7 @@ def test_what_scontrol_says_at_its_start_is_no_answer_to_a_change(commands: Comm
         commands.client().update([Change(5, 1)])
 
 
-def test_many_changes_go_in_batches_each_with_the_time_limit_to_itself(commands: Commands) -> None:
+def test_many_changes_go_in_batches_each_with_the_time_limit_to_itself(commands):
     """A small one first, to see how fast Slurm is."""
     scontrol(commands)
     wrong = {0, FIRST_BATCH, FIRST_BATCH + LARGEST_BATCH}
@@ -110,7 +110,7 @@ def test_many_changes_go_in_batches_each_with_the_time_limit_to_itself(commands:
     assert commands.called("scontrol") == 3
 
 
-def test_batches_are_as_long_as_a_slow_slurm_lets_them_be(commands: Commands) -> None:
+def test_batches_are_as_long_as_a_slow_slurm_lets_them_be(commands):
     """Fifty changes of 0.05 s take longer than the limit of 1 s: what was answered by then counts, and the rest follows."""
     scontrol(commands, each_s=0.05)
     client, made = commands.client(1.0), commands.folder / "made"
@@ -118,7 +118,7 @@ def test_batches_are_as_long_as_a_slow_slurm_lets_them_be(commands: Commands) ->
     assert 1 <= client.batch <= 8 and {int(job) for job in made.read_text().split()} == set(range(100, 160))
 
 
-def test_what_a_slurm_that_falls_silent_has_answered_counts(commands: Commands) -> None:
+def test_what_a_slurm_that_falls_silent_has_answered_counts(commands):
     scontrol(commands, silent_at=7)
     outcomes = commands.client().update([Change(100 + k, 1) for k in range(5)])
     assert [outcome.ok for outcome in outcomes] == [True] * 3 + [False] * 2
@@ -128,12 +128,12 @@ def test_what_a_slurm_that_falls_silent_has_answered_counts(commands: Commands) 
 
 
 @pytest.mark.parametrize(("age", "expected"), [("300 sec", 420.0), ("0 sec", 7 * 86400.0)])
-def test_ended_jobs_may_be_requeued_for_slurms_minjobage(commands: Commands, age: str, expected: float) -> None:
+def test_ended_jobs_may_be_requeued_for_slurms_minjobage(commands, age, expected):
     commands.make("scontrol", f"print('MessageTimeout = 10 sec\\nMinJobAge               = {age}')")
     assert commands.client().requeue_s() == expected
 
 
-def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_possible_right_now_is_tried_again(commands, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     scontrol(commands, until=3)
     assert commands.client().update([Change(5, 1), Change(8, 2)]) == [Outcome(5, True), Outcome(8, True)]
@@ -144,9 +144,7 @@ def test_what_is_not_possible_right_now_is_tried_again(commands: Commands, monke
     assert commands.called("scontrol") == 3 + 1 + len(PAUSES_S)
 
 
-def test_of_a_change_tried_again_before_a_silence_nobody_knows_whether_it_was_made(
-    commands: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_change_tried_again_before_a_silence_nobody_knows_whether_it_was_made(commands, monkeypatch):
     client, silence = commands.client(), SlurmUnavailable("no answer")
     answers = iter([(["", "not available right now"], None), ([], silence)])
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
@@ -158,7 +156,7 @@ def test_of_a_change_tried_again_before_a_silence_nobody_knows_whether_it_was_ma
 
 
 @pytest.mark.parametrize("wrong", ["5; rm -rf /", "5\nshutdown", "9", 1.5])
-def test_only_numbers_are_sent_and_asked(commands: Commands, wrong: object) -> None:
+def test_only_numbers_are_sent_and_asked(commands, wrong):
     scontrol(commands)
     client = commands.client()
     for ask in (client.release, client.states, client.unknown):
@@ -179,7 +177,7 @@ def test_only_numbers_are_sent_and_asked(commands: Commands, wrong: object) -> N
         "slurm_load_jobs error: No route to host",
     ],
 )
-def test_a_controller_that_does_not_answer(words: str, commands: Commands) -> None:
+def test_a_controller_that_does_not_answer(words, commands):
     said = f"print({words!r}, file=err); sys.exit(1)"
     for name in ("squeue", "sinfo"):
         commands.make(name, said)
@@ -194,7 +192,7 @@ def test_a_controller_that_does_not_answer(words: str, commands: Commands) -> No
             ask()
 
 
-def test_a_silent_command_is_killed_in_time(commands: Commands) -> None:
+def test_a_silent_command_is_killed_in_time(commands):
     # a shell has begun by then
     script = f"#!/bin/sh\necho $$ > {commands.folder}/pid\nexec {shutil.which('sleep')} 600\n"
     for name in ("squeue", "scontrol"):
@@ -207,7 +205,7 @@ def test_a_silent_command_is_killed_in_time(commands: Commands) -> None:
             os.kill(int((commands.folder / "pid").read_text()), 0)
 
 
-def test_no_commands_no_configuration_and_no_json(commands: Commands) -> None:
+def test_no_commands_no_configuration_and_no_json(commands):
     with pytest.raises(SlurmUnavailable, match="scontrol: no such command"):
         commands.client().version()
     with pytest.raises(SlurmUnavailable, match="no such file, expected Slurm's slurm.conf"):
@@ -229,7 +227,7 @@ def recorded(commands: Commands, name: str, part: float = 1.0) -> None:
 
 
 @pytest.mark.parametrize("cut_off", ["squeue", "sinfo"])
-def test_half_an_answer_fails_the_cycle_before_anything_is_changed(commands: Commands, cut_off: str) -> None:
+def test_half_an_answer_fails_the_cycle_before_anything_is_changed(commands, cut_off):
     for name in ("squeue", "sinfo"):
         recorded(commands, name, 0.5 if name == cut_off else 1.0)
     made = controller(commands.client(), commands.folder, eligible={"partitions": ["all"]}, max_failures=2)
@@ -241,7 +239,7 @@ def test_half_an_answer_fails_the_cycle_before_anything_is_changed(commands: Com
     assert commands.called("scontrol") == 0 and assigned(made) == {7: Assignment(5)}
 
 
-def test_jobs_that_ended_are_left_out(commands: Commands) -> None:
+def test_jobs_that_ended_are_left_out(commands):
     recorded(commands, "squeue")
     read = commands.client().jobs()
     assert len(read.records) == 25 and {job.state for job in read.records} == {"PENDING", "RUNNING"}
@@ -250,7 +248,7 @@ def test_jobs_that_ended_are_left_out(commands: Commands) -> None:
 MIXED = "print('16_5: Invalid job id specified', '16_6-99: No error', 'invalid keyword: rltune-mark-0', sep=chr(10), file=err)"
 
 
-def test_of_an_array_only_the_waiting_rest_is_changed(commands: Commands) -> None:
+def test_of_an_array_only_the_waiting_rest_is_changed(commands):
     """Its id alone would mean every task. A task that has ended since does not make the change a refused one."""
     recorded(commands, "squeue")
     scontrol(commands)
@@ -282,7 +280,7 @@ for job in wanted:
 
 
 @pytest.mark.parametrize("batch", [LARGEST_BATCH, 1])
-def test_states_of_jobs_by_id(commands: Commands, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+def test_states_of_jobs_by_id(commands, monkeypatch, batch):
     """Of an array its waiting rest, else a task that is not over; whatever variables the user has set."""
     commands.make("squeue", STATES)
     client = commands.client(SQUEUE_FORMAT="%j", SQUEUE_STATES="RUNNING")
@@ -302,13 +300,13 @@ def test_states_of_jobs_by_id(commands: Commands, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "said", ["5|5|PENDING|10000", "5|5|PEND", "x|x|PENDING|xxxxxxx|N/A|.", "slurm_load_jobs error"]
 )
-def test_half_a_line_about_a_job_is_an_error(commands: Commands, said: str) -> None:
+def test_half_a_line_about_a_job_is_an_error(commands, said):
     commands.make("squeue", f"print({said!r})")
     with pytest.raises(SlurmError, match="expected ids, a state and a priority"):
         commands.client().states([5])
 
 
-def test_jobs_that_slurm_does_not_know(commands: Commands) -> None:
+def test_jobs_that_slurm_does_not_know(commands):
     """Half an answer is an error, for changes too."""
     scontrol(commands)
     assert commands.client().unknown([5, 7, 9]) == {7} and commands.client().unknown([]) == frozenset()

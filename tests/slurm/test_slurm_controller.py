@@ -1,7 +1,6 @@
 """Cycles of the controller against a fake Slurm: which jobs it changes, its files, whole nodes, the band."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fake_slurm import (
@@ -31,12 +30,12 @@ from rltune.slurm.service import DONE, GAVE_UP, Service, describe
 ISOLATING = {"exclusive": "model", "interference_slowdown": 2.0}
 
 
-def test_the_example_is_valid() -> None:
+def test_the_example_is_valid():
     read = read_block(project_root() / "config/slurm/example.yaml", SlurmConfig, project_root())
     assert read.band == BAND and read.max_failures == SlurmConfig.model_fields["max_failures"].default
 
 
-def test_a_dry_run_writes_nothing_but_says_what_it_would(tmp_path: Path) -> None:
+def test_a_dry_run_writes_nothing_but_says_what_it_would(tmp_path):
     slurm = busy()
     slurm.add(job(99, dependency="afterok:1"))
     made = controller(slurm, tmp_path, live=False)
@@ -47,7 +46,7 @@ def test_a_dry_run_writes_nothing_but_says_what_it_would(tmp_path: Path) -> None
     assert said.endswith("left to Slurm, depends on other jobs: 99")
 
 
-def test_only_what_has_changed_is_written_and_all_is_in_the_band(tmp_path: Path) -> None:
+def test_only_what_has_changed_is_written_and_all_is_in_the_band(tmp_path):
     slurm, made = ranked(tmp_path)
     assert len(slurm.writes) == 6, "the same queue again: nothing to write"
     slurm.add(job(99, gpus=1))
@@ -56,7 +55,7 @@ def test_only_what_has_changed_is_written_and_all_is_in_the_band(tmp_path: Path)
     assert set(assigned(made)) == {*range(10, 16), 99} and assigned(made)[99] == Assignment(slurm.queue[99].priority)
 
 
-def test_ineligible_jobs_are_released_and_ended_ones_forgotten(tmp_path: Path) -> None:
+def test_ineligible_jobs_are_released_and_ended_ones_forgotten(tmp_path):
     slurm, made = ranked(tmp_path)
     slurm.change(10, dependency="afterok:3")
     slurm.start(11)
@@ -71,7 +70,7 @@ def test_ineligible_jobs_are_released_and_ended_ones_forgotten(tmp_path: Path) -
     assert slurm.queue[12].held, "a user's hold is the user's"
 
 
-def test_jobs_that_have_waited_too_long_for_their_size_go_first(tmp_path: Path) -> None:
+def test_jobs_that_have_waited_too_long_for_their_size_go_first(tmp_path):
     """11 and 13 have two GPUs, 12 one; since when a job could have started counts, and the longest wait is first."""
     day_s = 86400.0
     slurm = busy()
@@ -85,9 +84,7 @@ def test_jobs_that_have_waited_too_long_for_their_size_go_first(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_a_job_starts_between_reading_queue_and_nodes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
-) -> None:
+def test_a_job_starts_between_reading_queue_and_nodes(tmp_path, monkeypatch, gone):
     """The nodes are full of a job that the queue does not have yet; in the second answer it is there, or has no end."""
     slurm = FakeSlurm({n: job(n, gpus=4) for n in (10, 11)}, [node("p100-1"), node("p100-2")])
     made = controller(slurm, tmp_path)
@@ -108,7 +105,7 @@ def test_a_job_starts_between_reading_queue_and_nodes(
 
 
 @pytest.mark.parametrize("then", ["released", "held", "never"])
-def test_whole_nodes_are_given_where_co_located_jobs_slow_down_and_released(tmp_path: Path, then: str) -> None:
+def test_whole_nodes_are_given_where_co_located_jobs_slow_down_and_released(tmp_path, then):
     """When all is released, from a held job, and when they are switched off."""
     slurm = partly_used_node("OK")
     made = controller(slurm, tmp_path, **ISOLATING)
@@ -134,7 +131,7 @@ def test_whole_nodes_are_given_where_co_located_jobs_slow_down_and_released(tmp_
     ("shared", "rules"),
     [("YES", ISOLATING), ("NO", ISOLATING), ("OK", {"exclusive": "model"}), ("OK", {"interference_slowdown": 2.0})],
 )
-def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: dict) -> None:
+def test_whole_nodes_are_not_given_unasked(tmp_path, shared, rules):
     slurm = partly_used_node(shared)
     made = controller(slurm, tmp_path, **rules)
     for _ in range(2):
@@ -145,7 +142,7 @@ def test_whole_nodes_are_not_given_unasked(tmp_path: Path, shared: str, rules: d
 
 
 @pytest.mark.parametrize("fields", [{}, {"is_bound": True}, {"excluded": frozenset({"k80-1"})}], ids=str)
-def test_whole_nodes_are_not_given_where_a_job_may_not_use_every_node(tmp_path: Path, fields: dict) -> None:
+def test_whole_nodes_are_not_given_where_a_job_may_not_use_every_node(tmp_path, fields):
     """Without more, its partition lacks a node of its pool."""
     slurm = partly_used_node("OK")
     slurm.change(10, **fields)
@@ -156,7 +153,7 @@ def test_whole_nodes_are_not_given_where_a_job_may_not_use_every_node(tmp_path: 
     assert made.cycle().ranked == 1 and slurm.queue[10].shared == "OK"
 
 
-def test_nodes_that_are_all_in_maintenance_do_not_stop_it(tmp_path: Path) -> None:
+def test_nodes_that_are_all_in_maintenance_do_not_stop_it(tmp_path):
     """Nothing is ranked meanwhile; the watchdog does not count the time."""
     slurm, made = ranked(tmp_path, max_failures=1, watchdog={"policy": "fifo", "min_jobs": 1, "patience": 1})
     machines, now_s = slurm.machines, [NOW_S]
@@ -176,7 +173,7 @@ def test_nodes_that_are_all_in_maintenance_do_not_stop_it(tmp_path: Path) -> Non
     assert "ranked=6" in made.said[5] and "the watchdog restarts: 0 ranked jobs" in made.said[6]
 
 
-def test_it_reports_that_every_job_is_above_the_band(tmp_path: Path) -> None:
+def test_it_reports_that_every_job_is_above_the_band(tmp_path):
     """Not so where just some are, which come first."""
     basic, slurm = 4_294_901_759, busy(2)
     slurm.change(10, priority=basic)
@@ -191,7 +188,7 @@ def test_it_reports_that_every_job_is_above_the_band(tmp_path: Path) -> None:
     assert (done.ranked, done.notes) == (2, ()) and all(p in BAND for p in priorities(slurm).values())
 
 
-def test_jobs_that_users_put_into_the_band_do_not_stop_it(tmp_path: Path) -> None:
+def test_jobs_that_users_put_into_the_band_do_not_stop_it(tmp_path):
     """Users can lower the priorities of their own jobs: eligible ones are ranked, the others left, and both reported once."""
     slurm, made = ranked(tmp_path)
     slurm.add(job(40, priority=BAND.low + 3), job(41, priority=BAND.low + 4, qos="sla"))
@@ -205,7 +202,7 @@ def test_jobs_that_users_put_into_the_band_do_not_stop_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("values", ["rising", "the same"])
-def test_a_second_controller_with_the_same_band_stops_it(tmp_path: Path, values: str) -> None:
+def test_a_second_controller_with_the_same_band_stops_it(tmp_path, values):
     """It has another list and began when nothing waited; only an operator can raise priorities."""
     slurm, made = ranked(tmp_path / "a")
     given = dict(slurm.queue)
@@ -226,7 +223,7 @@ def test_a_second_controller_with_the_same_band_stops_it(tmp_path: Path, values:
     assert sum("is a second controller running?" in line for line in made.said) == 3, "reported, found again, released"
 
 
-def test_priorities_that_are_raised_once_do_not_stop_it(tmp_path: Path) -> None:
+def test_priorities_that_are_raised_once_do_not_stop_it(tmp_path):
     """The order fits afterwards, so that nothing is written: it is the same act in the next cycle."""
     slurm, made = ranked(tmp_path)
     for number in range(10, 16):
@@ -237,7 +234,7 @@ def test_priorities_that_are_raised_once_do_not_stop_it(tmp_path: Path) -> None:
     assert made.release_all("test") == (6, []) and slurm.all_released()
 
 
-def test_an_ended_job_is_known_as_long_as_it_may_be_requeued(tmp_path: Path) -> None:
+def test_an_ended_job_is_known_as_long_as_it_may_be_requeued(tmp_path):
     slurm, made = ranked(tmp_path)
     slurm.ended_s = made._requeue_s = 420.0
     del slurm.queue[10]

@@ -35,7 +35,7 @@ def policy(tmp_path: Path) -> TrainedPolicy:
     return load_policy(write_policy(tmp_path / "policy.npz"))
 
 
-def test_the_cluster_is_seen_as_it_is() -> None:
+def test_the_cluster_is_seen_as_it_is():
     slurm = busy()
     slurm.machines[3] = node("k80-2", "k80", 2, used=0, state=frozenset({"DOWN"}))
     slurm.machines.append(node("other", "v100", 8, partitions=("elsewhere",)))
@@ -48,7 +48,7 @@ def test_the_cluster_is_seen_as_it_is() -> None:
     assert view.jobs.estimate_s.tolist() == [3600.0] * 8
 
 
-def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None:
+def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit():
     jobs = [
         running(1, "p100-1", gpus=1, shared="NO"),
         running(2, "p100-2", gpus=4, time_limit_s=60.0),
@@ -65,14 +65,14 @@ def test_whole_nodes_records_that_contradict_and_jobs_past_their_limit() -> None
     assert view.snapshot.free["gpus"][at] == 0
 
 
-def test_a_job_without_a_limit_counts_as_the_longest() -> None:
+def test_a_job_without_a_limit_counts_as_the_longest():
     """Else --time=UNLIMITED would pass jobs with honest limits; of a running one no more than a day is expected."""
     jobs = [running(1, "p100-1", time_limit_s=None), job(10, time_limit_s=None), job(11, time_limit_s=172_800.0)]
     view = observe(jobs, five_nodes(1), make_config(), NOW_S)
     assert view.jobs.estimate_s.tolist() == [86_400.0, 172_800.0, 172_800.0]
 
 
-def test_partitions_that_share_nodes_are_one_pool(policy: TrainedPolicy) -> None:
+def test_partitions_that_share_nodes_are_one_pool(policy):
     machines = [node("a", partitions=("gpu", "long")), node("b", partitions=("long",)), node("c", partitions=("x",))]
     jobs = [job(1, partition="gpu"), job(2, partition="long"), job(3, partition="x")]
     config = make_config(eligible={"partitions": ["gpu", "long", "x"]})
@@ -82,7 +82,7 @@ def test_partitions_that_share_nodes_are_one_pool(policy: TrainedPolicy) -> None
     assert sorted(map(sorted, orders.values())) == [[1, 2], [3]]
 
 
-def test_a_job_of_one_node_does_not_fit_several_smaller_ones(policy: TrainedPolicy) -> None:
+def test_a_job_of_one_node_does_not_fit_several_smaller_ones(policy):
     full = [running(7, "p100-1", gpus=4), running(8, "p100-2", gpus=4)]
     view = observe([*full, job(1, gpus=4)], five_nodes(4, 4), make_config(), NOW_S)
     assert view.ranked and decide(view, policy, make_config()).starts == {}
@@ -90,7 +90,7 @@ def test_a_job_of_one_node_does_not_fit_several_smaller_ones(policy: TrainedPoli
     assert decide(two, policy, make_config()).starts == {1: {"k80-1": 2, "k80-2": 2}}
 
 
-def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
+def test_the_ranking_is_the_policys_own(tmp_path):
     """With a base_policy_bias so large that the network has no say, the order is the base policy's."""
     slurm = busy(40)
     for k, number in enumerate(sorted(n for n in slurm.queue if n >= 10)):
@@ -105,7 +105,7 @@ def test_the_ranking_is_the_policys_own(tmp_path: Path) -> None:
     assert by_limit == sorted(given, key=lambda n: -given[n])
 
 
-def test_jobs_whose_resources_others_use_do_not_stop_it(tmp_path: Path) -> None:
+def test_jobs_whose_resources_others_use_do_not_stop_it(tmp_path):
     """A job without GPUs has the CPUs of the only M40 node; a job waits for the M40."""
     nodes = five_nodes(4, 4, 2, 2, 0)
     nodes[4] = replace(nodes[4], cpus_alloc=32)
@@ -154,7 +154,7 @@ def test_jobs_whose_resources_others_use_do_not_stop_it(tmp_path: Path) -> None:
         ({"reason": "QOSMaxGRESPerUser"}, {}, "waits for QOSMaxGRESPerUser"),
     ],
 )
-def test_which_jobs_are_left_to_slurm_and_why(change: dict, eligible: dict, why: str) -> None:
+def test_which_jobs_are_left_to_slurm_and_why(change, eligible, why):
     """Somebody has set the priority 777."""
     rules = make_config(eligible={"partitions": ["gpu"], **eligible}).eligible
     owned = change.get("priority", 0) in BAND
@@ -163,7 +163,7 @@ def test_which_jobs_are_left_to_slurm_and_why(change: dict, eligible: dict, why:
 
 
 @given(st.data())
-def test_priorities_follow_the_order_inside_the_band_with_the_fewest_writes(data: st.DataObject) -> None:
+def test_priorities_follow_the_order_inside_the_band_with_the_fewest_writes(data):
     n = data.draw(st.integers(0, 8))
     order = data.draw(st.permutations(range(n)))
     ends = data.draw(st.booleans())  # priorities next to the band's ends leave no room between them
@@ -179,7 +179,7 @@ def test_priorities_follow_the_order_inside_the_band_with_the_fewest_writes(data
     assert ends or len(changed) == n - max(falling), "no more jobs are written to than the order needs"
 
 
-def test_a_queue_longer_than_the_band_is_refused() -> None:
+def test_a_queue_longer_than_the_band_is_refused():
     with pytest.raises(ValueError, match="widen it"):
         assign(range(20_002), {}, Band(low=1, high=20_001))
 
@@ -194,6 +194,6 @@ def test_a_queue_longer_than_the_band_is_refused() -> None:
         ({"low": 1_000_000, "high": 2_000_000}, "expected the lowest and the highest priority, such as"),
     ],
 )
-def test_a_band_that_cannot_be_is_refused(band: object, words: str) -> None:
+def test_a_band_that_cannot_be_is_refused(band, words):
     with pytest.raises(ValidationError, match=words):
         make_config(band=band)

@@ -1,7 +1,6 @@
 """The deployment of a run: which jobs are submitted, which scheduler orders them, runs that fail, missing packages."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -60,7 +59,7 @@ def conduct(monkeypatch: pytest.MonkeyPatch) -> Mock:
     return conduct
 
 
-def test_repetitions_take_the_next_jobs_of_the_test_part(run: Run, workload: Workload) -> None:
+def test_repetitions_take_the_next_jobs_of_the_test_part(run, workload):
     begin, _ = workload.split.test
     assert list(first_jobs(run.config.deployment, workload)) == [begin, begin + 8]
     jobs = submissions(run, workload, 2)
@@ -76,13 +75,13 @@ def test_repetitions_take_the_next_jobs_of_the_test_part(run: Run, workload: Wor
     assert facts(run, workload)["accounts"] == 3
 
 
-def test_jobs_that_ask_for_types_are_refused(run: Run, workload: Workload) -> None:
+def test_jobs_that_ask_for_types_are_refused(run, workload):
     run = replace(run, clusters={"small": CLUSTER.model_copy(update={"gpu_types": "match"})})
     with pytest.raises(ConfigError, match="found 8 jobs of tiny that ask for GPU types"):
         submissions(run, replace(workload, table=workload.table.assign(gpu_type="P100")), 1)
 
 
-def test_each_scheduler_has_its_policy(run: Run, workload: Workload, tmp_path: Path, conduct: Mock) -> None:
+def test_each_scheduler_has_its_policy(run, workload, tmp_path, conduct):
     trained = agent("sjf", scheduler={"policy": "wfp3"})
     for scheduler in ("slurm", "saf", "rltune"):
         deploy(run, workload, trained, scheduler, 1, tmp_path / "log")
@@ -92,7 +91,7 @@ def test_each_scheduler_has_its_policy(run: Run, workload: Workload, tmp_path: P
     assert [scheduler_of(policy, config).policy for policy in (rule, given)] == ["saf", "wfp3"]
 
 
-def test_a_run_whose_cluster_dies_is_repeated(run: Run, workload: Workload, tmp_path: Path, conduct: Mock) -> None:
+def test_a_run_whose_cluster_dies_is_repeated(run, workload, tmp_path, conduct):
     said: list[str] = []
     conduct.side_effect = [ClusterDied("slurmdbd ended"), conducted(None, submissions(run, workload, 2))]
     found = deploy(run, workload, None, "saf", 2, tmp_path / "saf-2.log", said.append).facts
@@ -106,18 +105,14 @@ def test_a_run_whose_cluster_dies_is_repeated(run: Run, workload: Workload, tmp_
     ("error", "tries"),
     [(ClusterDied("slurmctld ended"), 2), (SlurmError("the controller ended by itself"), 1), (KeyboardInterrupt(), 1)],
 )
-def test_a_run_is_repeated_once_and_after_no_other_error(
-    run: Run, workload: Workload, tmp_path: Path, conduct: Mock, error: BaseException, tries: int
-) -> None:
+def test_a_run_is_repeated_once_and_after_no_other_error(run, workload, tmp_path, conduct, error, tries):
     conduct.side_effect = error
     with pytest.raises(type(error)):
         deploy(run, workload, None, "saf", 2, tmp_path / "saf-2.log", lambda line: None)
     assert conduct.call_count == tries
 
 
-def test_finished_runs_of_a_repetition_outlive_one_that_fails(
-    run: Run, workload: Workload, tmp_path: Path, conduct: Mock
-) -> None:
+def test_finished_runs_of_a_repetition_outlive_one_that_fails(run, workload, tmp_path, conduct):
     made_of = {"cell": CELL, "code": "c0de", "policy": "weights"}
 
     def slurm_fails(cluster: object, jobs: list[Submission], policy: object, *rest: object) -> Conducted:
@@ -140,7 +135,7 @@ def test_finished_runs_of_a_repetition_outlive_one_that_fails(
     assert len(jobs) == 8 and set(jobs["scheduler"]) == {"slurm"} and set(jobs["repetition"]) == {1}
 
 
-def test_the_simulator_runs_the_same_jobs(run: Run, workload: Workload) -> None:
+def test_the_simulator_runs_the_same_jobs(run, workload):
     found = simulated(run, workload, agent())
     assert set(zip(found["scheduler"], found["repetition"], strict=True)) == set(run.config.deployment.runs())
     assert set(found["backfill"]) == {"easy", "conservative"}
@@ -151,14 +146,14 @@ def test_the_simulator_runs_the_same_jobs(run: Run, workload: Workload) -> None:
         assert (frame["start_s"] >= frame["submit_s"]).all()
 
 
-def test_any_run_of_jobs_has_its_share_of_each_qos_and_of_the_short(workload: Workload) -> None:
+def test_any_run_of_jobs_has_its_share_of_each_qos_and_of_the_short(workload):
     of = classes(workload)
     for name, (_, share) in QOS.items():
         assert (of["qos"] == name).rolling(20).mean().dropna().between(share - 0.06, share + 0.06).all()
     assert set(of["short"]) == {True, False}
 
 
-def test_the_simulator_has_slurms_factor_of_the_qos(run: Run, workload: Workload) -> None:
+def test_the_simulator_has_slurms_factor_of_the_qos(run, workload):
     """All jobs need the whole cluster and come at once: the first in Slurm's own order have a high QOS."""
     at = np.arange(len(log()))
     limit_s = np.where(at % 3, SHORT_S, 2 * SHORT_S)
@@ -172,9 +167,7 @@ def test_the_simulator_has_slurms_factor_of_the_qos(run: Run, workload: Workload
         assert (np.diff(order) <= 0).all() == (scheduler == "slurm")
 
 
-def test_the_simulator_runs_an_agent_with_each_backfill(
-    run: Run, workload: Workload, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_simulator_runs_an_agent_with_each_backfill(run, workload, monkeypatch):
     """What an agent may choose in training, Slurm decides where it is deployed; nor has it calibrated estimates there."""
     seen, simulate = [], deployment_simulated.simulate
     limit_s = classes(workload)["limit_s"].tolist()
@@ -206,7 +199,7 @@ def typed() -> tuple[Run, Workload]:
     return run, workload_of(run)
 
 
-def test_where_types_differ_jobs_sleep_as_long_as_on_theirs(typed: tuple[Run, Workload]) -> None:
+def test_where_types_differ_jobs_sleep_as_long_as_on_theirs(typed):
     """Their limits are for the slowest; those of careful users allow the fastest alone."""
     anyone, careful = submissions(*typed, 1), submissions(*typed, 1, fastest=True)
     for job, other in zip(anyone, careful, strict=True):
@@ -215,7 +208,7 @@ def test_where_types_differ_jobs_sleep_as_long_as_on_theirs(typed: tuple[Run, Wo
         assert (job.types, other.types) == ("", "p100") and replace(other, types="") == job
 
 
-def test_a_job_that_takes_small_nodes_alone_asks_for_as_many_of_these_as_it_needs(typed: tuple[Run, Workload]) -> None:
+def test_a_job_that_takes_small_nodes_alone_asks_for_as_many_of_these_as_it_needs(typed):
     kinds = cluster([group(4, 2, "P100"), group(2, 8, "K80")], speeds={"P100": 4.0, "K80": 1.0}, gpu_types="match")
     run = replace(typed[0], clusters={"small": kinds})
     found = submissions(run, workload_of(run), 1, fastest=True)
@@ -223,7 +216,7 @@ def test_a_job_that_takes_small_nodes_alone_asks_for_as_many_of_these_as_it_need
     assert all(job.nodes == -(-job.gpus // 2) for job in found)
 
 
-def test_the_simulator_decides_types_as_each_scheduler_does(typed: tuple[Run, Workload]) -> None:
+def test_the_simulator_decides_types_as_each_scheduler_does(typed):
     run, workload = typed
     held = run.config.simulation.model_copy(update={"sticky_head": True})  # which Slurm does not know, nor a plan
     run = replace(run, config=run.config.model_copy(update={"simulation": held}))
@@ -235,9 +228,7 @@ def test_the_simulator_decides_types_as_each_scheduler_does(typed: tuple[Run, Wo
     assert wait["rltune_types"] < wait["rltune"]
 
 
-def test_only_the_scheduler_that_decides_types_knows_speeds(
-    typed: tuple[Run, Workload], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_scheduler_that_decides_types_knows_speeds(typed, monkeypatch):
     """The others expect a job to run on any type as long as on the slowest, as its user's limit says."""
     known, simulate = [], deployment_simulated.simulate
     monkeypatch.setattr(
@@ -252,7 +243,7 @@ def test_only_the_scheduler_that_decides_types_knows_speeds(
     assert np.allclose(types.estimate_s, limits) and set(np.unique(types.cut["slow"])) == {1.0, 4.0}
 
 
-def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, conduct: Mock) -> None:
+def test_who_decides_types(typed, tmp_path, conduct):
     for scheduler in ("slurm_fastest", "rltune", "rltune_types"):
         deploy(*typed, agent(), scheduler, 1, tmp_path / "log")
     runs = [call.args for call in conduct.call_args_list]
@@ -266,7 +257,7 @@ def test_who_decides_types(typed: tuple[Run, Workload], tmp_path: Path, conduct:
     assert conduct.call_args.args[5] == {8: 8.0}
 
 
-def test_missing_packages_and_how_to_install_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_and_how_to_install_them(run, monkeypatch):
     settings = run.config.deployment
     assert missing_runs(settings, 6) == "" and missing_runs(settings, 1).startswith("5 of 6 runs")
     monkeypatch.setattr(packages, "missing", lambda **options: [packages.ACCOUNTING])
@@ -284,7 +275,7 @@ def test_missing_packages_and_how_to_install_them(run: Run, monkeypatch: pytest.
         ({"cell": "nope"}, ("'nope'", "the run has")),
     ],
 )
-def test_mistakes_are_explained(workload: Workload, change: dict[str, Any], parts: tuple[str, ...]) -> None:
+def test_mistakes_are_explained(workload, change, parts):
     with pytest.raises((ConfigError, ValueError)) as error:
         first_jobs(run_of(deployment=BLOCK | change).config.deployment, workload)
     assert all(part in str(error.value) for part in parts), error.value

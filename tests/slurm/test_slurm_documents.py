@@ -32,12 +32,12 @@ def by_name() -> dict[str, bool]:
 
 
 @pytest.mark.parametrize(("fault", "mark", "names"), ROWS, ids=[names.strip("`").split("`")[0] for _, _, names in ROWS])
-def test_each_fault_has_its_tests(fault: str, mark: str, names: str) -> None:
+def test_each_fault_has_its_tests(fault, mark, names):
     first, *more = re.findall(r"\w+", names)
     assert by_name().get(first) == bool(mark), fault
     assert {by_name().get(name) for name in more} <= {False}, f"{fault}: only the first test is on daemons"
 
 
-def test_most_faults_are_tested_on_daemons() -> None:
+def test_most_faults_are_tested_on_daemons():
     assert len(ROWS) == TEXT.split("## Faults")[1].split("\n## ")[0].count("\n| ") - 1, "a row without its test"
     assert sum(bool(mark) for _, mark, _ in ROWS) >= 25

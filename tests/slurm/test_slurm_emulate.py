@@ -43,7 +43,7 @@ def all_gone(processes: list[psutil.Process], timeout_s: float = 60.0) -> bool:
     return not psutil.wait_procs(processes, timeout=timeout_s)[1]
 
 
-def test_a_job_gets_its_gpus_of_the_papers_nodes(idle: Emulation) -> None:
+def test_a_job_gets_its_gpus_of_the_papers_nodes(idle):
     job = submit(idle, "--gres=gpu:p100:3", "--time=10")
     wait_for(lambda: state(idle, job) == "RUNNING")
     client = idle.client()
@@ -59,7 +59,7 @@ def test_a_job_gets_its_gpus_of_the_papers_nodes(idle: Emulation) -> None:
     assert node.name == found.node_names[0] and node.gpus_alloc == {"p100": 3} and client.version()[:2].isdigit()
 
 
-def test_priorities_are_written_and_released(idle: Emulation) -> None:
+def test_priorities_are_written_and_released(idle):
     client = idle.client()
     blocker = submit(idle, "--exclusive", "--nodes=5", "--time=10")
     wait_for(lambda: state(idle, blocker) == "RUNNING")
@@ -80,7 +80,7 @@ def test_priorities_are_written_and_released(idle: Emulation) -> None:
     wait_for(lambda: priorities(idle) == computed)
 
 
-def test_every_kind_of_job_can_be_read(slurm_packages: None) -> None:
+def test_every_kind_of_job_can_be_read(slurm_packages):
     with Emulation(DEPLOYMENT) as slurm:
         jobs = many_kinds(slurm)
         read = slurm.client().jobs()
@@ -88,7 +88,7 @@ def test_every_kind_of_job_can_be_read(slurm_packages: None) -> None:
     assert set(jobs.values()) - {jobs["cancelled"]} <= {job.id for job in read.records}
 
 
-def test_settings_reach_slurm_and_nothing_but_a_kept_folder_is_left(slurm_packages: None, tmp_path: Path) -> None:
+def test_settings_reach_slurm_and_nothing_but_a_kept_folder_is_left(slurm_packages, tmp_path):
     settings, kept = {"OverSubscribe": "YES:4", "PriorityWeightAge": "77"}, tmp_path / "kept"
     with Emulation(DEPLOYMENT, settings=settings, directory=kept) as slurm:
         assert "OverSubscribe=YES:4" in slurm.run("scontrol", "show", "partition")
@@ -103,7 +103,7 @@ def test_settings_reach_slurm_and_nothing_but_a_kept_folder_is_left(slurm_packag
         Emulation(DEPLOYMENT, directory=kept).start()
 
 
-def test_a_wrong_setting_is_explained_and_nothing_is_left(slurm_packages: None) -> None:
+def test_a_wrong_setting_is_explained_and_nothing_is_left(slurm_packages):
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     with pytest.raises(SlurmError, match="slurmctld of the emulated cluster ended with status 1; .*bogus"):
         Emulation(DEPLOYMENT, settings={"SelectType": "bogus"}).start()
@@ -111,7 +111,7 @@ def test_a_wrong_setting_is_explained_and_nothing_is_left(slurm_packages: None) 
 
 
 @pytest.mark.daemons
-def test_accounts_and_a_fast_clock() -> None:
+def test_accounts_and_a_fast_clock():
     need(accounting=True, speed=60)
     more = {"partitions": {"short": {"PriorityJobFactor": "0"}}, "qos": {"low": 0, "high": 100}}
     with Emulation(DEPLOYMENT, accounting=True, accounts=["physics", "biology"], speed=60, **more) as slurm:
@@ -145,7 +145,7 @@ def test_accounts_and_a_fast_clock() -> None:
 
 
 @pytest.mark.daemons
-def test_processes_that_die_with_the_clocks_lock_stop_nobody() -> None:
+def test_processes_that_die_with_the_clocks_lock_stop_nobody():
     need(speed=60)
     with Emulation(DEPLOYMENT, speed=60) as slurm:
         library, lock = clock.semaphore(int(slurm.env["FAKETIME_SHARED"].rpartition("_")[2]))
@@ -182,7 +182,7 @@ def marked(mark: str) -> list[psutil.Process]:
     return [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] and mark in " ".join(p.info["cmdline"])]
 
 
-def test_a_command_runs_inside_and_its_status_is_passed_on(slurm_packages: None, command: Command) -> None:
+def test_a_command_runs_inside_and_its_status_is_passed_on(slurm_packages, command):
     script = "sinfo -h -o %D; echo $SLURM_CONF; (sleep 98765.1 &); sbatch -o /dev/null --wrap 'sleep 98765.2'; exit 7"
     process = command("--", "sh", "-c", script)
     out, err = process.communicate(timeout=120)
@@ -190,7 +190,7 @@ def test_a_command_runs_inside_and_its_status_is_passed_on(slurm_packages: None,
     assert not Path(out.split()[1]).exists() and not marked("sleep 98765")
 
 
-def test_a_cluster_file_anywhere_and_what_is_not_there(slurm_packages: None, command: Command, tmp_path: Path) -> None:
+def test_a_cluster_file_anywhere_and_what_is_not_there(slurm_packages, command, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(
         "title: Mine\npools:\n  - name: all\n    groups:\n"
@@ -205,9 +205,7 @@ def test_a_cluster_file_anywhere_and_what_is_not_there(slurm_packages: None, com
 
 
 @pytest.mark.parametrize(("number", "starting"), [(number, False) for number in (15, 2, 1, 9)] + [(15, True)], ids=str)
-def test_signals_end_command_and_cluster(
-    slurm_packages: None, command: Command, number: signal.Signals, starting: bool
-) -> None:
+def test_signals_end_command_and_cluster(slurm_packages, command, number, starting):
     """Also while it starts, and where it is killed outright."""
     process = command("--", "sh", "-c", "echo $SLURM_CONF; exec sleep 98765.3")
     if starting:
@@ -224,7 +222,7 @@ def test_signals_end_command_and_cluster(
         wait_for(lambda: not conf.parent.exists())
 
 
-def test_a_daemon_that_dies_is_reported(slurm_packages: None, command: Command, tmp_path: Path) -> None:
+def test_a_daemon_that_dies_is_reported(slurm_packages, command, tmp_path):
     go = tmp_path / "go"
     process = command("--", "sh", "-c", f"echo $SLURM_CONF; until [ -e {go} ]; do sleep 0.1; done; exit 3")
     process.stdout.readline()
@@ -238,7 +236,7 @@ def test_a_daemon_that_dies_is_reported(slurm_packages: None, command: Command, 
 
 
 @pytest.mark.daemons
-def test_the_client_inside_a_fast_clock_waits_by_the_true_one(command: Command) -> None:
+def test_the_client_inside_a_fast_clock_waits_by_the_true_one(command):
     need(speed=100)
     code = (
         "import time; from rltune.slurm.client import Client; client = Client(timeout_s=20); begin = time.time()\n"
@@ -251,7 +249,7 @@ def test_the_client_inside_a_fast_clock_waits_by_the_true_one(command: Command) 
     assert (nodes, jobs) == ("5", "0") and float(seconds) > 1  # the three commands take longer than 10 true ms
 
 
-def test_missing_packages_and_how_to_install_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_and_how_to_install_them(monkeypatch):
     from rltune.slurm.emulate import packages
 
     monkeypatch.setattr(packages, "program", lambda name: None if name in ("slurmctld", "slurmdbd") else f"/bin/{name}")
@@ -261,9 +259,7 @@ def test_missing_packages_and_how_to_install_them(monkeypatch: pytest.MonkeyPatc
     assert expected in str(caught.value)
 
 
-def test_nobody_else_reads_the_key_or_may_send_jobs_that_run_as_this_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_else_reads_the_key_or_may_send_jobs_that_run_as_this_user(tmp_path, monkeypatch):
     def mode(path: Path) -> int:
         return path.stat().st_mode & 0o777
 
@@ -290,12 +286,12 @@ def test_nobody_else_reads_the_key_or_may_send_jobs_that_run_as_this_user(
         ({"qos": {"a": 1}}, "QOS a: .* accounting"),
     ],
 )
-def test_options_that_cannot_be(options: dict, words: str) -> None:
+def test_options_that_cannot_be(options, words):
     with pytest.raises(SlurmError, match=words):
         Emulation(DEPLOYMENT, **options)
 
 
-def test_set_needs_a_key_and_a_value(cli: object) -> None:
+def test_set_needs_a_key_and_a_value(cli):
     cli("slurm", "emulate", "--set", "OverSubscribe", "--", "true").explains("--set", "'OverSubscribe'", "KEY=VALUE")
     cli("slurm", "emulate", "--cluster", "deploymint", "--", "true").explains("deploymint", "deployment")
 
@@ -310,7 +306,7 @@ def zombies(parent: psutil.Process) -> list[str]:
     return found
 
 
-def test_jobs_that_ended_leave_no_processes_behind(idle: Emulation) -> None:
+def test_jobs_that_ended_leave_no_processes_behind(idle):
     """Each leaves a process that its supervisor adopts: let go one by one, else the end of a day of jobs takes minutes."""
     for _ in range(3):
         submit(idle, "--time=1", name="short")

@@ -63,7 +63,7 @@ def at_once(runs: pd.DataFrame) -> list[tuple[pd.Series, pd.Series]]:
     ]
 
 
-def test_jobs_have_their_gpus_and_times_and_nodes_alone_or_shared(runs: dict[str, pd.DataFrame]) -> None:
+def test_jobs_have_their_gpus_and_times_and_nodes_alone_or_shared(runs):
     for panel in PANELS:
         frame = runs[panel.figure]
         assert list(frame.columns) == list(COLUMNS)
@@ -79,7 +79,7 @@ def test_jobs_have_their_gpus_and_times_and_nodes_alone_or_shared(runs: dict[str
         assert bool(at_once(frame)) == (panel.placement != "exclusive"), "a node a job is never shared, packed ones are"
 
 
-def test_the_order_matters(found: Schedules, runs: dict[str, pd.DataFrame]) -> None:
+def test_the_order_matters(found, runs):
     """Another order is less waiting and an earlier end with either placement; the raised job goes first.
 
     Alone on nodes, jobs of one node are equally large: Slurm counts all CPUs of their nodes, so that age decides between
@@ -97,7 +97,7 @@ def test_the_order_matters(found: Schedules, runs: dict[str, pd.DataFrame]) -> N
     assert (facts.loc["fig1", "order"], facts.loc["fig3", "order"]) == ("2, 3, 4, 5, 6", "2, 4, 3, 5, 6")
 
 
-def test_slurm_reserves_for_every_job_as_the_simulator_does(found: Schedules) -> None:
+def test_slurm_reserves_for_every_job_as_the_simulator_does(found):
     facts = found.facts.set_index("figure")
     assert facts["start_off_s"].max() < NEAR_S
     fig4 = facts.loc["fig4"]
@@ -105,7 +105,7 @@ def test_slurm_reserves_for_every_job_as_the_simulator_does(found: Schedules) ->
     assert off[0] < 0.5 * off[1]
 
 
-def test_a_gap_of_just_its_length_is_filled_by_the_simulator_alone(two_nodes: Emulation) -> None:
+def test_a_gap_of_just_its_length_is_filled_by_the_simulator_alone(two_nodes):
     rows = ((0, 30, 4), (1, 25, 8), (2, 28, 3))
     panel = Panel("tie", "exclusive")
     try:
@@ -117,7 +117,7 @@ def test_a_gap_of_just_its_length_is_filled_by_the_simulator_alone(two_nodes: Em
     assert abs(start / MINUTE_S - [0, 30, 55]).max() < 20
 
 
-def test_a_priority_that_was_set_does_not_grow(two_nodes: Emulation) -> None:
+def test_a_priority_that_was_set_does_not_grow(two_nodes):
     client = two_nodes.client()
     ids = [submit(two_nodes, "--exclusive", "--nodes=2", "--time=1440", sleep_s=80_000) for _ in range(3)]
     wait_for(lambda: [job.state for job in client.jobs().records if job.id == ids[0]] == ["RUNNING"])
@@ -135,7 +135,7 @@ def test_a_priority_that_was_set_does_not_grow(two_nodes: Emulation) -> None:
     wait_for(lambda: not client.jobs().records)
 
 
-def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_does_not_complete_is_an_error(two_nodes, monkeypatch):
     def cancelled(slurm: Emulation, longest_s: float) -> None:
         wait_for(lambda: slurm.run("squeue", "-h", "--name=bad-0", "-o", "%T").strip() == "RUNNING")
         slurm.run("scancel", "--name=bad-0")
@@ -149,7 +149,7 @@ def test_a_job_that_does_not_complete_is_an_error(two_nodes: Emulation, monkeypa
     ("failures", "error"),
     [(2, SlurmUnavailable("squeue: no answer")), (2, ClusterDied("sacct: 6 of 7 jobs")), (3, ClusterDied("gone"))],
 )
-def test_a_cluster_that_fails_is_replaced(failures: int, error: SlurmError, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_fails_is_replaced(failures, error, monkeypatch):
     """What was made before is kept."""
     expected, left, asked = simulated(), [error] * failures, []
     together = Barrier(2, timeout=30.0)  # the placements run at the same time

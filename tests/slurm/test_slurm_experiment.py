@@ -56,7 +56,7 @@ def run(slurm_packages: None, tmp_path: Path) -> Run:
 
 
 @pytest.mark.parametrize("rule", [None, "saf", "fifo"])
-def test_a_dozen_jobs_run_in_the_order_that_was_written(run: Run, rule: str | None, tmp_path: Path) -> None:
+def test_a_dozen_jobs_run_in_the_order_that_was_written(run, rule, tmp_path):
     done = run([*FULL, *QUEUE], rule)
     jobs = done.jobs.set_index("job")
     assert list(jobs.index) == [job.name for job in (*FULL, *QUEUE)] and set(jobs["state"]) == {"COMPLETED"}
@@ -82,9 +82,7 @@ def test_a_dozen_jobs_run_in_the_order_that_was_written(run: Run, rule: str | No
     assert np.nanmax(start_s[:2]) < np.nanmin(start_s[4:])
 
 
-def test_the_error_of_a_cluster_that_dies_names_the_log(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_of_a_cluster_that_dies_names_the_log(run, tmp_path, monkeypatch):
     def dies(slurm: Emulation, *_: object) -> None:
         next(child for child in psutil.Process(slurm.supervisor).children() if child.name() == "slurmctld").kill()
         wait_for(lambda: bool(slurm.ended()))
@@ -100,7 +98,7 @@ def test_the_error_of_a_cluster_that_dies_names_the_log(
 SHORT = [job("short", 0, 1, 60, 600)]
 
 
-def test_a_controller_that_fails_is_no_fault_of_the_cluster(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_controller_that_fails_is_no_fault_of_the_cluster(run, monkeypatch):
     def fails(_: object) -> None:
         raise KeyError("a mistake of its own")
 
@@ -110,7 +108,7 @@ def test_a_controller_that_fails_is_no_fault_of_the_cluster(run: Run, monkeypatc
     assert not isinstance(raised.value, ClusterDied)
 
 
-def test_a_cluster_that_does_not_stop_after_its_run_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_stop_after_its_run_is_reported(run, monkeypatch):
     really_end = Processes.end
 
     def hangs(processes: Processes, timeout_s: float = 120.0) -> None:
@@ -123,14 +121,14 @@ def test_a_cluster_that_does_not_stop_after_its_run_is_reported(run: Run, monkey
     assert list(done.jobs["state"]) == ["COMPLETED"] and said[-1].endswith("still ending daemons")
 
 
-def test_a_supervisor_that_takes_long_is_an_error_that_names_it() -> None:
+def test_a_supervisor_that_takes_long_is_an_error_that_names_it():
     processes = Processes()
     with pytest.raises(SlurmError, match=rf"supervisor \(process {processes.pid}\) .* after 0 s"):
         processes.end(0)
     processes.end()
 
 
-def test_a_supervisor_that_has_died_is_ended_without_an_error() -> None:
+def test_a_supervisor_that_has_died_is_ended_without_an_error():
     processes = Processes()
     os.kill(processes.pid, signal.SIGKILL)
     wait_for(lambda: Path(f"/proc/{processes.pid}/stat").read_text().split()[2] == "Z")
@@ -139,7 +137,7 @@ def test_a_supervisor_that_has_died_is_ended_without_an_error() -> None:
     processes.end()
 
 
-def test_a_database_that_is_not_made_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_database_that_is_not_made_in_time_is_an_error(monkeypatch, tmp_path):
     def late(argv: list[str], timeout: float, **_: Any) -> None:
         raise subprocess.TimeoutExpired(argv, timeout)
 
@@ -149,7 +147,7 @@ def test_a_database_that_is_not_made_in_time_is_an_error(monkeypatch: pytest.Mon
         make_database(configure.Folders(tmp_path, tmp_path), "me")
 
 
-def test_a_daemon_that_outlives_its_signal_is_still_known(tmp_path: Path) -> None:
+def test_a_daemon_that_outlives_its_signal_is_still_known(tmp_path):
     processes, log = Processes(), tmp_path / "log"
     try:
         processes.start("deaf", ["sh", "-c", "trap '' TERM; echo ready; exec sleep 600"], os.environ, log)
@@ -160,7 +158,7 @@ def test_a_daemon_that_outlives_its_signal_is_still_known(tmp_path: Path) -> Non
         processes.end()
 
 
-def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(idle: Emulation) -> None:
+def test_nodes_taken_out_of_service_for_a_hanging_process_work_again(idle):
     idle.set_node("p100-1", "DRAIN", conducting.HANGING)
     idle.set_node("k80-1", "DRAIN", "a fan is broken")
     said: list[str] = []
@@ -189,7 +187,7 @@ class Answering:
 
 @pytest.mark.parametrize("states", ["PENDING RUNNING", "PENDING"])
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_standstill_is_an_error_of_the_cluster(states: str, ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_standstill_is_an_error_of_the_cluster(states, ordered, monkeypatch):
     """Or of the controller, where it orders jobs and none runs."""
     monkeypatch.setattr(conducting, "STALLED_S", -100.0)
     driver = SimpleNamespace(check=lambda: None) if ordered else None  # a controller at work
@@ -199,7 +197,7 @@ def test_a_standstill_is_an_error_of_the_cluster(states: str, ordered: bool, mon
     assert isinstance(raised.value, ClusterDied) == (not ordered or "RUNNING" in states)
 
 
-def test_nothing_else_is_done_right_before_a_submission(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_else_is_done_right_before_a_submission(monkeypatch):
     true_s, looked_s, submitted_s = [0.0], [], []
 
     def passes(seconds: float) -> None:
@@ -237,7 +235,7 @@ LOST = {"Start": "Unknown", "AllocTRES": "", "NodeList": "None assigned"}
         (LOST, False, ("COMPLETED", np.nan, 300.0, 0, 0)),
     ],
 )
-def test_accounts_are_read(changes: dict[str, str], timed: bool, expected: tuple) -> None:
+def test_accounts_are_read(changes, timed, expected):
     """A start that the accounting has lost is done without once it had the time."""
     (row,) = read(sacct(JobName="a pipe|queued0") + sacct(**changes), QUEUE[:1], 1000.0, timed).to_dict("records")
     assert (row["slurm_id"], row["account"], row["submit_s"], row["limit_s"]) == (7, "ann", 60.0, 5400.0)
@@ -260,12 +258,12 @@ def test_accounts_are_read(changes: dict[str, str], timed: bool, expected: tuple
         (sacct(AllocTRES="gres/gpu=two"), "queued0: AllocTRES"),
     ],
 )
-def test_accounts_that_are_not_complete_or_cannot_be_read_are_an_error(text: str, what: str) -> None:
+def test_accounts_that_are_not_complete_or_cannot_be_read_are_an_error(text, what):
     with pytest.raises(SlurmError, match=re.escape(what)):
         read(text, QUEUE[:1], 1000.0)
 
 
-def test_accounts_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accounts_are_asked_again_for_a_while(monkeypatch):
     slurm = Answering(sacct(**LOST), sacct())
     assert accounts.jobs_of(slurm, QUEUE[:1], 1000.0)["start_s"].tolist() == [100.0]
     monkeypatch.setattr(accounts, "LATE_S", 0.0)
@@ -273,7 +271,7 @@ def test_accounts_are_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -
         accounts.jobs_of(Answering(sacct(**LOST)), QUEUE[:1], 1000.0)
 
 
-def test_what_sbatch_is_asked_for() -> None:
+def test_what_sbatch_is_asked_for():
     options = job("x", 0, 8, 10, 61.0).options()
     assert {"--nodes=2", "--gres=gpu:4", "--time=2", "--cpus-per-task=16"} <= set(options)
     assert {"--account=ann", "--partition=all"} <= set(options)
@@ -282,7 +280,7 @@ def test_what_sbatch_is_asked_for() -> None:
     assert account_of("User 07@Lab") == "user_07_lab" and account_of("") == "nobody"
 
 
-def test_a_job_sleeps_as_long_as_on_the_type_of_its_node(tmp_path: Path) -> None:
+def test_a_job_sleeps_as_long_as_on_the_type_of_its_node(tmp_path):
     """The script, run with a sleep that prints its argument."""
     times_s = {"p100": 10.0, "k80": 45.4, "a100": 5.0, "a100-40gb": 20.0}
     typed = {"times_s": times_s, "types": "p100|k80", "model": "A3C"}
@@ -297,23 +295,23 @@ def test_a_job_sleeps_as_long_as_on_the_type_of_its_node(tmp_path: Path) -> None
         assert said.stdout == f"{seconds}\n"
 
 
-def test_an_answer_of_sbatch_without_an_id_is_quoted() -> None:
+def test_an_answer_of_sbatch_without_an_id_is_quoted():
     with pytest.raises(SlurmError, match="job x of the experiment: found 'welcome' from sbatch"):
         submit(Answering("welcome"), job("x", 0, 1, 10.0, 60))
 
 
-def test_gpu_types_that_slurm_cannot_distinguish_are_an_error() -> None:
+def test_gpu_types_that_slurm_cannot_distinguish_are_an_error():
     mixed = cluster([group(1, 8, "A100 40GB"), group(1, 8, "A100-40GB")])
     with pytest.raises(SlurmError, match="GPU types a100 40gb, a100-40gb: the same once written"):
         configure.nodes_of(mixed, list(range(2)))
 
 
-def test_the_memory_of_nodes_is_in_slurms_mib() -> None:
+def test_the_memory_of_nodes_is_in_slurms_mib():
     p100, *_ = configure.nodes_of(DEPLOYMENT, list(range(10)))
     assert p100.mem_mb == 244_140, "256 GB, as the controller reads them"
 
 
-def test_small_nodes_are_taken_first() -> None:
+def test_small_nodes_are_taken_first():
     folders, nodes = configure.Folders(Path("/x"), Path("/x")), configure.nodes_of(DEPLOYMENT, list(range(10)))
     plain, small = (
         configure.slurm_conf(DEPLOYMENT, nodes, folders, "root", 1, small_first=first) for first in (False, True)

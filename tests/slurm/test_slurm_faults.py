@@ -2,7 +2,6 @@
 
 import signal
 import time
-from pathlib import Path
 
 import pytest
 from fake_slurm import BAND, assigned, serve
@@ -15,7 +14,7 @@ from rltune.slurm.service import DONE, Service
 HOUR_S = 3600.0
 
 
-def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_a_job_starts_between_reading_and_writing(slurm, waiting, tmp_path):
     made, started = controller(slurm, tmp_path), []
     meanwhile(made, "update", lambda: started.append(first_of_m40(slurm, waiting)))
     done = made.cycle()
@@ -31,7 +30,7 @@ def test_a_job_starts_between_reading_and_writing(slurm: Emulation, waiting: lis
     assert none_in_band(slurm) and assigned(made).keys() <= runs
 
 
-def test_a_node_goes_down_during_a_cycle(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_a_node_goes_down_during_a_cycle(slurm, waiting, tmp_path):
     """Slurm puts the job back into the queue with the controller's priority, and lets it wait some time first."""
     made = controller(slurm, tmp_path)
     made.cycle()
@@ -60,7 +59,7 @@ def test_a_node_goes_down_during_a_cycle(slurm: Emulation, waiting: list[int], t
 
 
 @pytest.mark.daemons
-def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
+def test_accounting_is_away_for_a_while(tmp_path):
     """slurmdbd and its database end; jobs are ranked all the same, and those submitted meanwhile are accounted later."""
     need(accounting=True)
     with Emulation(DEPLOYMENT, accounting=True) as slurm:
@@ -85,7 +84,7 @@ def test_accounting_is_away_for_a_while(tmp_path: Path) -> None:
 
 
 @pytest.mark.daemons
-def test_the_clock_is_set_forward_and_back(tmp_path: Path) -> None:
+def test_the_clock_is_set_forward_and_back(tmp_path):
     """That of the daemons, the commands and the controller, by two hours, while the controller is at work."""
     need(settable=True)
     with Emulation(DEPLOYMENT, settable=True) as slurm:

@@ -1,8 +1,6 @@
 """Which GPU type the controller gives a job: the planned one, within the user's request; and the expected run times."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +10,11 @@ from slurm_types import K80S, LATE_S, LIMIT_S, P100S, SOON_S, SPEEDS, cluster, m
 from rltune.cluster.speeds import read_profile
 from rltune.slurm.gpu_types import slowdowns
 from rltune.slurm.observe import observe
-from rltune.slurm.records import SlurmJob, SlurmNode
 from rltune.slurm.watchdog import Shadow
 
 
 @pytest.mark.parametrize(("rest_s", "excluded"), [(SOON_S, K80S), (LATE_S, P100S)])
-def test_a_job_gets_the_type_on_which_it_completes_first(tmp_path: Path, rest_s: float, excluded: frozenset) -> None:
+def test_a_job_gets_the_type_on_which_it_completes_first(tmp_path, rest_s, excluded):
     slurm = cluster(rest_s)
     control = made(slurm, tmp_path)
     assert control.cycle().changed == 1 and slurm.queue[10].excluded == excluded
@@ -29,7 +26,7 @@ def test_a_job_gets_the_type_on_which_it_completes_first(tmp_path: Path, rest_s:
 
 
 @pytest.mark.parametrize(("hours", "excluded"), [({8: 100.0}, P100S), ({1: 0.01, 2: 100.0}, K80S)])
-def test_a_job_past_its_maximum_wait_is_planned_first(tmp_path: Path, hours: dict, excluded: frozenset) -> None:
+def test_a_job_past_its_maximum_wait_is_planned_first(tmp_path, hours, excluded):
     """Two others take all P100s, once these are free, and leave it a K80, unless it is late."""
     slurm = cluster(2 * SOON_S)
     slurm.add(*(job(k, gpus=2, time_limit_s=LIMIT_S) for k in (11, 12)))
@@ -39,7 +36,7 @@ def test_a_job_past_its_maximum_wait_is_planned_first(tmp_path: Path, hours: dic
     assert (first.id == 10) == (excluded == K80S)
 
 
-def test_waiting_begins_when_slurm_could_start_a_job(tmp_path: Path) -> None:
+def test_waiting_begins_when_slurm_could_start_a_job(tmp_path):
     """For the plan as for the priorities: the same job as above, submitted long ago, that could not start before now."""
     slurm = cluster(2 * SOON_S, submit_s=NOW_S - 100_000, eligible_s=NOW_S - 10.0)
     other = {"gpus": 2, "time_limit_s": LIMIT_S, "submit_s": NOW_S - 200_000, "eligible_s": NOW_S - 5.0}
@@ -48,7 +45,7 @@ def test_waiting_begins_when_slurm_could_start_a_job(tmp_path: Path) -> None:
     assert slurm.queue[10].excluded == P100S
 
 
-def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path):
     slurm = cluster()
     done = made(slurm, tmp_path, live=False).cycle()
     assert done.planned[0].endswith("GPU type p100") and not slurm.writes and not slurm.queue[10].excluded
@@ -71,7 +68,7 @@ def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path: Path) -> None:
         {"partition": "gpu,more"},
     ],
 )
-def test_what_the_user_requested_stays(tmp_path: Path, fields: dict[str, Any]) -> None:
+def test_what_the_user_requested_stays(tmp_path, fields):
     slurm = cluster(**fields)
     slurm.machines.append(node("v100-1", "v100", 4, partitions=("more",)))
     eligible = {"partitions": ["gpu", "more"], "also": ["arrays", "constraints"]}
@@ -97,9 +94,7 @@ MIXED = replace(node("mix-1"), gpus={"p100": 2, "k80": 2}, gpus_alloc={})
         ("none", [], None),  # no node has it: Slurm knows why the job waits
     ],
 )
-def test_features_select_types(
-    tmp_path: Path, constraint: str, more: list[SlurmNode], excluded: frozenset | None
-) -> None:
+def test_features_select_types(tmp_path, constraint, more, excluded):
     """A node of several types is excluded. None: the constraint selects no types, and the job is not ranked."""
     slurm = cluster(constraint=constraint)
     slurm.machines += more
@@ -116,7 +111,7 @@ def test_features_select_types(
         ({"state": frozenset({"DRAIN"})}, {}),
     ],
 )
-def test_no_type_on_which_the_job_cannot_start(tmp_path: Path, faster: dict[str, Any], fields: dict[str, Any]) -> None:
+def test_no_type_on_which_the_job_cannot_start(tmp_path, faster, fields):
     slurm = cluster(**fields)
     slurm.machines[1:2] = [node(name, "k80", 2, partitions=("gpu", "big")) for name in ("k80-1", "k80-2")]
     slurm.machines += [node("p100-2", used=4), node("v100-1", "v100", 4, **faster)]
@@ -126,7 +121,7 @@ def test_no_type_on_which_the_job_cannot_start(tmp_path: Path, faster: dict[str,
     assert control.cycle().ranked == 1 and "v100-1" in slurm.queue[10].excluded
 
 
-def test_a_job_that_slurm_cannot_start_with_its_type_gets_none_again(tmp_path: Path) -> None:
+def test_a_job_that_slurm_cannot_start_with_its_type_gets_none_again(tmp_path):
     """Slurm sets its priority to 0, and restores it once no nodes are excluded."""
     slurm, control = restricted(tmp_path)
     slurm.change(10, reason="BadConstraints", priority=0, held=True)
@@ -137,7 +132,7 @@ def test_a_job_that_slurm_cannot_start_with_its_type_gets_none_again(tmp_path: P
         assert control.cycle().ranked == 1 and slurm.queue[10].excluded == frozenset()
 
 
-def test_a_job_that_was_given_its_type_is_expected_to_end_on_it(tmp_path: Path) -> None:
+def test_a_job_that_was_given_its_type_is_expected_to_end_on_it(tmp_path):
     slurm, control = restricted(tmp_path)
     slurm.queue.pop(1)
     slurm.start(10, "p100-1")
@@ -147,7 +142,7 @@ def test_a_job_that_was_given_its_type_is_expected_to_end_on_it(tmp_path: Path) 
     assert control.view.snapshot.end_s[0] + control.view.t0_s == pytest.approx(NOW_S + LIMIT_S / 4)
 
 
-def test_a_node_of_more_gpus_than_a_node_can_have_is_left_out_and_named() -> None:
+def test_a_node_of_more_gpus_than_a_node_can_have_is_left_out_and_named():
     """Such as one of 16 GPUs in seven slices each."""
     machines = [node("p100-1"), node("mig-1", "1g.10gb", 112)]
     view = observe([job(10)], machines, make_config(), NOW_S)
@@ -155,7 +150,7 @@ def test_a_node_of_more_gpus_than_a_node_can_have_is_left_out_and_named() -> Non
     assert "node mig-1: 112 GPUs, at most 64; not used" in view.faults
 
 
-def test_a_limit_is_for_the_slowest_type_that_the_job_allows() -> None:
+def test_a_limit_is_for_the_slowest_type_that_the_job_allows():
     """A job that runs on a faster one is expected to end earlier."""
     slow = running(2, "k80-1", gpu_type="k80", time_limit_s=LIMIT_S)
     fast = running(3, "p100-2", gpu_type="p100", time_limit_s=LIMIT_S, start_s=NOW_S - 100)
@@ -168,7 +163,7 @@ def test_a_limit_is_for_the_slowest_type_that_the_job_allows() -> None:
     assert kinds == pytest.approx({"p100": LIMIT_S / 4, "k80": LIMIT_S})
 
 
-def test_a_model_that_its_comment_names_has_the_speeds_of_the_profile(tmp_path: Path) -> None:
+def test_a_model_that_its_comment_names_has_the_speeds_of_the_profile(tmp_path):
     """Others take any type; a model runs only where it was measured."""
     profile = tmp_path / "speeds.csv"
     head = "model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s"
@@ -183,12 +178,12 @@ def test_a_model_that_its_comment_names_has_the_speeds_of_the_profile(tmp_path: 
     assert [slurm.queue[k].excluded for k in (10, 11)] == [frozenset(), frozenset()], "11 has one type only"
 
 
-def test_two_speeds_of_one_type_are_refused(tmp_path: Path) -> None:
+def test_two_speeds_of_one_type_are_refused(tmp_path):
     with pytest.raises(ValueError, match="found k80 twice; upper and lower case are the same type"):
         made(cluster(), tmp_path, speeds={"K80": 1.0, "k80": 4.0})
 
 
-def test_a_type_without_a_speed_is_named(tmp_path: Path) -> None:
+def test_a_type_without_a_speed_is_named(tmp_path):
     """A new type must not end the controller: the order goes on."""
     slurm, control = restricted(tmp_path)
     slurm.machines.append(node("a100-1", "a100", 1))
@@ -205,9 +200,7 @@ def test_a_type_without_a_speed_is_named(tmp_path: Path) -> None:
     [([replace(until(100.0), gpus=1)], "", 200.0, 400.0), ([], "p100", 100.0, 100.0)],
     ids=["waits for a faster type", "may run there alone"],
 )
-def test_the_watchdog_compares_completions(
-    first: list[SlurmJob], constraint: str, realised_s: float, simulated_s: float
-) -> None:
+def test_the_watchdog_compares_completions(first, constraint, realised_s, simulated_s):
     """A job waits 100 s for a P100, or not at all, and takes 100 s there; in the simulation it takes 400 s on a K80, unless
     its features forbid that."""
     config = make_config(speeds=SPEEDS, watchdog={"policy": "fifo", "min_jobs": 1})
@@ -224,6 +217,6 @@ def test_the_watchdog_compares_completions(
     assert (waits.jobs, waits.realised_s, waits.simulated_s) == (1, realised_s, simulated_s)
 
 
-def test_types_and_whole_nodes_exclude_one_another() -> None:
+def test_types_and_whole_nodes_exclude_one_another():
     with pytest.raises(ValueError, match="speeds: goes with exclusive: never"):
         make_config(speeds=SPEEDS, exclusive="model")

@@ -1,12 +1,9 @@
 """Jobs of all kinds on real daemons: which are left to Slurm, and that these do not change."""
 
-from pathlib import Path
-
 from fake_slurm import BAND, assigned, cycled
 from slurm_live import controller, created, first_of_m40, meanwhile, none_in_band, priorities
 from slurm_workload import state, submit, wait_behind, wait_for
 
-from rltune.slurm.emulate import Emulation
 from rltune.slurm.records import Change
 from rltune.slurm.release import release
 
@@ -14,7 +11,7 @@ SETTINGS = {"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE", "
 """Licences, and partitions of a higher tier that take nodes from the others."""
 
 
-def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_kinds_that_no_priority_could_start(slurm, waiting, tmp_path):
     """A reservation's, a dependent one, a later one, parts of a heterogeneous job, an array, one without a licence free."""
     when = ["StartTime=now+1hour", "Duration=60", f"Users={slurm.user}", "Nodes=k80-1", "Flags=IGNORE_JOBS"]
     with created(slurm, "reservation", "ReservationName=later", *when):
@@ -39,7 +36,7 @@ def test_kinds_that_no_priority_could_start(slurm: Emulation, waiting: list[int]
         assert none_in_band(slurm) and priorities(slurm).keys() == computed.keys()
 
 
-def test_tasks_of_a_ranked_array_that_others_hold_or_set(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_tasks_of_a_ranked_array_that_others_hold_or_set(slurm, waiting, tmp_path):
     """The waiting rest alone is ranked and released, also where its tasks are at intervals, or the last one has the array's
     id."""
     array, steps, two = (submit(slurm, f"--array={n}", "--gres=gpu:1") for n in ("1-9%3", "0-8:2", "1-2"))
@@ -67,7 +64,7 @@ def test_tasks_of_a_ranked_array_that_others_hold_or_set(slurm: Emulation, waiti
     assert priorities(slurm) == {**computed, **others}
 
 
-def test_a_ranked_job_that_is_preempted(slurm: Emulation, idle: Emulation, tmp_path: Path) -> None:
+def test_a_ranked_job_that_is_preempted(slurm, idle, tmp_path):
     """It is put back with the controller's priority, and is ranked or released; the other partition's job runs."""
     waiting = wait_behind(slurm)
     with created(slurm, "PartitionName=urgent", "Nodes=ALL", "State=UP", "PriorityTier=10"):

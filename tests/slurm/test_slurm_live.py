@@ -18,7 +18,7 @@ from rltune.slurm.state_directory import StateDirectory
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm, waiting, tmp_path):
     made, computed, now_s = controller(slurm, tmp_path), priorities(slurm), slurm.now()
     made.clock = lambda: now_s  # waits are features: an order may change as they grow
     done = made.cycle()
@@ -36,7 +36,7 @@ def test_slurm_takes_the_ranking_and_gets_every_job_back(slurm: Emulation, waiti
     wait_for(lambda: priorities(slurm) == computed)
 
 
-def test_a_thousand_submissions_between_two_cycles(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_a_thousand_submissions_between_two_cycles(slurm, waiting, tmp_path):
     made = controller(slurm, tmp_path)
     made.cycle()
     with ThreadPoolExecutor(4) as users:
@@ -50,7 +50,7 @@ def test_a_thousand_submissions_between_two_cycles(slurm: Emulation, waiting: li
     assert none_in_band(slurm) and priorities(slurm).keys() == ranked.keys()
 
 
-def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_restarted_between_reading_and_writing(slurm, waiting, tmp_path):
     """The slurmctld that is written to is another than the one that was read, and has the jobs from its saved state."""
     made, computed = controller(slurm, tmp_path), priorities(slurm)
     meanwhile(made, "update", slurm.restart_controller)
@@ -61,7 +61,7 @@ def test_restarted_between_reading_and_writing(slurm: Emulation, waiting: list[i
     wait_for(lambda: priorities(slurm) == computed)
 
 
-def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_killed_between_reading_and_writing(slurm, waiting, tmp_path):
     client = slurm.client()
     made = controller(slurm, tmp_path, client)
 
@@ -78,7 +78,7 @@ def test_killed_between_reading_and_writing(slurm: Emulation, waiting: list[int]
     assert all(given.ended_s for job, given in assigned(made).items() if job not in left)
 
 
-def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_nodes_go_and_jobs_are_cancelled_meanwhile(slurm, waiting, tmp_path):
     made = controller(slurm, tmp_path)
     gone = lambda: (slurm.set_node("k80-1", "DRAIN"), slurm.run("scancel", str(waiting[0])))  # noqa: E731
     meanwhile(made, "nodes", gone, after=True)
@@ -117,7 +117,7 @@ class Command:
         return text
 
 
-def test_the_command_is_asked_to_stop(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_the_command_is_asked_to_stop(slurm, waiting, tmp_path):
     computed, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
     wait_for(lambda: all_in_band(slurm), 300)
@@ -128,7 +128,7 @@ def test_the_command_is_asked_to_stop(slurm: Emulation, waiting: list[int], tmp_
     wait_for(lambda: priorities(slurm) == computed)
 
 
-def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_the_command_is_killed_and_another_one_goes_on(slurm, waiting, tmp_path):
     """Jobs come and go while nobody is there; the next start has them all ranked, and `release` releases all of them."""
     computed, command = priorities(slurm), Command(slurm, tmp_path)
     run = command.start("run", "--live")
@@ -156,7 +156,7 @@ def test_the_command_is_killed_and_another_one_goes_on(slurm: Emulation, waiting
 SET = "somebody has set its priority"
 
 
-def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
+def test_jobs_asked_for_by_id(slurm, waiting):
     """Waiting, cancelled, an array, and some that there have never been."""
     slurm.run("scancel", str(waiting[0]))
     array, client = submit(slurm, "--gres=gpu:1", "--array=1-5"), slurm.client()
@@ -173,7 +173,7 @@ def test_jobs_asked_for_by_id(slurm: Emulation, waiting: list[int]) -> None:
     assert client.unknown([*waiting[:2], array, 999_998, 999_999]) == {999_998, 999_999}
 
 
-def test_a_priority_that_an_administrator_sets_stays(slurm: Emulation, waiting: list[int], tmp_path: Path) -> None:
+def test_a_priority_that_an_administrator_sets_stays(slurm, waiting, tmp_path):
     made, higher, lower, held = controller(slurm, tmp_path), *waiting[:3]
     computed = priorities(slurm)
     made.cycle()

@@ -1,7 +1,6 @@
 """Which priorities count as the controller's: of requeued, unreadable and array jobs, and of those that others changed."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fake_slurm import BAND, NOW_S, assigned, controller, cycled, job, no_answer, priorities, ranked
@@ -13,7 +12,7 @@ ARRAYS = {"partitions": ["gpu"], "also": ["arrays"]}
 OTHERS = {12: "somebody has set its priority"}
 
 
-def test_requeued_jobs_are_known_again_and_counted_while_they_run(tmp_path: Path) -> None:
+def test_requeued_jobs_are_known_again_and_counted_while_they_run(tmp_path):
     """They run for some cycles, and come back with the priority they had, during the cycles or after the release."""
     slurm, made = ranked(tmp_path, cycles=1)
     for number in (11, 12, 13):
@@ -30,7 +29,7 @@ def test_requeued_jobs_are_known_again_and_counted_while_they_run(tmp_path: Path
     assert made.said[-1] == "released 0 jobs to Slurm: at last" and not assigned(made) and slurm.all_released()
 
 
-def test_a_task_of_a_ranked_array_takes_the_arrays_priority_over(tmp_path: Path) -> None:
+def test_a_task_of_a_ranked_array_takes_the_arrays_priority_over(tmp_path):
     slurm, made = ranked(tmp_path, cycles=0, n=0, eligible=ARRAYS)
     slurm.add(job(50, array_id=50, tasks="1-9"))
     made.cycle()
@@ -40,7 +39,7 @@ def test_a_task_of_a_ranked_array_takes_the_arrays_priority_over(tmp_path: Path)
     assert slurm.all_released()
 
 
-def test_tasks_of_an_array_whose_priority_somebody_has_set(tmp_path: Path) -> None:
+def test_tasks_of_an_array_whose_priority_somebody_has_set(tmp_path):
     slurm, made = ranked(tmp_path, cycles=0, n=0, eligible=ARRAYS)
     slurm.add(job(50, array_id=50, tasks="1-9"))
     made.cycle()
@@ -56,7 +55,7 @@ def test_tasks_of_an_array_whose_priority_somebody_has_set(tmp_path: Path) -> No
     assert priorities(slurm) == {50: 888, 51: 777, 52: 888, 53: 888}
 
 
-def test_tasks_of_an_array_that_others_hold_or_set_stay_so(tmp_path: Path) -> None:
+def test_tasks_of_an_array_that_others_hold_or_set_stay_so(tmp_path):
     """While the rest of the array gets other priorities, and is released."""
     slurm, made = ranked(tmp_path, cycles=0, n=0, eligible=ARRAYS)
     slurm.add(job(50, array_id=50, tasks="1-9"), job(60))
@@ -75,7 +74,7 @@ def test_tasks_of_an_array_that_others_hold_or_set_stay_so(tmp_path: Path) -> No
     assert slurm.queue[51].held and slurm.queue[52].priority == 777 and slurm.queue[50].priority == slurm.computed[50]
 
 
-def test_an_unreadable_record_does_not_keep_ended_jobs_on_the_list(tmp_path: Path) -> None:
+def test_an_unreadable_record_does_not_keep_ended_jobs_on_the_list(tmp_path):
     """Job 15 cannot be read as long as it lives; the others end, one by one, and Slurm forgets them."""
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.hidden, slurm.faults = {15}, ("job 15: time_limit: found 'x'",)
@@ -93,7 +92,7 @@ def test_an_unreadable_record_does_not_keep_ended_jobs_on_the_list(tmp_path: Pat
     assert slurm.all_released() and not assigned(made)
 
 
-def test_a_job_is_forgotten_when_two_answers_in_a_row_lack_it(tmp_path: Path) -> None:
+def test_a_job_is_forgotten_when_two_answers_in_a_row_lack_it(tmp_path):
     slurm, made = ranked(tmp_path, cycles=1, eligible={"partitions": ["gpu"], "priority_below": 50_000})
     slurm.hidden = {12}
     made.cycle()
@@ -105,7 +104,7 @@ def test_a_job_is_forgotten_when_two_answers_in_a_row_lack_it(tmp_path: Path) ->
         assert assigned(made).keys() == left
 
 
-def test_answers_that_lack_every_job_lose_none(tmp_path: Path) -> None:
+def test_answers_that_lack_every_job_lose_none(tmp_path):
     """As one without a line, with exit status 0; asked for by their ids, that answer is empty too."""
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.hidden, states = set(range(10, 16)), slurm.states
@@ -120,7 +119,7 @@ def test_answers_that_lack_every_job_lose_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("priority", "below"), [(777, None), (777, 4_000_000_000), (5_000_000, None), (3_000_000, 4_000_000)]
 )
-def test_a_priority_that_somebody_else_sets_stays(tmp_path: Path, priority: int, below: int | None) -> None:
+def test_a_priority_that_somebody_else_sets_stays(tmp_path, priority, below):
     """Eligible, lower or higher than the band; after a restart, too, and as long as the job is there."""
     eligible = {"partitions": ["gpu"], "priority_below": below}
     slurm, made = ranked(tmp_path, eligible=eligible)
@@ -142,7 +141,7 @@ def test_a_priority_that_somebody_else_sets_stays(tmp_path: Path, priority: int,
         assert again.directory.ownership().overridden == overridden
 
 
-def test_a_job_that_is_eligible_again_is_ranked_again(tmp_path: Path) -> None:
+def test_a_job_that_is_eligible_again_is_ranked_again(tmp_path):
     """Also where nobody heard that Slurm did release it."""
     slurm, made = ranked(tmp_path)
     slurm.change(12, dependency="afterok:1")
@@ -157,7 +156,7 @@ def test_a_job_that_is_eligible_again_is_ranked_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", ["late", "previous", "other band"])
-def test_any_priority_that_was_sent_counts_as_the_controllers(tmp_path: Path, case: str) -> None:
+def test_any_priority_that_was_sent_counts_as_the_controllers(tmp_path, case):
     """Nobody heard what became of two changes, and the first arrives; killed before Slurm heard of it; another `band`."""
     slurm, made = ranked(tmp_path, cycles=1)
     given, before = assigned(made), slurm.queue[12].priority

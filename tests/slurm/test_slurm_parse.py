@@ -6,7 +6,6 @@ Slurm 23.02 to 24.11, by their published schema (https://slurm.schedmd.com/rest_
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def read_jobs(folder: str) -> dict[str, list[SlurmJob]]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_jobs_of_every_kind(folder: str) -> None:
+def test_jobs_of_every_kind(folder):
     jobs, expected = read_jobs(folder), {name: [USUAL | row for row in rows] for name, rows in EXPECTED.items()}
     found = {name: [{key: getattr(job, key) for key in expected[name][0]} for job in jobs[name]] for name in jobs}
     assert found == expected
@@ -67,7 +66,7 @@ def test_jobs_of_every_kind(folder: str) -> None:
     assert leader.het_id == leader.id == other.het_id != other.id and typed.het_id is None
 
 
-def test_a_job_that_another_cluster_of_a_federation_has_started_waits_no_more() -> None:
+def test_a_job_that_another_cluster_of_a_federation_has_started_waits_no_more():
     answer = answer_of("v0.0.41", "squeue.json")
     pending = next(job for job in answer["jobs"] if job["job_state"] == ["PENDING"])
     pending["job_state"] = ["PENDING", "REVOKED"]
@@ -76,7 +75,7 @@ def test_a_job_that_another_cluster_of_a_federation_has_started_waits_no_more() 
     ]
 
 
-def test_types_of_requests_where_slurm_accounts_for_gpus_without_them() -> None:
+def test_types_of_requests_where_slurm_accounts_for_gpus_without_them():
     text = (RECORDED / "22.05-accounting" / "squeue.json").read_text()
     typed, untyped = (jobs_from_json(t).records for t in (text, re.sub(r",gres/gpu:\w+=\d+", "", text)))
     assert sum(job.gpu_type is not None for job in typed) > 9
@@ -89,7 +88,7 @@ def test_types_of_requests_where_slurm_accounts_for_gpus_without_them() -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_nodes(folder: str) -> None:
+def test_nodes(folder):
     read = nodes_from_json((RECORDED / folder / "sinfo.json").read_text())
     nodes = {node.name: node for node in read.records}
     assert not read.faults and list(nodes) == ["k80-1", "k80-2", "m40-1", "p100-1", "p100-2"]
@@ -123,7 +122,7 @@ def test_nodes(folder: str) -> None:
         (allocated_mb, "mem=,cpu=1", "tres_alloc_str: found mem='', expected memory"),
     ],
 )
-def test_gpus_and_memory_of_a_job(read: Callable[[str], Any], text: str, expected: Any) -> None:
+def test_gpus_and_memory_of_a_job(read, text, expected):
     """Spellings of GPUs that tests/traces does not have; a text that is expected is part of the error."""
     if isinstance(expected, str):
         with pytest.raises(Fault, match=re.escape(expected)):
@@ -132,7 +131,7 @@ def test_gpus_and_memory_of_a_job(read: Callable[[str], Any], text: str, expecte
         assert read(text) == expected
 
 
-def test_lists_of_nodes() -> None:
+def test_lists_of_nodes():
     crossed = tuple(f"a{n}x{k}-y" for n in ("01", "02", "03", "7") for k in (0, 1))
     assert expand("k80-[1-2],a[01-03,7]x[0-1]-y,b") == ("k80-1", "k80-2", *crossed, "b")
     assert expand("n[098-101]") == ("n098", "n099", "n100", "n101") and expand("") == expand("(null)") == ()
@@ -145,18 +144,18 @@ def test_lists_of_nodes() -> None:
 
 
 @given(st.sets(st.from_regex(r"\A[a-z.-]{0,3}[0-9]{0,2}[a-z]?[0-9]{0,12}\Z").filter(bool), max_size=20))
-def test_the_short_form_of_nodes_stands_for_the_same_nodes(names: set[str]) -> None:
+def test_the_short_form_of_nodes_stands_for_the_same_nodes(names):
     short = compress(names)
     assert set(expand(short)) == names and len(expand(short)) == len(names)
 
 
-def test_the_short_form_is_short() -> None:
+def test_the_short_form_is_short():
     assert compress(f"k80-{n}" for n in (9, 1, 2, 3, 10)) == "k80-[1-3,9],k80-10" and compress([]) == ""
     assert compress(f"n{n:04}" for n in range(1000)) == "n[0000-0999]"
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])
-def test_unset_and_infinite_numbers_depend_on_the_width_of_the_field(bits: int) -> None:
+def test_unset_and_infinite_numbers_depend_on_the_width_of_the_field(bits):
     nothing, without_end, seven = 2**bits - 2, 2**bits - 1, {"set": True, "infinite": False, "number": 7}
 
     def number(value: Any) -> float | None:
@@ -170,7 +169,7 @@ def test_unset_and_infinite_numbers_depend_on_the_width_of_the_field(bits: int) 
 
 
 @pytest.mark.parametrize("value", [65534, 65535])
-def test_numbers_that_are_unset_in_16_bits_only(value: int) -> None:
+def test_numbers_that_are_unset_in_16_bits_only(value):
     """Ids, priorities, limits and memory of jobs and nodes, where they are plain numbers."""
     answer, machines = answer_of("22.05", "squeue.json"), answer_of("22.05", "sinfo.json")
     fields = dict.fromkeys(("job_id", "array_job_id", "priority", "time_limit", "cpus"), value)
@@ -183,7 +182,7 @@ def test_numbers_that_are_unset_in_16_bits_only(value: int) -> None:
     assert job.time_limit_s == value * 60 and (node.mem_mb, node.mem_alloc_mb) == (value, value)
 
 
-def test_a_broken_record_is_named_and_the_others_stand() -> None:
+def test_a_broken_record_is_named_and_the_others_stand():
     answer = answer_of("22.05", "squeue.json")
     whole = len(answer["jobs"])
     answer["jobs"][3]["submit_time"] = "soon"
@@ -197,7 +196,7 @@ def test_a_broken_record_is_named_and_the_others_stand() -> None:
     assert "gpu:a:b:c" in read.faults[1] and "job_id: found -3" in read.faults[3]
 
 
-def test_lists_of_excluded_nodes_as_users_type_them() -> None:
+def test_lists_of_excluded_nodes_as_users_type_them():
     answer = answer_of("22.05", "squeue.json")
     for job in answer["jobs"]:
         job["excluded_nodes"] = "k80-1,, k80-2"
@@ -209,7 +208,7 @@ def test_lists_of_excluded_nodes_as_users_type_them() -> None:
     ("said", "tasks"),
     [("4", "4"), ("0", "0"), ("1-3,7%2", "1-3,7"), ("0-20:8%2", "0,8,16"), ("1;shutdown", None), ("1-2 3", None)],
 )
-def test_tasks_that_the_rest_of_an_array_stands_for(said: str, tasks: str | None) -> None:
+def test_tasks_that_the_rest_of_an_array_stands_for(said, tasks):
     """scontrol takes no intervals, and gets nothing but numbers."""
     answer = answer_of("22.05", "squeue.json")
     answer["jobs"] = [job | {"array_task_string": said} for job in answer["jobs"] if job["array_task_string"]]
@@ -219,7 +218,7 @@ def test_tasks_that_the_rest_of_an_array_stands_for(said: str, tasks: str | None
 
 
 @pytest.mark.parametrize("memory", ["gres:gpu:61440", "gres/gpu:61440"])
-def test_memory_that_is_requested_for_each_gpu(memory: str) -> None:
+def test_memory_that_is_requested_for_each_gpu(memory):
     """--mem-per-gpu=60G, as Slurm 22.05 and later versions write it."""
     answer = answer_of("22.05", "squeue.json")
     waiting = next(job for job in answer["jobs"] if job["job_state"] == "PENDING" and job["tres_per_node"])
@@ -238,7 +237,7 @@ def test_memory_that_is_requested_for_each_gpu(memory: str) -> None:
         ({"node_count": 1_000_001, "tres_per_node": ""}, "nodes"),
     ],
 )
-def test_a_request_too_large_for_any_cluster_cannot_be_read(fields: dict[str, Any], found: str) -> None:
+def test_a_request_too_large_for_any_cluster_cannot_be_read(fields, found):
     """The simulator's whole numbers could not hold some of them."""
     answer = answer_of("22.05", "squeue.json")
     waiting = next(job for job in answer["jobs"] if job["job_state"] == "PENDING" and job["tres_per_node"])
@@ -247,19 +246,19 @@ def test_a_request_too_large_for_any_cluster_cannot_be_read(fields: dict[str, An
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"jobs": 3, "nodes": 3}', "[" * 100_000])
-def test_what_is_no_answer_at_all(text: str) -> None:
+def test_what_is_no_answer_at_all(text):
     for read in (jobs_from_json, nodes_from_json):
         with pytest.raises(SlurmError, match="--json"):
             read(text)
 
 
-def test_slurm_says_it_cannot_answer() -> None:
+def test_slurm_says_it_cannot_answer():
     error = {"description": "Failed while looking for jobs", "error_number": -1, "source": "slurm_load_jobs"}
     with pytest.raises(SlurmUnavailable, match="slurm_load_jobs, Failed while looking for jobs"):
         jobs_from_json(json.dumps({"errors": [error], "jobs": []}))
 
 
-def test_several_nodes_in_a_row_cannot_be_distinguished_once_some_are_in_use() -> None:
+def test_several_nodes_in_a_row_cannot_be_distinguished_once_some_are_in_use():
     answer = answer_of("v0.0.41", "sinfo.json")
     used, free = answer["sinfo"][0], answer["sinfo"][4]
     for row in (used, free):
@@ -269,7 +268,7 @@ def test_several_nodes_in_a_row_cannot_be_distinguished_once_some_are_in_use() -
     assert [node.name for node in read.records] == ["x-1", "x-2"] and "expected a row a node" in read.faults[0]
 
 
-def test_a_node_that_is_there_twice_is_one_with_all_its_partitions() -> None:
+def test_a_node_that_is_there_twice_is_one_with_all_its_partitions():
     answer = answer_of("22.05", "sinfo.json")
     again = answer["nodes"][0] | {"partitions": ["more"]}
     names = [node.name for node in nodes_from_json(json.dumps(answer)).records]
@@ -317,7 +316,7 @@ def sound(read: Parsed[Any]) -> None:
 
 @pytest.mark.parametrize("k", range(len(ANSWERS)))
 @given(data=st.data())
-def test_any_value_anywhere(k: int, data: st.DataObject) -> None:
+def test_any_value_anywhere(k, data):
     read, whole = ANSWERS[k]
     key = next(key for key in ("jobs", "nodes", "sinfo") if key in whole)
     item = json.loads(json.dumps(data.draw(st.sampled_from(whole[key]))))
@@ -340,7 +339,7 @@ def test_any_value_anywhere(k: int, data: st.DataObject) -> None:
     | VALUES.map(json.dumps)
     | st.dictionaries(st.sampled_from(["jobs", "nodes", "sinfo", "errors", "meta"]), VALUES).map(json.dumps)
 )
-def test_any_answer(read: Callable[[str], Parsed], text: str) -> None:
+def test_any_answer(read, text):
     try:
         sound(read(text))
     except SlurmError as error:

@@ -22,7 +22,7 @@ EVENTS = {"held": FakeSlurm.hold, "set": partial(FakeSlurm.change, priority=777)
 
 @pytest.mark.parametrize("when", ["just before", "while exclusions are undone", "between two batches"])
 @pytest.mark.parametrize("then", ["held", "set", "started"])
-def test_a_job_changes_while_others_are_released(tmp_path: Path, then: str, when: str) -> None:
+def test_a_job_changes_while_others_are_released(tmp_path, then, when):
     slurm, made = ranked(tmp_path)
     slurm.batch = 9 if "undone" in when else 2
     if when == "just before":
@@ -41,7 +41,7 @@ def test_a_job_changes_while_others_are_released(tmp_path: Path, then: str, when
 
 
 @pytest.mark.parametrize("then", ["held", "set"])
-def test_a_job_changes_just_before_its_release_in_a_cycle(tmp_path: Path, then: str) -> None:
+def test_a_job_changes_just_before_its_release_in_a_cycle(tmp_path, then):
     slurm, made = ranked(tmp_path)
     slurm.change(12, 13, dependency="afterok:1")
     slurm.add(job(99))  # so that something is written before jobs are released
@@ -53,7 +53,7 @@ def test_a_job_changes_just_before_its_release_in_a_cycle(tmp_path: Path, then: 
     assert made.cycle().left[13] == REASONS[then]
 
 
-def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path: Path) -> None:
+def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path):
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.hold(15)
     slurm.hidden, slurm.faults = {15}, ("job 15: time_limit: found 'x'",)
@@ -68,20 +68,20 @@ def test_a_job_that_cannot_be_read_and_is_held_stays_held(tmp_path: Path) -> Non
         "Job/step already completing or completed",
     ],
 )
-def test_a_job_that_is_over_is_no_refusal(tmp_path: Path, word: str) -> None:
+def test_a_job_that_is_over_is_no_refusal(tmp_path, word):
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.refuses = {12: word}
     assert made.release_all("test") == (5, []) and not assigned(made)
 
 
-def test_an_answer_that_lacks_jobs_while_all_is_released(tmp_path: Path) -> None:
+def test_an_answer_that_lacks_jobs_while_all_is_released(tmp_path):
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.hidden = {10, 12}
     slurm.after_release = lambda: slurm.hidden.clear()
     assert made.release_all("test") == (6, []) and slurm.all_released() and not assigned(made)
 
 
-def test_slurm_falls_silent_between_two_batches(tmp_path: Path) -> None:
+def test_slurm_falls_silent_between_two_batches(tmp_path):
     """What it has released by then is not taken for somebody else's doing."""
     slurm, made = ranked(tmp_path)
     slurm.batch = 2
@@ -94,7 +94,7 @@ def test_slurm_falls_silent_between_two_batches(tmp_path: Path) -> None:
     assert made.cycle().ranked == 6
 
 
-def test_a_job_with_another_priority_loses_only_its_whole_nodes(tmp_path: Path) -> None:
+def test_a_job_with_another_priority_loses_only_its_whole_nodes(tmp_path):
     slurm, made = ranked(tmp_path)
     slurm.change(12, priority=777, shared="NO")
     made.directory.write(Ownership(assigned(made) | {12: Assignment(BAND.low, exclusive=True, seen=True)}))
@@ -110,7 +110,7 @@ def release(made: object, band: bool, monkeypatch: pytest.MonkeyPatch) -> int:
     return ended.value.exit_code
 
 
-def test_release_without_a_list_reports_the_jobs_in_the_band(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_release_without_a_list_reports_the_jobs_in_the_band(tmp_path, monkeypatch):
     assert release(controller(busy(), tmp_path), False, monkeypatch) == 0, "nothing is in the band"
     slurm, _ = ranked(tmp_path, cycles=1)
     slurm.add(job(70, partition="other", priority=BAND.low + 1), job(71, partition="other,gpu", priority=BAND.low + 2))
@@ -128,14 +128,14 @@ def test_release_without_a_list_reports_the_jobs_in_the_band(tmp_path: Path, mon
     assert slurm.queue[70].priority == BAND.low + 1 and release(controller(slurm, tmp_path), False, monkeypatch) == 0
 
 
-def test_release_with_a_list_looks_for_the_band_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_release_with_a_list_looks_for_the_band_too(tmp_path, monkeypatch):
     slurm, _ = ranked(tmp_path)
     slurm.add(job(70, priority=BAND.low + 1))
     assert release(controller(slurm, tmp_path), False, monkeypatch) == 3 and set(slurm.released) == {*range(10, 16)}
 
 
 @pytest.mark.parametrize("undone", ["lost", "lost that of the last cycle", "late"])
-def test_a_release_that_comes_undone_is_made_again(tmp_path: Path, undone: str) -> None:
+def test_a_release_that_comes_undone_is_made_again(tmp_path, undone):
     """slurmctld is killed before it has saved it, or a change that was sent long ago arrives after it."""
     slurm, made = ranked(tmp_path)
     before, times = priorities(slurm)[12], []
@@ -157,14 +157,14 @@ def test_a_release_that_comes_undone_is_made_again(tmp_path: Path, undone: str) 
     assert times == [SAVED_S, SAVED_S], "after each release, until slurmctld has saved it"
 
 
-def test_jobs_that_slurm_itself_puts_into_the_band_are_released_once(tmp_path: Path) -> None:
+def test_jobs_that_slurm_itself_puts_into_the_band_are_released_once(tmp_path):
     """Its own priorities reach into the band, as with priority/basic when it counts down from the least it knows."""
     slurm, made = ranked(tmp_path)
     slurm.computed = {number: BAND.low + 7 for number in slurm.computed}
     assert made.release_all("test") == (6, []) and slurm.released == list(range(10, 16)) and not made.unlisted
 
 
-def test_jobs_released_with_one_that_is_refused_stay_on_the_list(tmp_path: Path) -> None:
+def test_jobs_released_with_one_that_is_refused_stay_on_the_list(tmp_path):
     """slurmctld is killed before it has saved their release, and the next one finds them."""
     slurm, made = ranked(tmp_path)
     before = dict(slurm.queue)

@@ -33,7 +33,7 @@ def set_level(slurm: Emulation, command: str) -> None:
 
 
 @pytest.mark.daemons
-def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path: Path) -> None:
+def test_an_operator_ranks_the_jobs_of_others_and_no_other_user_does(tmp_path):
     need(accounting=True)
     become(USER)  # skips at once
     documented = re.search(r"`(sacctmgr modify user )rltune( set adminlevel=Operator)`", GUIDE.read_text())

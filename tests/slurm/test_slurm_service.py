@@ -6,10 +6,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from fake_slurm import BAND, NOW_S, assigned, busy, controller, job, priorities, ranked, serve, write_policy
@@ -25,7 +23,7 @@ FIFO = {"watchdog": {"policy": "fifo", "min_jobs": 1, "patience": 1}}
 """A watchdog whose verdict comes at once."""
 
 
-def test_jobs_of_a_crashed_controller_are_found_again(tmp_path: Path) -> None:
+def test_jobs_of_a_crashed_controller_are_found_again(tmp_path):
     """The list is written before Slurm is."""
     slurm, made = ranked(tmp_path, cycles=0)
 
@@ -51,7 +49,7 @@ def test_jobs_of_a_crashed_controller_are_found_again(tmp_path: Path) -> None:
     + [(signal.SIGTERM, lambda n: signal.pthread_kill(threading.get_ident(), n))],
     ids=["TERM", "INT", "HUP", "another thread"],
 )
-def test_a_signal_releases_every_job(tmp_path: Path, number: signal.Signals, send: Callable[[int], None]) -> None:
+def test_a_signal_releases_every_job(tmp_path, number, send):
     """Also one that another thread is given: numerical libraries start threads, and the system may choose any."""
     timer = threading.Timer(1.0, send, [number])  # after the first cycle: earlier it would end the tests
     slurm = busy()
@@ -64,7 +62,7 @@ def test_a_signal_releases_every_job(tmp_path: Path, number: signal.Signals, sen
     assert sum("ranked" in line for line in made.said) == 1, "before the next cycle"
 
 
-def test_slurm_that_does_not_answer_at_the_start_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_that_does_not_answer_at_the_start_is_waited_for(tmp_path, monkeypatch):
     """However long, with one message, ever more rarely; but not for a single cycle."""
     slurm, _ = ranked(tmp_path, cycles=1)
     slurm.silent = True
@@ -84,13 +82,13 @@ def test_slurm_that_does_not_answer_at_the_start_is_waited_for(tmp_path: Path, m
     assert waits[:5] == pytest.approx([5, 10, 20, 40, 60], abs=0.5) and max(waits) < 61
 
 
-def test_a_single_cycle_that_fails_leaves_the_jobs_as_they_are(tmp_path: Path) -> None:
+def test_a_single_cycle_that_fails_leaves_the_jobs_as_they_are(tmp_path):
     slurm, _ = ranked(tmp_path, cycles=1)
     slurm.machines, before = [], dict(slurm.queue)
     assert serve(controller(slurm, tmp_path, max_failures=1), once=True) == FAILED and slurm.queue == before
 
 
-def test_stopped_while_slurm_does_not_answer_it_keeps_the_list(tmp_path: Path) -> None:
+def test_stopped_while_slurm_does_not_answer_it_keeps_the_list(tmp_path):
     slurm = busy()
     made = controller(slurm, tmp_path)
 
@@ -107,9 +105,7 @@ def test_stopped_while_slurm_does_not_answer_it_keeps_the_list(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("managed", [False, True])
-def test_messages_have_levels_and_systemd_is_notified(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, managed: bool
-) -> None:
+def test_messages_have_levels_and_systemd_is_notified(tmp_path, capsys, monkeypatch, managed):
     slurm, heard = busy(), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     heard.bind(str(tmp_path / "notify"))
     monkeypatch.delenv("JOURNAL_STREAM", raising=False)
@@ -134,21 +130,19 @@ def test_messages_have_levels_and_systemd_is_notified(
         assert heard.recv(100) == b"WATCHDOG=1", "a long wait is no hang"
 
 
-def test_a_message_with_characters_that_its_stream_lacks_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_with_characters_that_its_stream_lacks_stops_nothing(monkeypatch):
     with open(os.devnull, "w", encoding="latin-1") as out:
         monkeypatch.setattr(sys, "stdout", out)
         log("/home/李/policy.npz: no such file")
 
 
-def test_a_cycle_says_no_more_than_the_first_faults() -> None:
+def test_a_cycle_says_no_more_than_the_first_faults():
     lines = describe(Cycle(faults=tuple(f"node n{k}: not used" for k in range(300))), live=True).splitlines()
     assert lines[1:] == [*(f"  node n{k}: not used" for k in range(20)), "  and 280 more"]
 
 
 @pytest.mark.parametrize("release_too", [False, True])
-def test_an_unforeseen_error_releases_all_jobs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], release_too: bool
-) -> None:
+def test_an_unforeseen_error_releases_all_jobs(tmp_path, capsys, release_too):
     """Otherwise a supervisor would start it again and again, with jobs in the band."""
     slurm, made = ranked(tmp_path, cycles=1)
 
@@ -168,7 +162,7 @@ def test_an_unforeseen_error_releases_all_jobs(
 
 
 @pytest.mark.parametrize("spoil", ["gone", "broken", "encrypted"])
-def test_a_policy_that_cannot_be_read_any_more_stays_loaded(tmp_path: Path, spoil: str) -> None:
+def test_a_policy_that_cannot_be_read_any_more_stays_loaded(tmp_path, spoil):
     """It may be half copied; reported once. A start without one releases what an earlier controller has left."""
     slurm, made = ranked(tmp_path, cycles=1)
     path = tmp_path / "policy.npz"
@@ -187,7 +181,7 @@ def test_a_policy_that_cannot_be_read_any_more_stays_loaded(tmp_path: Path, spoi
     assert serve(again) == GAVE_UP and slurm.all_released() and not assigned(again)
 
 
-def test_a_policy_trained_on_old_jobs_releases_all(tmp_path: Path) -> None:
+def test_a_policy_trained_on_old_jobs_releases_all(tmp_path):
     """Their age counts, not that of the file."""
     slurm = busy()
     write_policy(tmp_path / "policy.npz", jobs_until=datetime.fromtimestamp(NOW_S - 4 * 86400, UTC).isoformat())
@@ -196,7 +190,7 @@ def test_a_policy_trained_on_old_jobs_releases_all(tmp_path: Path) -> None:
     assert serve(made) == GAVE_UP and slurm.all_released() and any("4.0 days ago" in line for line in made.said)
 
 
-def test_a_newly_trained_policy_is_used_from_the_next_cycle(tmp_path: Path) -> None:
+def test_a_newly_trained_policy_is_used_from_the_next_cycle(tmp_path):
     """The order is then that of a controller which began with the new one."""
 
     def order(made: Controller) -> list[int]:
@@ -212,7 +206,7 @@ def test_a_newly_trained_policy_is_used_from_the_next_cycle(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("live", [True, False])
-def test_the_watchdog_makes_it_release_all_and_pause_for_a_day(tmp_path: Path, live: bool) -> None:
+def test_the_watchdog_makes_it_release_all_and_pause_for_a_day(tmp_path, live):
     """Hours go by and nothing moves, where in the simulation the running jobs end; a dry run tells that, and goes on."""
     slurm, now_s, highest = busy(), [NOW_S], []
 
@@ -239,7 +233,7 @@ def test_the_watchdog_makes_it_release_all_and_pause_for_a_day(tmp_path: Path, l
 
 
 @pytest.mark.parametrize("end", ["stopped", "failed", "refused"])
-def test_jobs_are_released_however_the_pause_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+def test_jobs_are_released_however_the_pause_ends(tmp_path, monkeypatch, end):
     """Job 11 starts, and is requeued just before a signal to stop, or when no cycle succeeds any more; or the release of
     another is refused at first."""
     verdicts = iter(["waits are longer"])
@@ -263,7 +257,7 @@ def test_jobs_are_released_however_the_pause_ends(tmp_path: Path, monkeypatch: p
     assert serve(made, then) == (FAILED if end == "failed" else DONE) and slurm.all_released()
 
 
-def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_path: Path) -> None:
+def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_path):
     slurm, made = ranked(tmp_path, cycles=1)
     texts = [made.directory.metrics_path.read_text()]
     assert serve(made, once=True) == DONE and min(priorities(slurm).values()) >= BAND.low
@@ -274,9 +268,7 @@ def test_a_single_cycle_leaves_its_figures_and_that_nobody_writes_any_more(tmp_p
 
 
 @pytest.mark.parametrize("full", [("write_journal",), ("write", "write_journal")])
-def test_a_full_disk_does_not_stop_the_release(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: tuple[str, ...]
-) -> None:
+def test_a_full_disk_does_not_stop_the_release(tmp_path, monkeypatch, full):
     """Nothing is written that is not noted first."""
     slurm, made = ranked(tmp_path, cycles=1, max_failures=2)
     slurm.add(*(job(100 + k) for k in range(3)))
@@ -290,9 +282,7 @@ def test_a_full_disk_does_not_stop_the_release(
     assert len(slurm.writes) == 6 and slurm.all_released()
 
 
-def test_messages_that_cannot_be_printed_do_not_stop_the_release(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_that_cannot_be_printed_do_not_stop_the_release(tmp_path, monkeypatch):
     """The disk of the log is full, or the terminal closed."""
     slurm, made = ranked(tmp_path, cycles=1, max_failures=2)
     made.say, slurm.machines, status = log, [], None
@@ -302,7 +292,7 @@ def test_messages_that_cannot_be_printed_do_not_stop_the_release(
     assert status == FAILED and slurm.all_released()
 
 
-def test_after_the_clock_was_set_the_watchdog_restarts(tmp_path: Path) -> None:
+def test_after_the_clock_was_set_the_watchdog_restarts(tmp_path):
     """Two hours forward: by then the simulation has started everything, and here nothing has moved."""
     now_s, made = [NOW_S], controller(busy(), tmp_path, **FIFO)
     made.clock, made.steady = lambda: now_s[0], lambda: 0.0
@@ -316,9 +306,7 @@ def test_after_the_clock_was_set_the_watchdog_restarts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("days", [-10.0, 10.0])
-def test_the_pause_lasts_a_day_when_the_clock_is_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: float
-) -> None:
+def test_the_pause_lasts_a_day_when_the_clock_is_set(tmp_path, monkeypatch, days):
     verdicts, set_s, passed_s, began_s = iter(["waits are longer"]), 0.0, 0.0, 0.0
     monkeypatch.setattr(Watchdog, "cycle", lambda self, view: next(verdicts, ""))
     made = controller(busy(), tmp_path)
@@ -336,7 +324,7 @@ def test_the_pause_lasts_a_day_when_the_clock_is_set(
     assert 24 <= (passed_s - began_s) / 3600 <= 27 and "the pause is over" in made.said[-2]
 
 
-def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:
+def test_two_controllers_refuse_to_run_at_once(tmp_path):
     slurm, made = ranked(tmp_path, cycles=0)
     (tmp_path / "lock").touch(0o644)
     with made.directory.lock():
@@ -347,7 +335,7 @@ def test_two_controllers_refuse_to_run_at_once(tmp_path: Path) -> None:
     assert "no controller runs" in made.directory.describe()
 
 
-def test_what_a_policy_was_trained_for_is_reported_before_the_first_cycle(tmp_path: Path) -> None:
+def test_what_a_policy_was_trained_for_is_reported_before_the_first_cycle(tmp_path):
     cell = {"trace": "philly", "cluster": "philly-192", "estimate": "lognormal-1"}
     write_policy(tmp_path / "policy.npz", cell=cell, learned=False)
     made = controller(busy(), tmp_path, live=False)

@@ -78,7 +78,7 @@ def followed(shadow: Shadow, jobs: list[SlurmJob], start_s: np.ndarray, end_s: n
 
 
 @pytest.mark.parametrize(("seed", "others", "lacking"), [(1, 0, -1), (2, 0, 19), (3, 3, -1)])
-def test_the_simulation_repeats_what_happened(seed: int, others: int, lacking: int) -> None:
+def test_the_simulation_repeats_what_happened(seed, others, lacking):
     """With every third job another user's, whom the controller leaves to Slurm, too; where one answer lacks what runs."""
     rules, jobs = config({"users": ["ada"]}), arrivals(np.random.default_rng(seed), 60)
     jobs = [replace(one, user="grace") if others and one.id % others == 0 else one for one in jobs]
@@ -98,9 +98,7 @@ def test_the_simulation_repeats_what_happened(seed: int, others: int, lacking: i
 
 
 @pytest.mark.parametrize(("most", "backfill"), [(150, "conservative"), (149, "easy")])
-def test_by_default_the_simulation_has_slurms_own_order(
-    most: int, backfill: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_by_default_the_simulation_has_slurms_own_order(most, backfill, monkeypatch):
     """For every job, up to a number of jobs."""
     monkeypatch.setattr(module, "MOST_RESERVED", most)
     rules, jobs = make_config(), arrivals(np.random.default_rng(1), 150)
@@ -114,7 +112,7 @@ def test_by_default_the_simulation_has_slurms_own_order(
 
 
 @pytest.mark.parametrize(("policy", "says"), [("fifo", False), ("worst", True)])
-def test_the_watchdog_reports_longer_waits(policy: str, says: bool) -> None:
+def test_the_watchdog_reports_longer_waits(policy, says):
     rules, jobs, first, start_s, end_s = case(3, 40)
     if policy == "worst":  # everybody waits three times as long
         longer_s = 2 * (start_s - [one.submit_s for one in jobs])
@@ -128,7 +126,7 @@ def test_the_watchdog_reports_longer_waits(policy: str, says: bool) -> None:
         assert watchdog.last.realised_s > 1.2 * watchdog.last.simulated_s
 
 
-def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_waits_are_compared_by_size(monkeypatch):
     """Large jobs are starved, and the others gain more than those lose."""
     rules, jobs, first, start_s, end_s = case(3, 60)
     rules = rules.model_copy(update={"max_wait_h": {2: 24.0, 8: 24.0}})
@@ -146,7 +144,7 @@ def test_long_waits_are_compared_by_size(monkeypatch: pytest.MonkeyPatch) -> Non
     assert said[:3] == [""] * 3 and said[3].endswith(": longest of jobs of up to 8 GPUs 9000 s (4000 s)")
 
 
-def test_jobs_that_their_owners_hold_are_not_compared() -> None:
+def test_jobs_that_their_owners_hold_are_not_compared():
     """Nor those that a limit stops: no order could start them. The others are."""
     rules, jobs, first, start_s, end_s = case(3, 60)
     held = int(np.argmax(start_s - [one.submit_s for one in jobs]))
@@ -171,7 +169,7 @@ def test_jobs_that_their_owners_hold_are_not_compared() -> None:
     ],
     ids=str,
 )
-def test_a_job_that_slurm_alone_keeps_waiting_is_not_compared(fields: dict[str, Any]) -> None:
+def test_a_job_that_slurm_alone_keeps_waiting_is_not_compared(fields):
     """It waits for two hours, and in the simulation not at all. The other jobs start at once."""
     rules = config({"partitions": ["small", "gpu"], "also": ["constraints"]}, min_jobs=4, patience=1)
     nodes = [node("p100-1", used=4, partitions=("small", "gpu")), node("p100-2", gpus=8)]
@@ -185,7 +183,7 @@ def test_a_job_that_slurm_alone_keeps_waiting_is_not_compared(fields: dict[str, 
     assert (watchdog.last.jobs, watchdog.last.left_out, watchdog.last.excused) == (4, 0, 1)
 
 
-def test_too_few_jobs_to_compare_beside_those_that_cannot_be_simulated_are_said() -> None:
+def test_too_few_jobs_to_compare_beside_those_that_cannot_be_simulated_are_said():
     """Where every partition lacks a node of the pool, none is compared."""
     said: list[str] = []
     rules = config({"partitions": ["a", "b"]}, min_jobs=4, patience=1)
@@ -200,7 +198,7 @@ def test_too_few_jobs_to_compare_beside_those_that_cannot_be_simulated_are_said(
 
 
 @pytest.mark.parametrize(("realised_s", "says"), [(59.0, False), (61.0, True)])
-def test_the_mean_wait_may_be_longer_by_a_cycle(realised_s: float, says: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mean_wait_may_be_longer_by_a_cycle(realised_s, says, monkeypatch):
     """On an almost empty cluster jobs start at once in the simulation, and some seconds after submission under Slurm."""
     rules = make_config(interval_s=60.0, watchdog={"patience": 1})
     view = observe([job(1)], five_nodes(), rules, NOW_S)
@@ -219,7 +217,7 @@ def nodes_without_m40(why: str) -> tuple[list[SlurmJob], list[SlurmNode]]:
 
 
 @pytest.mark.parametrize("why", ["absent", "held by a job without GPUs", "another partition's"])
-def test_jobs_that_could_not_start_on_the_initial_nodes_are_left_out(why: str) -> None:
+def test_jobs_that_could_not_start_on_the_initial_nodes_are_left_out(why):
     """The M40 comes later, and the jobs for it wait on; the others are compared as if those were not there."""
     rules = config({"partitions": ["gpu", "m40"]})
     jobs, (others, nodes) = arrivals(np.random.default_rng(1), 40), nodes_without_m40(why)
@@ -246,7 +244,7 @@ def views_of_a_growing_cluster(p100: int, k80: int, after_s: float) -> tuple[Vie
     return first, observe(waiting, five_nodes(), rules, NOW_S + after_s)
 
 
-def test_a_watchdog_that_could_compare_few_of_the_jobs_restarts_at_once() -> None:
+def test_a_watchdog_that_could_compare_few_of_the_jobs_restarts_at_once():
     """Nodes come on which most jobs wait: with them it sees that nothing moves."""
     said: list[str] = []
     watchdog, (before, after) = Watchdog(config(patience=1), said.append), views_of_a_growing_cluster(2, 8, 600.0)
@@ -258,7 +256,7 @@ def test_a_watchdog_that_could_compare_few_of_the_jobs_restarts_at_once() -> Non
     assert "10 jobs have waited" in found and "left out" not in found and len(said) == 1
 
 
-def test_the_watchdog_reports_how_many_jobs_it_leaves_out() -> None:
+def test_the_watchdog_reports_how_many_jobs_it_leaves_out():
     said: list[str] = []
     watchdog, (before, after) = Watchdog(config(patience=1), said.append), views_of_a_growing_cluster(6, 2, 7200.0)
     assert watchdog.cycle(before) == ""
@@ -266,7 +264,7 @@ def test_the_watchdog_reports_how_many_jobs_it_leaves_out() -> None:
     assert "6 jobs have waited" in found and "2 left out" in found and "compares 6 jobs, 2 left out" in said[0]
 
 
-def test_no_verdict_without_a_watchdog_or_with_few_jobs() -> None:
+def test_no_verdict_without_a_watchdog_or_with_few_jobs():
     rules = make_config(watchdog=None)
     view = observe([job(1)], five_nodes(), rules, NOW_S)
     assert Watchdog(rules).cycle(view) == ""

@@ -28,7 +28,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("stopped_first", [False, True])
 @pytest.mark.parametrize("what", TAKEN)
-def test_files_removed_while_it_runs_make_it_release_all(tmp_path: Path, what: str, stopped_first: bool) -> None:
+def test_files_removed_while_it_runs_make_it_release_all(tmp_path, what, stopped_first):
     """By what it remembers; a stop that comes first is an ordinary end."""
     slurm, state = busy(), tmp_path / "state"
     made = controller(slurm, tmp_path, state=state)
@@ -45,7 +45,7 @@ def test_files_removed_while_it_runs_make_it_release_all(tmp_path: Path, what: s
     assert not assigned(made), "and the list is written again"
 
 
-def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
+def test_the_list_comes_back_as_it_was_written(tmp_path):
     assert StateDirectory(tmp_path / "none").ownership() == Ownership() and not (tmp_path / "none").exists()
     written = Ownership(
         {
@@ -64,7 +64,7 @@ def test_the_list_comes_back_as_it_was_written(tmp_path: Path) -> None:
         StateDirectory(tmp_path).ownership()
 
 
-def test_metrics_that_are_half_written_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_that_are_half_written_are_not_read(tmp_path, monkeypatch):
     """Prometheus' exporter reads every file whose name ends in .prom."""
     kept = StateDirectory(tmp_path)
     kept.write_metrics({"live": ("gauge", "Whether.", 0.0)})
@@ -75,9 +75,7 @@ def test_metrics_that_are_half_written_are_not_read(tmp_path: Path, monkeypatch:
     assert kept.metrics_path.read_text().endswith("rltune_live 0.0\n")
 
 
-def test_a_profile_of_speeds_that_is_gone_stops_only_who_needs_it(
-    project: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_profile_of_speeds_that_is_gone_stops_only_who_needs_it(project, cli, monkeypatch):
     """Jobs can be released all the same; and every path of the configuration starts from the project."""
     text = "policy: policy.npz\neligible: {partitions: [gpu]}\nspeeds: gone.csv\nslurm_conf: slurm.conf\nstate_directory: state"
     (project.root / "mine.yaml").write_text(text)
@@ -93,7 +91,7 @@ def test_a_profile_of_speeds_that_is_gone_stops_only_who_needs_it(
     assert outcome.status == 2 and f"{project.root}/slurm.conf: no such file" in outcome.err
 
 
-def test_on_a_fast_clock_it_would_wait_for_ever_and_does_not_begin(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_fast_clock_it_would_wait_for_ever_and_does_not_begin(cli, monkeypatch):
     monkeypatch.setenv("FAKETIME_SHARED", "/sem /shm")
     monkeypatch.setenv(SPEED, "100")
     outcome = cli("slurm", "run")
@@ -109,20 +107,20 @@ def test_on_a_fast_clock_it_would_wait_for_ever_and_does_not_begin(cli: Any, mon
         ("metrics.prom", "rltune_cycles many"),
     ],
 )
-def test_a_damaged_file_is_named_where_its_state_is_shown(file: str, text: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_named_where_its_state_is_shown(file, text, tmp_path):
     (tmp_path / file).write_text(text)
     with pytest.raises(DataError, match=f"{file}: cannot be read"):
         StateDirectory(tmp_path).describe()
 
 
-def test_a_state_directory_that_is_none_is_said(tmp_path: Path) -> None:
+def test_a_state_directory_that_is_none_is_said(tmp_path):
     (tmp_path / "file").touch()
     for name, words in (("file", "file: a file; expected"), ("gone", "gone: no such directory; expected")):
         with pytest.raises(DataError, match=words):
             StateDirectory(tmp_path / name).describe()
 
 
-def test_the_list_is_synced_before_and_after_its_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_is_synced_before_and_after_its_rename(tmp_path, monkeypatch):
     """Content, rename, folder: so that a loss of power leaves the old list or the new one."""
     done: list[str] = []
     sync, replace = os.fsync, os.replace
@@ -145,7 +143,7 @@ def whys(folder: Path, event: str) -> list[tuple[int, str]]:
     return [(line["job"], line["why"]) for line in lines(folder, event)]
 
 
-def test_changes_are_in_the_journal_before_they_are_sent(tmp_path: Path) -> None:
+def test_changes_are_in_the_journal_before_they_are_sent(tmp_path):
     before: list[dict[str, Any]] = []
     slurm, made = ranked(tmp_path, cycles=0)
 
@@ -159,7 +157,7 @@ def test_changes_are_in_the_journal_before_they_are_sent(tmp_path: Path) -> None
     assert line["why"] == "scontrol: no answer within 30 s"
 
 
-def test_the_journal_has_refusals_and_releases(tmp_path: Path) -> None:
+def test_the_journal_has_refusals_and_releases(tmp_path):
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.add(job(99), job(98))
     slurm.change(12, 13, dependency="afterok:1")
@@ -171,7 +169,7 @@ def test_the_journal_has_refusals_and_releases(tmp_path: Path) -> None:
     assert whys(tmp_path, "released") == [(12, "depends on other jobs")]
 
 
-def test_the_journal_where_slurm_falls_silent_during_releases(tmp_path: Path) -> None:
+def test_the_journal_where_slurm_falls_silent_during_releases(tmp_path):
     slurm, made = ranked(tmp_path, cycles=1)
     slurm.batch = 1
     slurm.change(12, 13, dependency="afterok:1")
@@ -182,7 +180,7 @@ def test_the_journal_where_slurm_falls_silent_during_releases(tmp_path: Path) ->
     assert [line["jobs"] for line in lines(tmp_path, "unknown")] == [[13]]
 
 
-def test_undone_whole_nodes_and_forgotten_jobs(tmp_path: Path) -> None:
+def test_undone_whole_nodes_and_forgotten_jobs(tmp_path):
     slurm = partly_used_node("OK")
     made = controller(slurm, tmp_path, exclusive="model", interference_slowdown=2.0)
     made.cycle()
@@ -195,7 +193,7 @@ def test_undone_whole_nodes_and_forgotten_jobs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_why_a_job_is_left_is_written_when_it_changes(tmp_path: Path, live: bool) -> None:
+def test_why_a_job_is_left_is_written_when_it_changes(tmp_path, live):
     slurm = busy()
     slurm.add(job(99, dependency="afterok:1"), job(98, gpus=0))
     made = controller(slurm, tmp_path, live=live)
@@ -209,7 +207,7 @@ def test_why_a_job_is_left_is_written_when_it_changes(tmp_path: Path, live: bool
     assert whys(tmp_path, "left") == [*left, (99, "held")]
 
 
-def test_a_dry_run_writes_a_change_when_it_differs(tmp_path: Path) -> None:
+def test_a_dry_run_writes_a_change_when_it_differs(tmp_path):
     slurm = busy()
     made = controller(slurm, tmp_path, live=False)
     for _ in range(3):
@@ -223,7 +221,7 @@ def test_a_dry_run_writes_a_change_when_it_differs(tmp_path: Path) -> None:
     assert len(last) == 7 == len(set(last.values())), "the last line of each job is what would be"
 
 
-def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path):
     kept = StateDirectory(tmp_path)
     kept.write_journal({"event": "one"})
     with open(kept.journal_path, "a") as file:
@@ -234,7 +232,7 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None
     assert cut == '{"event":"tw' and [json.loads(line)["event"] for line in rest] == ["three", "four", "five"]
 
 
-def test_a_long_journal_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_journal_is_rotated(tmp_path, monkeypatch):
     monkeypatch.setattr("rltune.slurm.state_directory.JOURNAL_BYTES", 10)
     kept = StateDirectory(tmp_path)
     for number in range(3):

@@ -1,8 +1,6 @@
 """Whatever happens to jobs with a GPU type and to the controller, the exclusions are removed, and users keep their own."""
 
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -59,13 +57,13 @@ def forget_the_release(slurm: FakeSlurm, control: Controller) -> None:
 
 
 @pytest.mark.parametrize("what", [set_priority, without_speeds, release, requeue, lose_the_change, forget_the_release])
-def test_every_type_is_released(tmp_path: Path, what: Any) -> None:
+def test_every_type_is_released(tmp_path, what):
     slurm, control = restricted(tmp_path)
     what(slurm, control)
     assert slurm.queue[10].excluded == frozenset()
 
 
-def test_the_user_excludes_nodes_that_the_controller_once_excluded(tmp_path: Path) -> None:
+def test_the_user_excludes_nodes_that_the_controller_once_excluded(tmp_path):
     """The plan has changed, and Slurm has shown the new nodes; then its user excludes the first ones."""
     slurm, control = restricted(tmp_path)
     slurm.queue[1] = until(LATE_S)
@@ -76,7 +74,7 @@ def test_the_user_excludes_nodes_that_the_controller_once_excluded(tmp_path: Pat
     assert slurm.queue[10].excluded == K80S
 
 
-def test_a_change_that_is_late_is_found(tmp_path: Path) -> None:
+def test_a_change_that_is_late_is_found(tmp_path):
     """It takes effect after another one was sent, as no answer had come."""
     slurm = cluster()
     control = made(slurm, tmp_path)
@@ -93,7 +91,7 @@ def test_a_change_that_is_late_is_found(tmp_path: Path) -> None:
     assert slurm.queue[10].excluded == frozenset()
 
 
-def test_a_job_that_cannot_be_read_stays_on_the_list_with_its_exclusion(tmp_path: Path) -> None:
+def test_a_job_that_cannot_be_read_stays_on_the_list_with_its_exclusion(tmp_path):
     """Its priority is released by its id. What it excludes by now is unknown, and may be its user's."""
     slurm, control = restricted(tmp_path)
     slurm.hidden, slurm.faults = {10}, ("record 1 (job 10): time_limit: found 'x'",)
@@ -105,7 +103,7 @@ def test_a_job_that_cannot_be_read_stays_on_the_list_with_its_exclusion(tmp_path
     assert control.release_all("again") == (0, []) and not slurm.queue[10].excluded and not assigned(control)
 
 
-def test_a_job_with_a_type_alone_is_an_earlier_controllers(tmp_path: Path) -> None:
+def test_a_job_with_a_type_alone_is_an_earlier_controllers(tmp_path):
     """Its owner has lowered the priority since the controller was killed: a dry run must not leave the job so."""
     slurm, control = restricted(tmp_path)
     slurm.change(10, priority=7)
@@ -114,7 +112,7 @@ def test_a_job_with_a_type_alone_is_an_earlier_controllers(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_release_leaves_only_what_users_exclude(tmp_path: Path, seed: int) -> None:
+def test_a_release_leaves_only_what_users_exclude(tmp_path, seed):
     """Jobs come, start, are requeued, held and released, users exclude nodes, answers are lost."""
     rng = np.random.default_rng(seed)
     slurm = cluster()
@@ -157,7 +155,7 @@ def excluded(slurm: Emulation, number: int) -> set[str]:
     return set(next(one for one in slurm.client().jobs().records if one.id == number).excluded)
 
 
-def test_a_job_waits_for_its_type_on_real_daemons(idle: Emulation, tmp_path: Path) -> None:
+def test_a_job_waits_for_its_type_on_real_daemons(idle, tmp_path):
     """The K80s are expected to be free in two days and the P100s in ten minutes; the K80s turn out to be free at once."""
     sizes = {"k80:2": "2-0", "p100:4": "10", "m40:1": "10"}
     for gpus, time in sizes.items():

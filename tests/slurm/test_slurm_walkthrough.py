@@ -6,7 +6,6 @@ import random
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -64,7 +63,7 @@ def away(slurm: Emulation) -> dict[int, frozenset[str]]:
 
 
 @pytest.mark.daemons
-def test_from_a_clusters_log_to_its_queue(make_project: Any, shell: Any) -> None:
+def test_from_a_clusters_log_to_its_queue(make_project, shell):
     need(accounting=True, speed=SPEED)
     root = make_project().root
 

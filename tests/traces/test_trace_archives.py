@@ -38,7 +38,7 @@ def add(file: tarfile.TarFile, name: str, content: bytes, **fields: object) -> N
 @pytest.mark.parametrize("name", BASES)
 @FUZZ
 @given(data=st.data())
-def test_a_damaged_archive_is_refused_or_whole(name: str, data: st.DataObject, tmp_path: Path) -> None:
+def test_a_damaged_archive_is_refused_or_whole(name, data, tmp_path):
     path = pack(tmp_path, name)
     content = path.read_bytes()
     if data.draw(st.booleans()):
@@ -55,7 +55,7 @@ def test_a_damaged_archive_is_refused_or_whole(name: str, data: st.DataObject, t
         assert "\n" not in str(error) and str(tmp_path) in str(error)
 
 
-def test_hostile_members_are_never_followed_nor_written(tmp_path: Path) -> None:
+def test_hostile_members_are_never_followed_nor_written(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
     (tmp_path / "secret").write_text(philly())
@@ -74,7 +74,7 @@ def test_hostile_members_are_never_followed_nor_written(tmp_path: Path) -> None:
     assert {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")} == {"in", f"in/{path.name}", "secret"}
 
 
-def test_a_link_in_a_zip_is_no_file(tmp_path: Path) -> None:
+def test_a_link_in_a_zip_is_no_file(tmp_path):
     link = zipfile.ZipInfo("data/Venus/cluster_log.csv")
     link.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "data.zip", "w") as file:
@@ -84,7 +84,7 @@ def test_a_link_in_a_zip_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["csv", "helios", "philly"])
-def test_bombs_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bombs_are_refused(name, tmp_path, monkeypatch):
     """6 MB that are all alike behind a beginning as it should be: a few kB packed."""
     text = ("[" if name == "philly" else BASES[name]) + (" " * 249 + "\n") * 25_000
     path = pack(tmp_path, name, text)
@@ -96,7 +96,7 @@ def test_bombs_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert str(tmp_path) in str(error.value)
 
 
-def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path) -> None:
+def test_an_encrypted_or_unknown_zip_is_named(tmp_path):
     content = pack(tmp_path, "helios").read_bytes()
     for at, value in ((6, 1), (8, 99)):  # flags and method, in the member's header and in the directory
         changed = bytearray(content)
@@ -107,7 +107,7 @@ def test_an_encrypted_or_unknown_zip_is_named(tmp_path: Path) -> None:
             clean_trace("t", trace_config("helios"), tmp_path)
 
 
-def test_progress_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_progress_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     path = pack(tmp_path, "philly")
     clean_trace("t", trace_config("philly"), tmp_path)

@@ -28,7 +28,7 @@ def rms(estimate_s: np.ndarray, jobs: pd.DataFrame, rows: slice) -> float:
     return float(np.sqrt(np.mean(np.log(np.asarray(estimate_s) / jobs["run_s"])[rows] ** 2)))
 
 
-def test_a_posterior_known_in_closed_form() -> None:
+def test_a_posterior_known_in_closed_form():
     """Normal logarithms: precisions add up, and the mean is weighted by them."""
     jobs = normal_jobs(20_000)
     given = blurred(jobs)
@@ -41,7 +41,7 @@ def test_a_posterior_known_in_closed_form() -> None:
     assert rms(made["calibrated_s"], jobs, late) < 0.86 and rms(given, jobs, late) > 0.97
 
 
-def test_exact_estimates_are_calibrated() -> None:
+def test_exact_estimates_are_calibrated():
     jobs = generated(4000).assign(run_s=lambda j: j["run_s"] / 50)
     assert (jobs["run_s"] < 1).any()
     given = estimate_jobs(jobs, META, "exact", 0)["estimate_s"]
@@ -50,7 +50,7 @@ def test_exact_estimates_are_calibrated() -> None:
     assert set(made["source"]) == {GIVEN, TOO_LITTLE_KNOWN}
 
 
-def test_what_jobs_like_it_ran_is_learned() -> None:
+def test_what_jobs_like_it_ran_is_learned():
     jobs = generated(8000)
     given = blurred(jobs)
     made = calibrated(jobs, META, given)
@@ -63,7 +63,7 @@ def test_what_jobs_like_it_ran_is_learned() -> None:
     assert near["spearman"] > uncalibrated["spearman"]
 
 
-def test_estimates_that_become_right_are_calibrated_again() -> None:
+def test_estimates_that_become_right_are_calibrated_again():
     """Ten times too long for the first third, then exact."""
     jobs = normal_jobs(12_000)
     given = jobs["run_s"].to_numpy() * np.where(np.arange(12_000) < 4000, 10.0, 1.0)
@@ -75,7 +75,7 @@ def test_estimates_that_become_right_are_calibrated_again() -> None:
 
 @pytest.mark.parametrize("when", [0.5, 0.62, 0.9])
 @pytest.mark.parametrize("factor", [0.01, 50.0])
-def test_later_data_have_no_influence(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_data_have_no_influence(when, factor, monkeypatch):
     """Neither run times that are not known yet nor later jobs and their estimates."""
     for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150)):
         monkeypatch.setattr(history_lightgbm, name, value)
@@ -91,7 +91,7 @@ def test_later_data_have_no_influence(when: float, factor: float, monkeypatch: p
     pd.testing.assert_frame_equal(plain[until], changed[until])
 
 
-def test_later_jobs_make_no_difference_and_the_same_rows_give_the_same_bytes() -> None:
+def test_later_jobs_make_no_difference_and_the_same_rows_give_the_same_bytes():
     jobs = generated(5000)
     given = blurred(jobs)
     whole = calibrated(jobs, META, given)
@@ -99,7 +99,7 @@ def test_later_jobs_make_no_difference_and_the_same_rows_give_the_same_bytes() -
     pd.testing.assert_frame_equal(whole, calibrated(jobs, META, given), check_exact=True)
 
 
-def test_each_known_job_stands_for_those_that_still_run() -> None:
+def test_each_known_job_stands_for_those_that_still_run():
     elapsed = np.array([10.0, 20.0, 30.0, 40.0, -5.0])  # the last has not started
     assert module.censoring_weights(elapsed, np.array([1.0, 10.0, 15.0, 30.0, 40.0])) == pytest.approx(
         [5 / 4, 5 / 4, 5 / 3, 5 / 2, 5]
@@ -107,7 +107,7 @@ def test_each_known_job_stands_for_those_that_still_run() -> None:
     assert module.censoring_weights(np.arange(1000.0), np.array([999.0])) == module.HEAVIEST
 
 
-def test_no_input_tells_the_date() -> None:
+def test_no_input_tells_the_date():
     """The same jobs a year later, behind as many others, look the same but for those others."""
     jobs = generated(400)
     seen = module.inputs(jobs, META, np.log(blurred(jobs)))
@@ -116,7 +116,7 @@ def test_no_input_tells_the_date() -> None:
     assert not [name for name in seen if "known" in name or name in ("hour", "weekday")]
 
 
-def test_known_inputs() -> None:
+def test_known_inputs():
     jobs = table([{"submit_s": s, "run_s": 1000, "user": u} for s, u in ((0, "a"), (5, "b"), (7, "a"), (7, "a"))])
     seen = module.inputs(jobs, META, np.array([1.0, 9.0, 3.0, 4.0]))
     assert seen["user given"].tolist() == pytest.approx([np.nan, np.nan, 1, 2], nan_ok=True)
@@ -126,7 +126,7 @@ def test_known_inputs() -> None:
     assert seen["user latest"].isna().all(), "none has ended"
 
 
-def test_a_recalibrated_line_goes_on_beyond_what_was_seen() -> None:
+def test_a_recalibrated_line_goes_on_beyond_what_was_seen():
     x = np.linspace(0, 10, 4001)
     line = module.recalibration(x, 3 + 2 * x, np.ones(4001))
     assert line(np.array([-5.0, 4.0, 20.0])) == pytest.approx([-7, 11, 43])

@@ -33,7 +33,7 @@ def clean(tmp_path: Path) -> Callable:
     return run
 
 
-def test_units_factors_constants_fallbacks_and_maps(clean: Callable) -> None:
+def test_units_factors_constants_fallbacks_and_maps(clean):
     text = (
         "id,t,run,span,g,mem,cpu,state,cut\n"
         "a,1000,2,,1500,2048,500,OK,1\n"
@@ -65,7 +65,7 @@ def test_units_factors_constants_fallbacks_and_maps(clean: Callable) -> None:
     assert result.audit.noted["run_clamped neither true nor false: taken as false"] == 1
 
 
-def test_wall_clock_start_and_end(clean: Callable) -> None:
+def test_wall_clock_start_and_end(clean):
     text = (
         "t,s,e,g\n"
         "2021-03-28 00:30:00,2021-03-28 01:30:00,2021-03-28 03:30:00,1\n"  # clocks forward at 2:00: one hour, not two
@@ -84,7 +84,7 @@ def test_wall_clock_start_and_end(clean: Callable) -> None:
     "written", ["20240301T100000Z", "2024-03-01T1100+0100", "2024-03-01T11+01:00", "2024-03-01 05:00-5", "2024-03-01"]
 )
 @pytest.mark.parametrize("others", ["2024-03-01 10:00:00", "2024-03-01T10:00Z"])
-def test_offsets_and_times_of_day_in_every_form_of_iso_8601(written: str, others: str, clean: Callable) -> None:
+def test_offsets_and_times_of_day_in_every_form_of_iso_8601(written, others, clean):
     at_s = 1_709_287_200 - 36_000 * (written == "2024-03-01")
     text = f"id,t,run,g\na,{written},5,1\nb,{others},5,1\nc,{others},5,1\n"
     result = clean(text, BASIC)
@@ -92,7 +92,7 @@ def test_offsets_and_times_of_day_in_every_form_of_iso_8601(written: str, others
     assert result.jobs["submit_s"].tolist() == [0, 1_709_287_200 - at_s, 1_709_287_200 - at_s]
 
 
-def test_column_time_zone_and_window(clean: Callable) -> None:
+def test_column_time_zone_and_window(clean):
     text = "id,t,run,g\na,2021-01-01 23:30:00,5,1\nb,2021-01-02 00:30:00,5,1\nc,2021-01-03 00:00:00,5,1\n"
     columns = {**BASIC, "submit_s": {"column": "t", "time_zone": "Asia/Shanghai"}}
     result = clean(text, columns, time_zone="Asia/Shanghai", start="2021-01-02", end="2021-01-03")
@@ -108,7 +108,7 @@ def test_column_time_zone_and_window(clean: Callable) -> None:
     + [("k in [1, 4]", "ad"), ("k in [1, '4.0', 'x']", "ade")]
     + [("f == True", "ad"), ("f == False", "bc"), ("f != True", "bcef"), ("f in [True, 'maybe']", "ade")],
 )
-def test_filters_take_numbers_for_numbers_and_words_for_true(rule: str, kept: str, clean: Callable) -> None:
+def test_filters_take_numbers_for_numbers_and_words_for_true(rule, kept, clean):
     lines = ["a,0,5,1,1.0,true", "b,1,5,1,2,No", "c,2,5,1,3,0", "d,3,5,1,4.0,1", "e,4,5,1,x,maybe", "f,5,5,1,,"]
     column, op, value = rule.split(" ", 2)
     rules = [{"column": column, "op": op, "value": literal_eval(value)}]
@@ -117,7 +117,7 @@ def test_filters_take_numbers_for_numbers_and_words_for_true(rule: str, kept: st
     assert sum(result.audit.left_out.values()) == len(lines) - len(kept)
 
 
-def test_mistakes_are_named(clean: Callable) -> None:
+def test_mistakes_are_named(clean):
     text = "id,t,run,g\na,0,5,1\n"
     with pytest.raises(DataError, match=r"own.csv: column 'gpu_nm' \(mapped to gpus\).*nearest: gpu_num"):
         clean("id,t,run,gpu_num\na,0,5,1\n", {**BASIC, "gpus": "gpu_nm"})
@@ -130,7 +130,7 @@ def test_mistakes_are_named(clean: Callable) -> None:
         clean(text, BASIC, filter=[{"column": "k", "op": "==", "value": 1}])
 
 
-def test_impossible_numbers_are_counted(clean: Callable) -> None:
+def test_impossible_numbers_are_counted(clean):
     """A wait of zero is none of them."""
     lines = ["a,0,5,1,0,0", "g,1,5,1,-3,4", "b,1e300,5,1,,", "c,-1e300,5,1,,", "d,1,5,1e30,,", "e,2,1e200,1,,"]
     text = "\n".join(["id,t,run,g,w,c", *lines, "f,3,315576001,1,,"]) + "\n"
@@ -145,14 +145,14 @@ def test_impossible_numbers_are_counted(clean: Callable) -> None:
     assert "a" in set(result.jobs["job_id"]) and result.audit.rows_read == 4
 
 
-def test_numbers_with_a_comma_are_counted_as_such(clean: Callable) -> None:
+def test_numbers_with_a_comma_are_counted_as_such(clean):
     result = clean('id,t,run,g\na,0,5,1\nb,1,"5,5",1\nc,2,"1,234.5",1\nd,3,"many, or few",1\ne,4,7,1\nf,5,7,1\n', BASIC)
     noted = result.audit.noted
     assert (noted["run_s not a number, for its comma"], noted["run_s not a number"]) == (2, 1)
     assert result.audit.left_out == {"no run time": 3}
 
 
-def test_times_far_from_the_others_are_left_out(clean: Callable) -> None:
+def test_times_far_from_the_others_are_left_out(clean):
     times = {"a": 1_577_836_800, "b": 100_000_000_000, "c": -2_208_988_801, "d": 1_577_923_200, "e": 6_942_585_600}
     result = clean("id,t,run,g\n" + "".join(f"{name},{t},5,1\n" for name, t in times.items()), BASIC)
     assert result.jobs["job_id"].tolist() == ["a", "d"]
@@ -162,7 +162,7 @@ def test_times_far_from_the_others_are_left_out(clean: Callable) -> None:
 
 @pytest.mark.parametrize("hour", ["", "2330", "233000"])
 @pytest.mark.parametrize("more", [[], ["20201301"]])
-def test_dates_written_as_digits(hour: str, more: list[str], clean: Callable) -> None:
+def test_dates_written_as_digits(hour, more, clean):
     written = ["20201231" + hour, "20210102", *more]
     text = "id,t,run,g\n" + "".join(f"j{i},{t},5,1\n" for i, t in enumerate(written))
     result = clean(text, BASIC, time_zone="Europe/Berlin")
@@ -176,7 +176,7 @@ def test_dates_written_as_digits(hour: str, more: list[str], clean: Callable) ->
 @pytest.mark.parametrize(
     ("first", "how"), [("20201231", {"unit": "s"}), ("20201231", {"factor": 0.5}), ("15000000", {})]
 )
-def test_numbers_of_eight_digits_that_are_no_dates_stay_numbers(first: str, how: dict, clean: Callable) -> None:
+def test_numbers_of_eight_digits_that_are_no_dates_stay_numbers(first, how, clean):
     text = f"id,t,run,g\na,{first},5,1\nb,{int(first) + 10},5,1\n"
     result = clean(text, {**BASIC, "submit_s": {"column": "t", **how}})
     assert result.jobs["submit_s"].tolist() == [0, 10 * how.get("factor", 1.0)]
@@ -191,9 +191,7 @@ def test_numbers_of_eight_digits_that_are_no_dates_stay_numbers(first: str, how:
         ("000000000", "nanoseconds", "factor: 0.000000001"),
     ],
 )
-def test_submissions_in_a_finer_unit_are_refused_with_the_unit(
-    zeros: str, unit: str, write: str, clean: Callable
-) -> None:
+def test_submissions_in_a_finer_unit_are_refused_with_the_unit(zeros, unit, write, clean):
     text = f"id,t,run,g\na,1600000000{zeros},5,1\nb,1600000060{zeros},5,1\nc,7,5,1\n"
     said = f"look like {unit}. Write `submit_s: .column: t, {write}.`"
     with pytest.raises(DataError, match=f"own.csv: submit_s: 2 of 3 values are after the year 2200.*{said}"):
@@ -203,7 +201,7 @@ def test_submissions_in_a_finer_unit_are_refused_with_the_unit(
 
 
 @pytest.mark.parametrize("name", ["start_s", "end_s"])
-def test_the_unit_of_every_time_is_checked(name: str, clean: Callable) -> None:
+def test_the_unit_of_every_time_is_checked(name, clean):
     text = "id,t,s,e,g\n" + "".join(f"{i},1600000{i}00000,1600000{i}60000,1600000{i}90000,1\n" for i in range(3))
     columns = {n: {"column": c, "unit": "ms"} for n, c in (("submit_s", "t"), ("start_s", "s"), ("end_s", "e"))}
     assert clean(text, {"gpus": "g", **columns}).jobs["run_s"].round(3).tolist() == [30, 30, 30]
@@ -213,13 +211,13 @@ def test_the_unit_of_every_time_is_checked(name: str, clean: Callable) -> None:
 
 
 @pytest.mark.parametrize("name", ["wait_s", "requested_s"])
-def test_a_wait_or_time_limit_longer_than_any_run_is_unknown(name: str, clean: Callable) -> None:
+def test_a_wait_or_time_limit_longer_than_any_run_is_unknown(name, clean):
     result = clean("id,t,run,g,w\na,2e9,5,1,315576000\nb,2e9,5,1,315576001\n", {**BASIC, name: "w"})
     assert rows(result, name) == [["a", 315_576_000], ["b", None]]
     assert result.audit.noted == {f"{name} over 10 years, taken as unknown": 1}
 
 
-def test_durations_written_as_a_clock(clean: Callable) -> None:
+def test_durations_written_as_a_clock(clean):
     text = "id,t,run,lim,g\na,0,01:02:03,90,1\nb,1,1-02:03:04,60,1\nc,2,00:00:00.5,30,1\nd,3,soon,1,1\ne,4,7,1,1\n"
     columns = {**BASIC, "requested_s": {"column": "lim", "unit": "min"}}
     result = clean(text, columns)
@@ -235,7 +233,7 @@ def test_durations_written_as_a_clock(clean: Callable) -> None:
         clean(text, {**BASIC, "run_s": {"column": "run", "unit": "h"}})
 
 
-def test_a_mapped_column_that_is_there_twice(clean: Callable) -> None:
+def test_a_mapped_column_that_is_there_twice(clean):
     text = 'id,t,run,g,g,x,"x"\na,0,5,1,2,3,4\n'
     with pytest.raises(DataError, match="own.csv: column 'g' is in the header more than once"):
         clean(text, BASIC)
@@ -244,7 +242,7 @@ def test_a_mapped_column_that_is_there_twice(clean: Callable) -> None:
     assert clean(text.replace("g,g", "g,h"), BASIC).jobs["gpus"].tolist() == [1]
 
 
-def test_a_resource_in_capitals(clean: Callable) -> None:
+def test_a_resource_in_capitals(clean):
     result = clean("id,t,run,g,r\na,0,5,1,GPU\nb,1,5,0, Cpu\nc,2,5,1,tpu\n", {**BASIC, "resource": "r"})
     assert result.jobs["resource"].tolist() == ["gpu", "cpu", "gpu"]
     assert result.audit.noted["resource not one of gpu, cpu: taken as gpu"] == 1
@@ -252,14 +250,14 @@ def test_a_resource_in_capitals(clean: Callable) -> None:
     assert result.audit.noted == {"resource not given: taken as gpu": 1}, "an empty cell is no odd word"
 
 
-def test_a_status_read_wholly_wrongly_is_noted(clean: Callable) -> None:
+def test_a_status_read_wholly_wrongly_is_noted(clean):
     text = "id,t,run,g,s\na,2e9,5,1,COMPLETED\nb,2e9,0,1,CANCELLED\nc,2e9,5,1,TIMEOUT\n"
     assert clean(text, {**BASIC, "status": "s"}).audit.noted == {"status unknown": 3}, "as all notes: of all rows read"
     result = clean(text, BASIC)
     assert not result.audit.noted and set(result.jobs["status"]) == {"unknown"}, "where none is given, none is wrong"
 
 
-def test_jobs_that_have_not_ended_are_left_out(clean: Callable) -> None:
+def test_jobs_that_have_not_ended_are_left_out(clean):
     text = "id,t,run,g,s\na,2e9,5,1,DONE\nb,2e9,5,1,RUN\nc,2e9,5,1,WAIT\nd,2e9,5,1,odd\n"
     states = {"DONE": "passed", "RUN": "running", "WAIT": "not started", "odd": "unknown"}
     result = clean(text, {**BASIC, "status": {"column": "s", "map": states}})
@@ -270,7 +268,7 @@ def test_jobs_that_have_not_ended_are_left_out(clean: Callable) -> None:
     }
 
 
-def test_the_content_tells_what_is_packed_not_the_name(tmp_path: Path) -> None:
+def test_the_content_tells_what_is_packed_not_the_name(tmp_path):
     text = "id,t,run,g\na,0,5,1\n"
     assert cleaned(tmp_path / "own.csv", gzip.compress(text.encode()), "csv", columns=BASIC).audit.rows_kept == 1
     with pytest.raises(DataError, match="own.csv: truncated or damaged"):
@@ -286,7 +284,7 @@ def test_the_content_tells_what_is_packed_not_the_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("delimiter", ["|", ";", "\t"])
-def test_other_delimiters(delimiter: str, clean: Callable) -> None:
+def test_other_delimiters(delimiter, clean):
     text = "id,t,run,g\na,0,5,1\nb,1,6,2\n".replace(",", delimiter)
     assert clean(text, BASIC).jobs["run_s"].tolist() == [5, 6]
 
@@ -304,9 +302,7 @@ nothing = st.sampled_from([None, "", "None", "Unknown", "9999-12-31 23:59:59", "
     zone=st.sampled_from(["America/Los_Angeles", "Asia/Shanghai", "UTC", "Australia/Lord_Howe"]),
     earlier=st.lists(st.integers(1_509_850_000, 1_509_890_000), min_size=8, max_size=8) | st.none(),
 )
-def test_wall_clock_is_read_as_by_the_standard_library(
-    text: list[str | None], zone: str, earlier: list[int] | None
-) -> None:
+def test_wall_clock_is_read_as_by_the_standard_library(text, zone, earlier):
     before = None if earlier is None else np.array(earlier[: len(text)], dtype=np.float64)
     found = wall_clock_to_unix(pd.Series(text, dtype="str"), zone, "t", Audit(), before)
     with_fraction = pd.Series([*text, "2017-06-01 00:00:00.5"], dtype="str")
@@ -326,7 +322,7 @@ def test_wall_clock_is_read_as_by_the_standard_library(
             assert read >= datetime.fromisoformat(value)
 
 
-def test_a_share_of_a_gpu_by_the_rule_named(clean: Callable) -> None:
+def test_a_share_of_a_gpu_by_the_rule_named(clean):
     text = "id,t,run,g\na,0,5,0.3\nb,1,5,2.4\nc,2,5,3.0000000000000004\n"
     assert clean(text, BASIC).jobs["gpus"].tolist() == [1, 3, 3]
     left = clean(text, BASIC, gpu_share="leave_out")

@@ -31,7 +31,7 @@ def read(text: str | bytes, names: list[str] | None = None) -> tuple[pd.DataFram
 
 @pytest.mark.parametrize("long", [{0, 700}, {999}, set(range(1000))])
 @pytest.mark.parametrize("names", [None, ["id", "t", "run", "g"]])
-def test_rows_with_too_many_fields_are_left_out_wherever_they_stand(long: set[int], names: list[str] | None) -> None:
+def test_rows_with_too_many_fields_are_left_out_wherever_they_stand(long, names):
     lines = [line.replace("\n", ",9\n") if i in long else line for i, line in enumerate(rows(1000))]
     frame, audit = read("".join(lines) if names else HEADER + "".join(lines), names)
     assert frame["id"].tolist() == [f"j{i}" for i in range(1000) if i not in long]
@@ -40,7 +40,7 @@ def test_rows_with_too_many_fields_are_left_out_wherever_they_stand(long: set[in
 
 
 @pytest.mark.parametrize("field", range(4))
-def test_lines_between_two_stray_quotes_are_counted(field: int) -> None:
+def test_lines_between_two_stray_quotes_are_counted(field):
     lines = rows(1000)
     for i in (100, 640):
         fields = lines[i].split(",")
@@ -51,7 +51,7 @@ def test_lines_between_two_stray_quotes_are_counted(field: int) -> None:
     assert audit.rows_read == 1000 and audit.left_out == {IN_QUOTES: 541} and audit.rows_kept == 459
 
 
-def test_blanks_around_fields_are_no_part_of_them() -> None:
+def test_blanks_around_fields_are_no_part_of_them():
     frame, audit = read(" id, t ,run\na,  0, 5\nb, 1,6 \n")
     assert list(frame.columns) == ["id", "t ", "run"] and not audit.left_out
     assert frame.values.tolist() == [["a", "0", "5"], ["b", "1", "6"]]
@@ -59,18 +59,18 @@ def test_blanks_around_fields_are_no_part_of_them() -> None:
     assert frame.isna().to_numpy().tolist() == [[False, True, True], [True, True, False]], "words for null neither"
 
 
-def test_a_row_with_too_few_fields_is_counted_and_a_last_one_cut_off_refused() -> None:
+def test_a_row_with_too_few_fields_is_counted_and_a_last_one_cut_off_refused():
     assert read(HEADER + "a,0,5,1\nb,1\n")[1].left_out == {"row with too few fields": 1}
     with pytest.raises(DataError, match=r"own.csv: truncated: the last row has 2 of 4 fields and no end of line"):
         read(HEADER + "a,0,5,1\nb,1")
 
 
-def test_a_quote_never_closed_swallows_rows_that_are_counted() -> None:
+def test_a_quote_never_closed_swallows_rows_that_are_counted():
     frame, audit = read(HEADER + 'a,0,5,1\n"b,1,5,1\nc,2,5,1\n')
     assert frame["id"].tolist() == ["a"] and audit.rows_read == 3 and sum(audit.left_out.values()) == 2
 
 
-def test_a_field_that_spans_lines_as_it_should_keeps_its_row() -> None:
+def test_a_field_that_spans_lines_as_it_should_keeps_its_row():
     frame, audit = read(HEADER + 'a,0,5,1\n"b, the\nsecond ""job""\n",1,6,2\nc,2,7,"1\n"\n"d",3,8,"1"\n')
     assert frame.values.tolist() == [
         ["a", "0", "5", "1"],
@@ -83,21 +83,21 @@ def test_a_field_that_spans_lines_as_it_should_keeps_its_row() -> None:
 
 @pytest.mark.parametrize("last", ["b,1,5,1", 'b,1,5,"1"', "b,1,5,1\n"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_last_line_without_an_end_is_noted(last: str, end: str) -> None:
+def test_a_last_line_without_an_end_is_noted(last, end):
     """Its run time, or GPUs, may have had more digits."""
     frame, audit = read((HEADER + "a,0,5,1\n" + last).replace("\n", end))
     assert frame["g"].tolist() == ["1", "1"] and audit.rows_read == 2 and not audit.left_out
     assert audit.noted == ({} if last.endswith("\n") else {OPEN_END: 1})
 
 
-def test_empty_lines_are_no_rows_and_noted() -> None:
+def test_empty_lines_are_no_rows_and_noted():
     frame, audit = read("\n" + HEADER + "\na,0,5,1\n  \t\n\nb,1,5,1\n\n")
     assert frame["id"].tolist() == ["a", "b"] and audit.rows_read == 2 and audit.noted == {"empty line": 5}
     assert read("id\tt\n\t\n1\t2\n")[1].rows_read == 2  # tabs between fields make a row, of empty ones
 
 
 @given(body=st.text(alphabet='ab1,"\n\r \t\x00', max_size=80))
-def test_any_lines_add_up(body: str) -> None:
+def test_any_lines_add_up(body):
     lines = (HEADER + body).replace("\r\n", "\n").replace("\r", "\n").split("\n")[1:]
     try:
         _, audit = read(HEADER + body)
@@ -108,7 +108,7 @@ def test_any_lines_add_up(body: str) -> None:
         assert len(lines) - empty - (not lines[-1]) <= audit.rows_read <= len(lines)  # empty lines in quotes are read
 
 
-def test_lines_that_are_not_utf_8_are_latin_1_and_the_others_stay() -> None:
+def test_lines_that_are_not_utf_8_are_latin_1_and_the_others_stay():
     frame, audit = read(b"id,t\nm\xfcller,1\n" + "müller,2\n".encode() + b"m\xe4ller,3\n")
     assert frame["id"].tolist() == ["müller", "müller", "mäller"]
     assert audit.noted == {"byte not UTF-8, read as Latin-1": 2}

@@ -26,12 +26,12 @@ def estimate_s(jobs: pd.DataFrame, name: str, seed: int = 0, trace: str = "t") -
     return estimate_jobs(jobs, replace(META, name=trace), name, seed)["estimate_s"].to_numpy()
 
 
-def test_golden_values() -> None:
+def test_golden_values():
     """Results published with a seed must not change under our feet."""
     assert estimate_s(JOBS.head(4), "lognormal-1", 7, "philly") == pytest.approx(GOLDEN, rel=1e-9)
 
 
-def test_median_one_and_sigma() -> None:
+def test_median_one_and_sigma():
     z = job_normal(JOBS["job_id"], "philly", 0)
     assert abs(np.median(z)) < 0.03 and abs(z.mean()) < 0.03 and abs(z.std() - 1) < 0.02
     ratio = estimate_s(JOBS, "lognormal-0.5", trace="philly") / 1000
@@ -39,7 +39,7 @@ def test_median_one_and_sigma() -> None:
     assert np.log(ratio).std() == pytest.approx(0.5, rel=0.03)
 
 
-def test_depends_on_trace_and_seed_but_not_on_order_or_other_jobs() -> None:
+def test_depends_on_trace_and_seed_but_not_on_order_or_other_jobs():
     whole = pd.Series(estimate_s(JOBS, "lognormal-1"), index=JOBS["job_id"])
     for part in (JOBS.sample(500, random_state=1), JOBS.iloc[[77]]):
         assert np.array_equal(estimate_s(part, "lognormal-1"), whole[part["job_id"]])
@@ -49,21 +49,21 @@ def test_depends_on_trace_and_seed_but_not_on_order_or_other_jobs() -> None:
 
 
 @pytest.mark.parametrize("name", ["exact", "lognormal-0"])
-def test_exact_zero_sigma_and_floor(name: str) -> None:
+def test_exact_zero_sigma_and_floor(name):
     assert estimate_s(JOBS.head(3).assign(run_s=[0.25, 1.0, 50.0]), name).tolist() == [1, 1, 50]
 
 
 RUN_S = np.array([1.0, 10.0, 100.0, 1000.0, 50.0])
 
 
-def test_known_answer() -> None:
+def test_known_answer():
     found = accuracy(RUN_S * [2, 0.5, 4, 0.1, 1], RUN_S)
     assert found["within_2"] == 0.6
     assert found["median_abs_log"] == pytest.approx(np.log(2))
     assert found["median_ratio"] == pytest.approx(1)
 
 
-def test_the_order_alone_decides_the_rank_correlation() -> None:
+def test_the_order_alone_decides_the_rank_correlation():
     rng = np.random.default_rng(2)
     run, noise = rng.lognormal(5, 2, 400).round(), rng.lognormal(0, 1, 400)
     assert accuracy(run * noise, run)["spearman"] == pytest.approx(spearmanr(run * noise, run)[0])
@@ -79,7 +79,7 @@ def published(jobs: pd.DataFrame, folder: Path, rows: list[str], column: str = "
     return estimate_jobs(jobs, META, "published", 0, Predictions(path="qssf.csv.gz", **of), folder)
 
 
-def test_gpu_time_over_gpus_is_a_run_time_and_the_rest_is_reported(tmp_path: Path) -> None:
+def test_gpu_time_over_gpus_is_a_run_time_and_the_rest_is_reported(tmp_path):
     jobs = generated(300)
     named = jobs.iloc[10:20]
     rows = [f"{job},{100 * i + 7},{i + 1}" for i, job in enumerate(named["job_id"])] + ["stranger,5,1"]
@@ -92,7 +92,7 @@ def test_gpu_time_over_gpus_is_a_run_time_and_the_rest_is_reported(tmp_path: Pat
     assert published(jobs, tmp_path, rows, "seconds")["estimate_s"][10:20].tolist() == list(range(1, 11))
 
 
-def test_run_times_published_for_the_type_recorded_are_turned_into_those_on_the_fastest(tmp_path: Path) -> None:
+def test_run_times_published_for_the_type_recorded_are_turned_into_those_on_the_fastest(tmp_path):
     jobs = generated(10)
     recorded = jobs["run_s"] * 4
     rows = [f"{job},1,{run_s!r}" for job, run_s in zip(jobs["job_id"], recorded.astype(float))]
@@ -114,19 +114,19 @@ def test_run_times_published_for_the_type_recorded_are_turned_into_those_on_the_
         (["stranger,500,1"], "priority", "none of the trace's 5 jobs is in the file"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_explained(rows: list[str], column: str, reason: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_used_is_explained(rows, column, reason, tmp_path):
     with pytest.raises(DataError, match=f"config/traces/t.yaml, predictions: .*{reason}"):
         published(generated(5), tmp_path, rows, column)
 
 
-def test_a_damaged_file_of_predictions_is_explained(tmp_path: Path) -> None:
+def test_a_damaged_file_of_predictions_is_explained(tmp_path):
     packed = gzip.compress(b"job_id,priority\na,1\n")
     (tmp_path / "qssf.csv.gz").write_bytes(packed[:12] + b"x" * 20)
     with pytest.raises(DataError, match=r"config/traces/t.yaml, predictions: .*qssf.csv.gz: not readable as CSV"):
         estimate_jobs(generated(5), META, "published", 0, Predictions(path="qssf.csv.gz", run_s="priority"), tmp_path)
 
 
-def test_a_trace_without_predictions_has_none() -> None:
+def test_a_trace_without_predictions_has_none():
     with pytest.raises(ConfigError, match="estimate published: config/traces/t.yaml has no `predictions`"):
         estimate_jobs(generated(5), META, "published", 0)
     for given, found in (({}, "none"), ({"run_s": "a", "gpu_time_s": "b"}, "both")):

@@ -21,7 +21,7 @@ job_rows = st.tuples(st.integers(0, 30), st.integers(1, 20), users, st.sampled_f
 
 
 @given(st.lists(job_rows, min_size=1, max_size=40))
-def test_the_median_is_that_of_a_loop(rows: list[tuple]) -> None:
+def test_the_median_is_that_of_a_loop(rows):
     rows.sort(key=lambda r: r[0])
     jobs = table([{"submit_s": s, "run_s": r, "user": u, "gpus": g, "wait_s": w} for s, r, u, g, w in rows])
     ended = end_s(jobs)
@@ -48,7 +48,7 @@ def test_the_median_is_that_of_a_loop(rows: list[tuple]) -> None:
 
 @pytest.mark.parametrize("when", [0.3, 0.62, 0.9])
 @pytest.mark.parametrize("factor", [0.01, 50.0])
-def test_later_data_have_no_influence_on_a_model(when: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_data_have_no_influence_on_a_model(when, factor, monkeypatch):
     for name, value in (("FIRST_JOBS", 200), ("EVERY_JOBS", 150), ("ROUNDS", 10)):
         monkeypatch.setattr(history_lightgbm, name, value)
     jobs = generated(1500).assign(run_s=lambda j: 20 * j["run_s"])  # hundreds still run at any time
@@ -63,14 +63,14 @@ def test_later_data_have_no_influence_on_a_model(when: float, factor: float, mon
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_later_jobs_make_no_difference(kind: str) -> None:
+def test_later_jobs_make_no_difference(kind):
     """So estimates of a trace's first part are those of the whole trace."""
     jobs = generated(2500)
     whole, part = (estimate_jobs(j, META, kind, 0) for j in (jobs, jobs.head(1700)))
     pd.testing.assert_frame_equal(whole.head(1700), part)
 
 
-def test_the_model_learns_and_repeats_itself() -> None:
+def test_the_model_learns_and_repeats_itself():
     jobs = generated(6000)
     first = estimate_jobs(jobs, META, "history-lightgbm", 0)
     pd.testing.assert_frame_equal(first, estimate_jobs(jobs, META, "history-lightgbm", 0))
@@ -81,7 +81,7 @@ def test_the_model_learns_and_repeats_itself() -> None:
     assert error.median() < 0.6 * blind.median(), "users differ in their run times, which can be learned"
 
 
-def test_when_models_are_trained() -> None:
+def test_when_models_are_trained():
     submit = np.arange(60_000, dtype=np.float64)
     begins, stops = zip(*history_lightgbm.training_points(submit, submit + 0.5), strict=True)
     assert begins[:2] == (FIRST_JOBS, FIRST_JOBS + EVERY_JOBS) and stops == (*begins[1:], 60_000)
@@ -91,7 +91,7 @@ def test_when_models_are_trained() -> None:
     assert history_lightgbm.training_points(submit[:5000], submit[:5000] + 1e9) == [], "none has ended"
 
 
-def test_requested_is_the_users_own_and_the_rest_is_counted() -> None:
+def test_requested_is_the_users_own_and_the_rest_is_counted():
     jobs = generated(300)
     made = estimate_jobs(jobs, META, "requested", 0)
     there = jobs["requested_s"].notna()
@@ -105,7 +105,7 @@ def test_requested_is_the_users_own_and_the_rest_is_counted() -> None:
 
 
 @pytest.mark.parametrize("kind", ["lognormal-1", *REALISTIC])
-def test_every_estimate_is_at_least_a_second(kind: str) -> None:
+def test_every_estimate_is_at_least_a_second(kind):
     jobs = generated(200).assign(run_s=lambda j: j["run_s"] / 1e4, requested_s=lambda j: j["requested_s"] / 1e5)
     made = estimate_jobs(jobs, META, kind, 0)
     assert list(made) == ["estimate_s", "source"] and (made["estimate_s"] >= 1).all() and made["source"].notna().all()

@@ -16,7 +16,7 @@ SMALL = {"seed": 3, "jobs": 60}
 SHA = hashlib.sha256(b"an archive").hexdigest()
 
 
-def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, made: list) -> None:
+def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path, made):
     config = trace_config("philly", synthetic=SMALL)
     path = obtain("p", config, tmp_path, tmp_path) / "trace-data.tar.gz"
     assert path.parent == tmp_path / "raw" / "p"
@@ -33,7 +33,7 @@ def test_synthetic_is_made_once_and_again_when_it_differs(tmp_path: Path, made: 
     assert len(made) == 4 and path.read_bytes() == before
 
 
-def test_of_other_settings_nothing_stays(tmp_path: Path, made: list) -> None:
+def test_of_other_settings_nothing_stays(tmp_path, made):
     for part in ("HPC2N", "SDSC-SP2"):
         folder = obtain("s", trace_config("swf", synthetic=SMALL, part=part), tmp_path, tmp_path)
     assert [path.name for path in folder.glob("*.gz")] == ["SDSC-SP2.swf.gz"]
@@ -48,7 +48,7 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["../data.zip", "a/data.zip", "..", ".", ""])
-def test_unsafe_name(name: str) -> None:
+def test_unsafe_name(name):
     with pytest.raises(ValidationError, match="downloads.0.file"):
         trace_config("helios", downloads=[{"url": "file:///a", "file": name, "sha256": SHA}])
 
@@ -60,20 +60,20 @@ def get(source: Path, tmp_path: Path) -> Callable[..., Path]:
     return lambda trace=config, name="d": obtain(name, trace, tmp_path, tmp_path)
 
 
-def test_a_file_is_checked_against_the_checksum_that_the_configuration_has_now(get: Callable) -> None:
+def test_a_file_is_checked_against_the_checksum_that_the_configuration_has_now(get):
     get()
     stale = trace_config("helios", downloads=[{"url": "file:///a", "file": "data.zip", "sha256": "0" * 64}])
     with pytest.raises(DataError, match=f"expected sha256 {'0' * 64}"):
         get(stale)
 
 
-def test_a_generated_file_is_not_taken_for_a_download(get: Callable, made: list, source: Path) -> None:
+def test_a_generated_file_is_not_taken_for_a_download(get, made, source):
     (path,) = get(trace_config("philly", synthetic=SMALL)).glob("*.gz")
     get(trace_config("philly", downloads=[{"url": source.as_uri(), "file": path.name, "sha256": SHA}]))
     assert path.read_bytes() == b"an archive"
 
 
-def test_a_file_put_into_the_cache_is_used(tmp_path: Path, get: Callable, source: Path) -> None:
+def test_a_file_put_into_the_cache_is_used(tmp_path, get, source):
     source.unlink()
     folder = tmp_path / "raw" / "d"
     folder.mkdir(parents=True)
@@ -84,9 +84,7 @@ def test_a_file_put_into_the_cache_is_used(tmp_path: Path, get: Callable, source
 
 
 @pytest.mark.parametrize("where", ["cache", "folder"])
-def test_a_wrong_manual_file_is_reported_and_left_alone(
-    where: str, tmp_path: Path, get: Callable, source: Path, monkeypatch
-) -> None:
+def test_a_wrong_manual_file_is_reported_and_left_alone(where, tmp_path, get, source, monkeypatch):
     folder = tmp_path / "raw" / "d" if where == "cache" else tmp_path / "manual"
     folder.mkdir(parents=True)
     (folder / "data.zip").write_bytes(b"an ARCHIVE")
@@ -99,7 +97,7 @@ def test_a_wrong_manual_file_is_reported_and_left_alone(
     assert (folder / "data.zip").read_bytes() == b"an ARCHIVE"
 
 
-def test_a_folder_of_manual_downloads(tmp_path: Path, get: Callable, source: Path, monkeypatch, capsys) -> None:
+def test_a_folder_of_manual_downloads(tmp_path, get, source, monkeypatch, capsys):
     source.unlink()
     own = tmp_path / "manual"
     (own / "d").mkdir(parents=True)
@@ -117,7 +115,7 @@ def test_a_folder_of_manual_downloads(tmp_path: Path, get: Callable, source: Pat
         get(name="f")
 
 
-def test_a_cache_that_cannot_be_written_will_do(get: Callable, monkeypatch) -> None:
+def test_a_cache_that_cannot_be_written_will_do(get, monkeypatch):
     folder = get()
     monkeypatch.setattr(filelock.FileLock, "acquire", lambda *_: pytest.fail("a lock is a file to be written"))
     before = {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
@@ -125,7 +123,7 @@ def test_a_cache_that_cannot_be_written_will_do(get: Callable, monkeypatch) -> N
     assert before == {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
 
 
-def test_given_path(tmp_path: Path, monkeypatch) -> None:
+def test_given_path(tmp_path, monkeypatch):
     def given(path: str, root: Path = tmp_path) -> Path:
         return obtain("c", trace_config("swf", path=path), tmp_path, root)
 
@@ -139,7 +137,7 @@ def test_given_path(tmp_path: Path, monkeypatch) -> None:
         given("${MY_TRACES}/jobs.swf")
 
 
-def test_a_folder_is_as_new_as_each_of_its_files(tmp_path: Path) -> None:
+def test_a_folder_is_as_new_as_each_of_its_files(tmp_path):
     """Its own time stays where one of them is written again."""
     logs = [tmp_path / "logs" / name for name in ("a.txt", "more/b.txt")]
     for log in logs:

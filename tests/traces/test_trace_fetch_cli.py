@@ -51,7 +51,7 @@ def cells(out: str) -> dict[str, list[str]]:
     return {name: rest for name, *rest in rows[1:]}
 
 
-def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: Any) -> None:
+def test_list(project, far, cli, tmp_path, monkeypatch):
     outcome = cli("trace", "list")
     assert outcome.status == 0 and not outcome.err
     found = cells(outcome.out)
@@ -71,7 +71,7 @@ def test_list(project: Any, far: Path, cli: Cli, tmp_path: Path, monkeypatch: An
     assert cells(cli("trace", "list").out)["far"][3:5] == ["20 B", "there"]
 
 
-def test_fetch(project: Any, far: Path, cli: Cli) -> None:
+def test_fetch(project, far, cli):
     outcome = cli("trace", "fetch", "far", "near", "tiny", "far")
     assert outcome.status == 0 and not outcome.err
     raw, lines = project.root / ".cache" / "traces" / "raw", outcome.out.splitlines()
@@ -87,14 +87,14 @@ def test_fetch(project: Any, far: Path, cli: Cli) -> None:
     cli("trace", "fetch", "far").explains(str(raw / "far" / "more.zip"), "is not the file expected")
 
 
-def test_fetch_goes_on_after_a_failure_and_tells_it(project: Any, far: Path, cli: Cli) -> None:
+def test_fetch_goes_on_after_a_failure_and_tells_it(project, far, cli):
     far.unlink()
     outcome = cli("trace", "fetch", "far", "near")
     outcome.explains("trace far: could not obtain data.zip", far.as_uri(), "No such file", "config/traces/far.yaml")
     assert "near: 1 file" in outcome.out
 
 
-def test_an_unknown_name(project: Any, far: Path, cli: Cli) -> None:
+def test_an_unknown_name(project, far, cli):
     outcome = cli("trace", "fetch", "near", "farr")
     outcome.explains("'farr'", "did you mean 'far'?")
     assert "near" not in outcome.out, "nothing is fetched while a name is wrong"

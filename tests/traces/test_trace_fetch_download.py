@@ -29,7 +29,7 @@ CUT = file(DATA, upto=9_000)
 @pytest.mark.parametrize(
     ("size", "text"), [(999, "999 B"), (999_400, "999 kB"), (999_600, "1 MB"), (36_400_000, "36.4 MB"), (2e12, "2 TB")]
 )
-def test_sizes_have_three_digits(size: float, text: str) -> None:
+def test_sizes_have_three_digits(size, text):
     assert progress.size_text(size) == text
 
 
@@ -77,13 +77,13 @@ def fails(get: Callable, tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.mark.parametrize("answer", [file(DATA), file(DATA, ranges=False), file(DATA, length=False), chunked(DATA)])
-def test_a_whole_file_comes_once(answer: Callable, site: Site, get: Callable) -> None:
+def test_a_whole_file_comes_once(answer, site, get):
     site.answers["data.zip"] = answer
     assert get() == DATA and get() == DATA
     assert len(site.log) == 1 and site.log[0].range is None
 
 
-def test_a_cut_file_is_continued(site: Site, get: Callable, capsys: Any) -> None:
+def test_a_cut_file_is_continued(site, get, capsys):
     site.answers["data.zip"] = in_turn(CUT, file(DATA, upto=15_000), file(DATA))
     assert get() == DATA
     assert [r.range for r in site.log] == [None, "bytes=9000-", "bytes=15000-"] and site.log[2].sent == 5_000
@@ -94,7 +94,7 @@ def test_a_cut_file_is_continued(site: Site, get: Callable, capsys: Any) -> None
 
 @times(0.4)
 @given(data=st.data())
-def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site, monkeypatch: Any) -> None:
+def test_whatever_the_cuts_the_bytes_are_right(data, site, monkeypatch):
     monkeypatch.setattr(downloads, "TRIES", 6)
     content = np.random.default_rng(data.draw(st.integers(0, 99))).bytes(data.draw(st.integers(1, 6_000)))
     options = st.fixed_dictionaries(
@@ -111,20 +111,20 @@ def test_whatever_the_cuts_the_bytes_are_right(data: st.DataObject, site: Site, 
 
 
 @pytest.mark.parametrize("kept", [OTHER[:9_000], OTHER, DATA + b"more"], ids=["a part", "as long", "longer"])
-def test_pieces_of_two_files_do_not_pass(kept: bytes, site: Site, get: Callable, part: Path) -> None:
+def test_pieces_of_two_files_do_not_pass(kept, site, get, part):
     """What an earlier process left was of another file, or the file has changed since."""
     site.answers["data.zip"] = file(DATA)
     part.write_bytes(kept)
     assert get() == DATA and [bool(r.range) for r in site.log] == [True, False]
 
 
-def test_another_file_over_a_bad_line_is_given_up(site: Site, fails: Callable) -> None:
+def test_another_file_over_a_bad_line_is_given_up(site, fails):
     """It is cut, continued, wrong as a whole, begun again, and so on."""
     site.answers["data.zip"] = in_turn(*([file(OTHER, upto=9_000), file(OTHER)] * 9))
     assert "(3 attempts)" in fails() and len(site.log) < 6
 
 
-def test_a_dead_address_leaves_the_part_from_another_alone(site: Site, get: Callable, fails: Callable) -> None:
+def test_a_dead_address_leaves_the_part_from_another_alone(site, get, fails):
     site.answers |= {"dead": file(b"moved"), "cut": in_turn(CUT, refuse(404))}
     assert "9 kB of it are kept, and the next attempt continues after them" in fails("dead", mirrors=[site.at("cut")])
     site.answers["cut"] = file(DATA)
@@ -133,13 +133,13 @@ def test_a_dead_address_leaves_the_part_from_another_alone(site: Site, get: Call
 
 
 @pytest.mark.parametrize("kept", [8_000, len(DATA)])
-def test_what_an_earlier_process_left_is_continued(kept: int, site: Site, get: Callable, part: Path) -> None:
+def test_what_an_earlier_process_left_is_continued(kept, site, get, part):
     site.answers["data.zip"] = file(DATA)
     part.write_bytes(DATA[:kept])
     assert get() == DATA and [(r.range, r.sent) for r in site.log] == [(f"bytes={kept}-", len(DATA) - kept)]
 
 
-def test_two_at_once_download_it_once(site: Site, get: Callable) -> None:
+def test_two_at_once_download_it_once(site, get):
     def slowly(h: Any) -> None:
         site.over.wait(0.3)
         file(DATA)(h)
@@ -150,7 +150,7 @@ def test_two_at_once_download_it_once(site: Site, get: Callable) -> None:
     assert len(site.log) == 1
 
 
-def test_another_file_is_refused_at_once(site: Site, fails: Callable) -> None:
+def test_another_file_is_refused_at_once(site, fails):
     site.answers["data.zip"] = file(OTHER)
     text = fails()
     assert f"found 20,000 bytes with sha256 {hashlib.sha256(OTHER).hexdigest()}, expected sha256 {SHA}" in text
@@ -159,7 +159,7 @@ def test_another_file_is_refused_at_once(site: Site, fails: Callable) -> None:
     assert "found a web page in place of the file: login, quota or error" in fails()
 
 
-def test_the_next_mirror_is_tried(site: Site, get: Callable, fails: Callable, tmp_path: Path) -> None:
+def test_the_next_mirror_is_tried(site, get, fails, tmp_path):
     site.answers |= {"wrong": file(OTHER), "right": file(DATA)}
     gone = (tmp_path / "gone.zip").as_uri()
     text = fails("gone", mirrors=[gone, site.at("wrong"), "http://", "http://[x"])
@@ -176,7 +176,7 @@ def test_the_next_mirror_is_tried(site: Site, get: Callable, fails: Callable, tm
     assert [r.path for r in site.log] == ["gone", "wrong", "right"], "an answer 404 is not asked for twice"
 
 
-def test_no_room_is_said_before_the_download(site: Site, get: Callable, monkeypatch: Any, tmp_path: Path) -> None:
+def test_no_room_is_said_before_the_download(site, get, monkeypatch, tmp_path):
     monkeypatch.setattr(downloads.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000))
     site.answers["data.zip"] = file(DATA)
     with pytest.raises(DataError, match=r"raw/d: 1 kB free, data.zip needs 20 kB"):
@@ -184,9 +184,7 @@ def test_no_room_is_said_before_the_download(site: Site, get: Callable, monkeypa
     assert not (tmp_path / "raw" / "d" / "data.zip.1.part").exists()
 
 
-def test_a_silent_connection_is_given_up_and_continued(
-    site: Site, get: Callable, fails: Callable, capsys: Any, monkeypatch: Any
-) -> None:
+def test_a_silent_connection_is_given_up_and_continued(site, get, fails, capsys, monkeypatch):
     assert re.search(r"127.0.0.1:9/data.zip: .*Connection refused \(3 attempts\)", fails("http://127.0.0.1:9/data.zip"))
     site.answers["data.zip"] = in_turn(file(DATA, upto=9_000, stall=True), file(DATA))
     monkeypatch.setattr(downloads, "TIMEOUT_S", 0.3)
@@ -202,9 +200,7 @@ def part(tmp_path: Path) -> Path:
     return folder / "data.zip.1.part"
 
 
-def test_waits_double_while_an_attempt_brings_nothing(
-    site: Site, get: Callable, fails: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waits_double_while_an_attempt_brings_nothing(site, get, fails, monkeypatch):
     slept: list[float] = []
     monkeypatch.setattr(downloads, "time", SimpleNamespace(sleep=slept.append))
     site.answers["data.zip"] = refuse(503)

@@ -26,7 +26,7 @@ HELIOS = "job_id,gpu_num,state,submit_time,duration,queue\n1,8,COMPLETED,2020-07
         ("pai_task_table.tar.gz", "pai_task_table.csv", "j,t,2,Terminated,1,9,600,29,50,T4\n", {"plan_gpu": 50}),
     ],
 )
-def test_first_records_of_archives_are_as_they_come(tmp_path: Path, name, member, text, first) -> None:
+def test_first_records_of_archives_are_as_they_come(tmp_path, name, member, text, first):
     write = write_zip if name.endswith(".zip") else write_tar_gz
     write(tmp_path / name, {"data/README": "about " * 100, member: text})
     records = first_records(tmp_path, 3)
@@ -34,7 +34,7 @@ def test_first_records_of_archives_are_as_they_come(tmp_path: Path, name, member
     assert {field: records[field][0] for field in first} == first
 
 
-def test_first_records_of_one_file(tmp_path: Path) -> None:
+def test_first_records_of_one_file(tmp_path):
     rows = pd.DataFrame({"job_id": [1, 2], "run_s": [3.0, None]})
     rows.to_parquet(tmp_path / "rows.parquet")
     pd.testing.assert_frame_equal(first_records(tmp_path / "rows.parquet", 1), rows.head(1))
@@ -43,14 +43,14 @@ def test_first_records_of_one_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*sorted(set(FORMATS) - {"csv", "rows"}), "venus-rows", "pai-csv"])
-def test_every_format_says_where_its_columns_come_from(name: str) -> None:
+def test_every_format_says_where_its_columns_come_from(name):
     trace = TraceConfig.model_construct(format=name) if name in FORMATS else load_trace(name, project_root())
     found = fields(trace, ["job_id", "submit_unix_s", "run_s", "gpus"])
     assert {"submit_s", "gpus"} <= set(found.index) <= set(COLUMNS)
     assert found["raw"].str.len().min() > 0
 
 
-def test_every_column_of_the_job_table_has_a_meaning() -> None:
+def test_every_column_of_the_job_table_has_a_meaning():
     table = pd.read_csv(TABLE, index_col="column")
     assert tuple(table.index) == COLUMNS
     assert table["meaning"].notna().all()
@@ -71,9 +71,7 @@ COLUMNS_OF_OWN |= {"run_s": {"column": "run", "fallback": "boss"}, "gpus": "gpus
         ("helios", BASES["helios"], "vc gpu_num cpu_num state submit_time start_time"),
     ],
 )
-def test_records_of_a_log_of_ones_own_are_shown_without_people(
-    format: str, text: str, shown: str, tmp_path: Path
-) -> None:
+def test_records_of_a_log_of_ones_own_are_shown_without_people(format, text, shown, tmp_path):
     (path := tmp_path / Path(FILES[format]).name).write_text(text)
     trace = trace_config(format, columns=COLUMNS_OF_OWN if format == "csv" else None)
     found = without_people(trace, first_records(path))

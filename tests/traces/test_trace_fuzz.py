@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -55,7 +54,7 @@ def damaged(draw: st.DrawFn, text: str) -> bytes:
 @pytest.mark.parametrize("name", BASES)
 @FUZZ
 @given(data=st.data())
-def test_a_damaged_file_is_cleaned_and_counted_or_refused(name: str, data: st.DataObject, tmp_path: Path) -> None:
+def test_a_damaged_file_is_cleaned_and_counted_or_refused(name, data, tmp_path):
     sound(tmp_path, name, data.draw(damaged(BASES[name])))
 
 
@@ -70,12 +69,12 @@ json_values = st.recursive(
 
 @FUZZ
 @given(jobs=st.lists(json_values, max_size=6))
-def test_any_json_is_refused_or_counted(jobs: list[object], tmp_path: Path) -> None:
+def test_any_json_is_refused_or_counted(jobs, tmp_path):
     result = sound(tmp_path, "philly", json.dumps([*json.loads(philly()), *jobs]).encode("utf-8", "replace"))
     assert result is None or result.audit.rows_read == 8 + len(jobs)
 
 
-def test_deep_json_is_no_crash(tmp_path: Path) -> None:
+def test_deep_json_is_no_crash(tmp_path):
     deep = "[" * 5_000 + "]" * 5_000
     with pytest.raises(DataError, match="entry 8 is a list; expected a job"):
         clean(tmp_path, "philly", (philly()[:-2] + "," + deep + "]").encode())
@@ -86,9 +85,7 @@ def test_deep_json_is_no_crash(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*FEW, "sacct"])
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("end", ["\r\n", "\r"])
-def test_every_marked_encoding_and_end_of_line_gives_the_same_jobs(
-    name: str, encoding: str, end: str, tmp_path: Path
-) -> None:
+def test_every_marked_encoding_and_end_of_line_gives_the_same_jobs(name, encoding, end, tmp_path):
     text = "\ufeff" * encoding.endswith("e") + BASES[name].replace("\n", end)
     expected = clean(tmp_path / "a", name, BASES[name].encode())
     result = clean(tmp_path / "b", name, text.encode(encoding))
@@ -98,16 +95,14 @@ def test_every_marked_encoding_and_end_of_line_gives_the_same_jobs(
 
 @pytest.mark.parametrize("name", [*FEW, "swf", "sacct"])
 @pytest.mark.parametrize("begun", [True, False])
-def test_what_never_ends_does_not_fill_the_memory(
-    name: str, begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_never_ends_does_not_fill_the_memory(name, begun, tmp_path, monkeypatch):
     monkeypatch.setattr(encoding, "LONGEST", 1 << 20)
     start = BASES[name].removesuffix('"\n }\n]') if begun else '[{"jobid": "' * (name == "philly")
     with pytest.raises(DataError, match=f"{FILES[name]}: over 1 MiB without the end of a line or a JSON entry"):
         clean(tmp_path, name, (start + "x" * (3 << 20)).encode())
 
 
-def test_json_without_line_ends_may_be_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_without_line_ends_may_be_longer(tmp_path, monkeypatch):
     monkeypatch.setattr(encoding, "LONGEST", 100_000)
     monkeypatch.setattr(encoding, "_CHUNK", 10_000)
     text = json.dumps(json.loads(philly()) * 200)
@@ -115,7 +110,7 @@ def test_json_without_line_ends_may_be_longer(tmp_path: Path, monkeypatch: pytes
     inspect_file(tmp_path / "cluster_job_log")
 
 
-def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path) -> None:
+def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path):
     with pytest.raises(DataError, match="own.csv: begins with the mark of UTF-16 and is not"):
         clean(tmp_path, "csv", helios().encode("utf-16")[:-1])
     with pytest.raises(DataError, match=r"own.csv: not text \(the header holds zero bytes\)"):
@@ -125,7 +120,7 @@ def test_utf_16_cut_in_a_character_or_without_its_mark(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["csv", "helios"])
-def test_times_in_another_order_are_one_error_with_an_example(name: str, tmp_path: Path) -> None:
+def test_times_in_another_order_are_one_error_with_an_example(name, tmp_path):
     right = helios().splitlines(True)
     wrong = [line.replace("2020-04-01 10", "13/10/2020 10", 1) for line in right]
     said = f"{FILES[name]}.*12 of 12 values are not a time as YYYY.*'13/10/2020 10:00:00'"
@@ -135,7 +130,7 @@ def test_times_in_another_order_are_one_error_with_an_example(name: str, tmp_pat
     assert result.audit.left_out["no submission time"] == (3 if name == "csv" else 2)  # of Helios, one is a CPU job
 
 
-def test_a_column_of_words_for_numbers_is_one_error_with_an_example(tmp_path: Path) -> None:
+def test_a_column_of_words_for_numbers_is_one_error_with_an_example(tmp_path):
     text = helios().replace(",3600,30", ",1:00:00,30")
     with pytest.raises(DataError, match=r"cluster_log.csv: duration: 12 of 12 values are not a number.*'1:00:00'"):
         clean(tmp_path, "helios", text.encode())
@@ -144,7 +139,7 @@ def test_a_column_of_words_for_numbers_is_one_error_with_an_example(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_an_empty_file_is_named(name: str, tmp_path: Path) -> None:
+def test_an_empty_file_is_named(name, tmp_path):
     for content in (b"", b"\n\n", b"\xef\xbb\xbf", b"\xff\xfe", HELIOS_HEADER.encode() + b"\n"):
         with pytest.raises(DataError, match=str(FILES[name].split("/")[-1]) + "|no job left"):
             clean(tmp_path, name, content)

@@ -24,7 +24,7 @@ HELIOS = [
 ]
 
 
-def test_helios(tmp_path: Path) -> None:
+def test_helios(tmp_path):
     other = HEADER + "\n99,u,vc,1,1,1,COMPLETED,2020-04-01 10:00:00,,,5,0\n"
     logs = {"data/Earth/cluster_log.csv": other, "data/Venus/cluster_log.csv": "\n".join(HELIOS) + "\n"}
     write_zip(tmp_path / "data.zip", logs)
@@ -48,20 +48,20 @@ def test_helios(tmp_path: Path) -> None:
         clean_trace("t", trace_config("helios", part="Saturn"), tmp_path)
 
 
-def test_helios_without_optional_columns(tmp_path: Path) -> None:
+def test_helios_without_optional_columns(tmp_path):
     text = "job_id,user,vc,gpu_num,state,submit_time,duration\n1,u,v,1,,2020-04-01 10:00:00,5\n"
     jobs = cleaned(tmp_path / "cluster_log.csv", text, "helios").jobs
     assert jobs[["run_s", "status"]].values.tolist() == [[5, "unknown"]] and jobs["wait_s"].isna().all()
 
 
-def test_shares_of_a_gpu_are_rounded_up_in_formats_of_whole_ones_too(tmp_path: Path) -> None:
+def test_shares_of_a_gpu_are_rounded_up_in_formats_of_whole_ones_too(tmp_path):
     rows = "".join(f"{k},u,v,{gpus},,2020-04-01 10:00:00,5\n" for k, gpus in enumerate((0.5, 2.7, 2)))
     text = f"job_id,user,vc,gpu_num,state,submit_time,duration\n{rows}"
     found = cleaned(tmp_path / "cluster_log.csv", text, "helios")
     assert found.jobs["gpus"].tolist() == [1, 3, 2] and any("rounded up" in note for note in found.audit.noted)
 
 
-def test_helios_four_clusters_at_once(tmp_path: Path) -> None:
+def test_helios_four_clusters_at_once(tmp_path):
     row = "1,u1,{vc},{n},6,1,COMPLETED,2020-04-0{n} 10:00:00,,,{run},{n}\n"
     logs = {
         f"data/{part}/cluster_log.csv": f"{HEADER}\n{row.format(vc=vc, n=n, run=60 * n)}"
@@ -99,7 +99,7 @@ TASKS = [
 ]
 
 
-def test_alibaba(tmp_path: Path) -> None:
+def test_alibaba(tmp_path):
     write_tar_gz(tmp_path / "pai_job_table.tar.gz", {"pai_job_table.csv": "\n".join(JOBS) + "\n"})
     clean = clean_trace("t", PAI, write(tmp_path, task=TASKS))
     assert rows(clean, "gpus cpus mem_gb wait_s run_s submit_s user gpu_type") == [
@@ -130,13 +130,13 @@ EARLY = ["j1,i1,a,Failed,early,2", "j2,i2,b,Failed,late,2"]
         (JOBS, None, "expected pai_task_table.csv or pai_task_table.tar.gz"),
     ],
 )
-def test_alibaba_damage(jobs: list[str], tasks: list[str] | None, message: str, tmp_path: Path) -> None:
+def test_alibaba_damage(jobs, tasks, message, tmp_path):
     folder = write(tmp_path, job=jobs) if tasks is None else write(tmp_path, job=jobs, task=tasks)
     with pytest.raises(DataError, match=message):
         clean_trace("t", PAI, folder)
 
 
-def test_alibaba_rows_without_names_have_no_job_id(tmp_path: Path) -> None:
+def test_alibaba_rows_without_names_have_no_job_id(tmp_path):
     jobs = [*JOBS, ",i8,dan,Terminated,1000,2000"]
     tasks = [TASKS[0], ",,1,Terminated,1005,1105,600,20,100,T4", "j1,,1,Terminated,1005,1105,600,20,100,T4"]
     clean = clean_trace("t", PAI, write(tmp_path, job=jobs, task=tasks))
@@ -169,7 +169,7 @@ INSTANCES = [
 
 
 @pytest.mark.parametrize("block", [200, 1 << 22])
-def test_alibaba_instances_give_the_times(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alibaba_instances_give_the_times(block, tmp_path, monkeypatch):
     """j1/worker: 1006–1120, though its task says 1005–1105 (15 s off); j2/worker's missing end is 1065."""
     monkeypatch.setattr(csv_text, "BLOCK", block)
     folder = write(tmp_path, job=JOBS, task=TIMED)
@@ -186,7 +186,7 @@ def test_alibaba_instances_give_the_times(block: int, tmp_path: Path, monkeypatc
     }
 
 
-def test_alibaba_required_gpu_type(tmp_path: Path) -> None:
+def test_alibaba_required_gpu_type(tmp_path):
     tags = ["i1,u,T4,g1,bert", "i2,u,,g2,", "i2,u,V100M32,g2,", "i9,u,P100,g9,ctr"]
     folder = write(tmp_path, job=JOBS, task=[*TIMED[:2], TIMED[3], "j3,w,1,Failed,1,2,,,100,"], group_tag=tags)
     clean = clean_trace("t", PAI, folder)
@@ -196,7 +196,7 @@ def test_alibaba_required_gpu_type(tmp_path: Path) -> None:
     assert noted["GPU type given (gpu_type) is not the one required (gpu_type_spec): the required one counts"] == 2
 
 
-def test_alibaba_faults_of_the_other_tables_are_counted(tmp_path: Path) -> None:
+def test_alibaba_faults_of_the_other_tables_are_counted(tmp_path):
     jobs = [*JOBS, "j1,i1,again,Terminated,5,6", "j4,i4,u,Terminated,1,2,3"]
     clean = clean_trace("t", PAI, write(tmp_path, job=jobs, task=TASKS))
     assert clean.jobs["user"].tolist() == ["alice", "bob"]

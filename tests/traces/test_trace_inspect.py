@@ -41,7 +41,7 @@ def use(text: str, path: Path) -> CleanTrace:
     return clean_trace("mine", TraceConfig(**yaml.safe_load(text[text.index("title:") :])), path)
 
 
-def test_guessed_map_works_as_it_is(tmp_path: Path) -> None:
+def test_guessed_map_works_as_it_is(tmp_path):
     path = tmp_path / "my jobs.csv.gz"
     write_gz(path, CSV.encode())
     text = inspect_file(path)
@@ -57,7 +57,7 @@ def test_guessed_map_works_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("queue", ["gold", "30"])
-def test_a_queue_may_be_a_name_or_a_wait_so_it_is_not_guessed(queue: str, tmp_path: Path) -> None:
+def test_a_queue_may_be_a_name_or_a_wait_so_it_is_not_guessed(queue, tmp_path):
     path = tmp_path / "own.csv"
     path.write_text(f"id,submit_time,duration,gpus,queue\n1,1600000000,60,1,{queue}\n")
     text = inspect_file(path)
@@ -74,12 +74,12 @@ def test_a_queue_may_be_a_name_or_a_wait_so_it_is_not_guessed(queue: str, tmp_pa
         ("Job Name,name,submit,duration,gpus", None),
     ],
 )
-def test_a_name_is_no_job_id(columns: str, job_id: str | None) -> None:
+def test_a_name_is_no_job_id(columns, job_id):
     assert guess_columns(columns.split(",")).get("job_id") == job_id
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_a_duration_is_read_only_where_its_times_are_not_there(given: bool, tmp_path: Path) -> None:
+def test_a_duration_is_read_only_where_its_times_are_not_there(given, tmp_path):
     """Its unit is not known; here it is minutes."""
     path = tmp_path / "own.csv"
     row = "1600000000,1600000060,1600000660" if given else "1600000000,,"
@@ -90,7 +90,7 @@ def test_a_duration_is_read_only_where_its_times_are_not_there(given: bool, tmp_
     assert use(text, path).jobs[["run_s", "wait_s"]].to_numpy().tolist() == [[600, 60] if given else [10, 1]]
 
 
-def test_states_of_jobs_that_have_not_ended_are_known(tmp_path: Path) -> None:
+def test_states_of_jobs_that_have_not_ended_are_known(tmp_path):
     path = tmp_path / "own.csv"
     states = ["Succeeded", "Running", "Pending", "PENDING", "Queued"]
     path.write_text(
@@ -102,7 +102,7 @@ def test_states_of_jobs_that_have_not_ended_are_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("zeros", "how"), [("000", "unit: ms"), ("000000", "factor: 0.000001")])
-def test_times_in_a_finer_unit_are_mapped_with_it(zeros: str, how: str, tmp_path: Path) -> None:
+def test_times_in_a_finer_unit_are_mapped_with_it(zeros, how, tmp_path):
     rows = [f"{i},160000000{i}{zeros},160000006{i}{zeros},160000066{i}{zeros},1\n" for i in range(3)]
     rows.append(f"3,1600000003{zeros},,,1\n")
     (tmp_path / "own.csv").write_text("id,submit_time,start_time,end_time,gpus\n" + "".join(rows))
@@ -112,7 +112,7 @@ def test_times_in_a_finer_unit_are_mapped_with_it(zeros: str, how: str, tmp_path
     assert jobs["run_s"].round(3).tolist() == [600] * 3 and jobs["wait_s"].round(3).tolist() == [60] * 3
 
 
-def test_the_first_look_reads_blanks_states_and_long_rows_as_cleaning_does(tmp_path: Path) -> None:
+def test_the_first_look_reads_blanks_states_and_long_rows_as_cleaning_does(tmp_path):
     path = tmp_path / "own.csv"
     rows = ["a, 0, 100, 10, 1", "b, 1, 101, 10, 1", "c,, 102, 10, 1"]
     path.write_text("\n".join(["job_id, status, submit_time, duration, gpus", *rows]) + "\n")
@@ -127,7 +127,7 @@ def test_the_first_look_reads_blanks_states_and_long_rows_as_cleaning_does(tmp_p
     assert len(use(suggested(path)[1], path).jobs) == 1
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_what_is_missing_is_said(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     text = inspect_file(tmp_path / "a.csv")
     assert "cleaning: not tried, as the lines below are not complete" in text
@@ -147,7 +147,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         ("sacct", "Slurm sacct --parsable2", "span: submissions from 2024-03-01 10:10 to 2024-03-01 10:21 (UTC)"),
     ],
 )
-def test_the_lines_shown_read_the_file(format: str, found: str, line: str, tmp_path: Path) -> None:
+def test_the_lines_shown_read_the_file(format, found, line, tmp_path):
     path = tmp_path / FILES[format]
     write_gz(path, BASES[format].encode())
     (tmp_path / "pai_job_table.csv").write_text(PAI_JOBS)
@@ -157,14 +157,14 @@ def test_the_lines_shown_read_the_file(format: str, found: str, line: str, tmp_p
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_is_no_job_log_is_named(name: str, tmp_path: Path) -> None:
+def test_what_is_no_job_log_is_named(name, tmp_path):
     content, found = OTHERS[name]
     (tmp_path / name).write_text(content)
     text = inspect_file(tmp_path / name)
     assert f"format: {found}" in text and "title:" not in text and "cleaning" not in text
 
 
-def test_archives_are_looked_into(tmp_path: Path) -> None:
+def test_archives_are_looked_into(tmp_path):
     write_tar_gz(tmp_path / "t.tar.gz", {"trace-data/README": "x", "trace-data/cluster_job_log": BASES["philly"]})
     text = inspect_file(tmp_path / "t.tar.gz")
     assert "format: Philly archive\nfiles in it: 2\n  trace-data/README" in text and "kept: 5" in text
@@ -202,20 +202,20 @@ def test_archives_are_looked_into(tmp_path: Path) -> None:
         ("a.tar.gz", b"no archive", "truncated or damaged"),
     ],
 )
-def test_unreadable(name: str, content: bytes | None, message: str, tmp_path: Path) -> None:
+def test_unreadable(name, content, message, tmp_path):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         inspect_file(tmp_path / name)
 
 
-def test_what_is_no_object_in_a_list_of_jobs_is_counted(tmp_path: Path) -> None:
+def test_what_is_no_object_in_a_list_of_jobs_is_counted(tmp_path):
     (tmp_path / "mixed.json").write_text('[{"job": 1}, 3, {"job": 2}]')
     text = inspect_file(tmp_path / "mixed.json")
     assert "format: JSON list; 1 entries left out, no objects\n" in text and "rows: 2" in text
 
 
-def test_pai_tables_are_read_together(tmp_path: Path) -> None:
+def test_pai_tables_are_read_together(tmp_path):
     tables = {"task": "j1,w,1,Terminated,100,200,600,29.3,50,V100\n", "job": "j1,i1,u1,Terminated,100,200\n"}
     paths = {name: tmp_path / f"pai_{name}_table.tar.gz" for name in tables}
     write_tar_gz(paths["task"], {"pai_task_table.csv": tables["task"]})
@@ -233,7 +233,7 @@ def test_pai_tables_are_read_together(tmp_path: Path) -> None:
     st.binary(max_size=80),
     st.sampled_from(["a.csv", "a.txt", "a.swf", "a.tar.gz", "a.zip", "a.json"]),
 )
-def test_any_bytes_are_described_or_refused(tmp_path: Path, start: str, cut: int, rest: bytes, name: str) -> None:
+def test_any_bytes_are_described_or_refused(tmp_path, start, cut, rest, name):
     (tmp_path / name).write_bytes(start[:cut].encode("latin-1") + rest)
     try:
         assert "format: " in inspect_file(tmp_path / name)
@@ -251,7 +251,7 @@ SACCT = "\n".join([HEADER, *ROWS]) + "\n"
 
 
 @pytest.mark.parametrize(("sign", "name"), [(";", "JobID"), ("\t", "JobID"), (",", "JobID"), ("|", "JobIDRaw")])
-def test_another_sign_between_the_fields_or_name_makes_no_difference(sign: str, name: str, tmp_path: Path) -> None:
+def test_another_sign_between_the_fields_or_name_makes_no_difference(sign, name, tmp_path):
     """Quoted where a field holds it."""
     plain, other = tmp_path / "plain.txt", tmp_path / "jobs.txt"
     plain.write_text(SACCT)
@@ -265,14 +265,14 @@ def test_another_sign_between_the_fields_or_name_makes_no_difference(sign: str, 
     assert ours.equals(theirs) and list(theirs["status"]) == ["passed", "killed", "failed"]
 
 
-def test_bare_commas_inside_and_between_fields_cannot_be_distinguished(tmp_path: Path) -> None:
+def test_bare_commas_inside_and_between_fields_cannot_be_distinguished(tmp_path):
     path = tmp_path / "jobs.txt"
     path.write_text(SACCT.replace("|", ","))
     with pytest.raises(DataError, match="has commas itself; give --parsable2"):
         clean_trace("x", trace_config("sacct"), path)
 
 
-def test_a_table_of_ones_own_with_the_same_names_stays_a_csv(tmp_path: Path) -> None:
+def test_a_table_of_ones_own_with_the_same_names_stays_a_csv(tmp_path):
     row = "1,COMPLETED,2024-01-03 00:00:00,2024-01-03 00:01:00,2024-01-03 00:09:00,2"
     (tmp_path / "own.csv").write_text(f"JobID,State,Submit,Start,End,gpus\n{row}\n")
     assert suggested(tmp_path / "own.csv")[0].format == "csv"

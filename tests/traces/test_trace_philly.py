@@ -35,7 +35,7 @@ def clean(folder: Path, *jobs: dict[str, Any], **fields: Any) -> CleanTrace:
     return cleaned(folder / "cluster_job_log", json.dumps(jobs), "philly", **fields)
 
 
-def test_known_answers(tmp_path: Path) -> None:
+def test_known_answers(tmp_path):
     """The run time is the sum of the attempts: 60 + 30 s; 120 + 120 s, though they overlap."""
     tries = {
         "two nodes": [("10:01:00", "10:02:00", 8, 4)],
@@ -69,7 +69,7 @@ def test_known_answers(tmp_path: Path) -> None:
     }
 
 
-def test_what_cannot_be_a_job_is_counted(tmp_path: Path) -> None:
+def test_what_cannot_be_a_job_is_counted(tmp_path):
     once = [attempt("10:01:00", "10:11:00", 2)]
     result = clean(
         tmp_path,
@@ -101,7 +101,7 @@ def test_what_cannot_be_a_job_is_counted(tmp_path: Path) -> None:
     }
 
 
-def test_a_retry_in_the_hour_that_comes_twice_follows_the_attempt_before_it(tmp_path: Path) -> None:
+def test_a_retry_in_the_hour_that_comes_twice_follows_the_attempt_before_it(tmp_path):
     """00:30 to the first 01:50 is 4,800 s, the second 01:10 to 02:10 3,600 s; with no end known, a start counts."""
     night = "2017-11-05 {}".format
     times = [("00:30:00", "01:50:00"), ("01:10:00", "02:10:00")]
@@ -119,7 +119,7 @@ tries = st.lists(st.tuples(minutes, minutes.filter(bool) | st.none()), max_size=
 
 
 @given(rows=st.lists(st.tuples(minutes, tries), min_size=1, max_size=6))
-def test_attempts_are_read_one_after_the_other(rows: list[tuple[int, list]], tmp_path: Path) -> None:
+def test_attempts_are_read_one_after_the_other(rows, tmp_path):
     """In the night when an hour comes twice, each time is the first of its readings that is not before the latest so far."""
 
     def wall(minute: int, **more: Any) -> datetime:
@@ -148,7 +148,7 @@ def test_attempts_are_read_one_after_the_other(rows: list[tuple[int, list]], tmp
     assert result.jobs.set_index("job_id")["run_s"].drop("0 plain").to_dict() == expected
 
 
-def test_the_backend_of_ijson_is_compiled() -> None:
+def test_the_backend_of_ijson_is_compiled():
     """The others are ten times as slow; where this fails, its wheel is missing for the platform."""
     assert ijson.backend == "yajl2_c"
 
@@ -162,6 +162,6 @@ def test_the_backend_of_ijson_is_compiled() -> None:
         (json.dumps([job("a")])[:-1] + " nonsense", "JSON after 1 jobs"),
     ],
 )
-def test_damaged_log(text: str, message: str, tmp_path: Path) -> None:
+def test_damaged_log(text, message, tmp_path):
     with pytest.raises(DataError, match=f"cluster_job_log: .*{message}"):
         cleaned(tmp_path / "cluster_job_log", text, "philly")

@@ -28,7 +28,7 @@ def clean(path: Path, pods: list[str], **fields: Any) -> CleanTrace:
     return cleaned(path, "\n".join([HEADER, *pods]) + "\n", "alibaba2023", **fields)
 
 
-def test_known_answers(tmp_path: Path) -> None:
+def test_known_answers(tmp_path):
     result = clean(tmp_path / "openb_pod_list_default.csv", PODS)
     assert rows(result, "submit_s run_s wait_s gpus cpus mem_gb gpu_type status") == [
         ["p0", 0, 240, 60, 1, 12, 17.179869, None, "passed"],
@@ -54,7 +54,7 @@ def test_known_answers(tmp_path: Path) -> None:
     }
 
 
-def test_variants_in_a_folder(tmp_path: Path) -> None:
+def test_variants_in_a_folder(tmp_path):
     for variant, pods in (("default", PODS[:1]), ("gpuspec33", PODS[:3])):
         clean(tmp_path / f"openb_pod_list_{variant}.csv", pods)
     (tmp_path / "openb_node_list_gpu_node.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\n")
@@ -93,7 +93,7 @@ def clean_authors(path: Path, lines: list[str], **fields: Any) -> CleanTrace:
         (READER, "read in the reader variant (column 18 virtual cluster, 19 GPU type), as it has 20 columns"),
     ],
 )
-def test_known_answers_of_the_authors(lines: list[str], remark: str, tmp_path: Path) -> None:
+def test_known_answers_of_the_authors(lines, remark, tmp_path):
     result = clean_authors(tmp_path / "Helios_Formatted_withGPUType.csv", lines)
     assert rows(result, "submit_s run_s wait_s gpus cpus mem_gb requested_s vc gpu_type user status") == [
         ["a", 0, 60, None, 2, 12, 29.25, None, "4", "T4", "7", "passed"],
@@ -104,7 +104,7 @@ def test_known_answers_of_the_authors(lines: list[str], remark: str, tmp_path: P
     assert result.audit.noted == {remark: 7, "share of a GPU rounded up to whole GPUs": 1, "status unknown": 2}
 
 
-def test_the_variant_can_be_forced(tmp_path: Path) -> None:
+def test_the_variant_can_be_forced(tmp_path):
     result = clean_authors(tmp_path / "a.csv", READER, part="readme")
     jobs = result.jobs.set_index("job_id")
     assert jobs["vc"].isna().all()
@@ -125,6 +125,6 @@ def test_the_variant_can_be_forced(tmp_path: Path) -> None:
         (("\n".join(README) + "\n")[:-9], "truncated: the last row"),
     ],
 )
-def test_damage(content: str, message: str, tmp_path: Path) -> None:
+def test_damage(content, message, tmp_path):
     with pytest.raises(DataError, match=f"a.csv.*{message}"):
         cleaned(tmp_path / "a.csv", content, "authors")

@@ -1,7 +1,6 @@
 """The rows that ship with the package, other real rows, and the reader of such files."""
 
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,7 +16,7 @@ ROWS = {"job_id": [1, 2, 3], "submit_unix_s": [10, 5, 20], "run_s": [60, 0, 5], 
 
 
 @pytest.mark.parametrize(("name", "kept"), [("philly", 103_467), ("venus", 125_303)])
-def test_they_are_the_ones_described(name: str, kept: int, tmp_path: Path) -> None:
+def test_they_are_the_ones_described(name, kept, tmp_path):
     path = DATA / f"{name}.parquet"
     assert f"| `{path.name}` |" in (readme := (DATA / "README.md").read_text()) and f"`{sha256(path)}`" in readme
     trace = load_trace(f"{name}-rows", project_root())
@@ -25,7 +24,7 @@ def test_they_are_the_ones_described(name: str, kept: int, tmp_path: Path) -> No
     assert len(clean.jobs) == kept and clean.meta.licence == "CC-BY-4.0"
 
 
-def test_a_damaged_one_is_named_with_what_to_do(tmp_path: Path, monkeypatch) -> None:
+def test_a_damaged_one_is_named_with_what_to_do(tmp_path, monkeypatch):
     damaged = tmp_path / "data" / "venus.parquet"
     damaged.parent.mkdir()
     damaged.write_bytes((DATA / damaged.name).read_bytes()[:-1])
@@ -38,7 +37,7 @@ def test_a_damaged_one_is_named_with_what_to_do(tmp_path: Path, monkeypatch) -> 
     assert "Manually" not in str(error.value) and not list((tmp_path / "raw").glob("**/venus.parquet*"))
 
 
-def test_a_file_of_raw_columns(tmp_path: Path) -> None:
+def test_a_file_of_raw_columns(tmp_path):
     config = trace_config("rows")
     path = tmp_path / "mine.parquet"
     pd.DataFrame(ROWS).to_parquet(path)
@@ -57,7 +56,7 @@ def test_a_file_of_raw_columns(tmp_path: Path) -> None:
         clean_trace("t", config, path)
 
 
-def test_a_share_of_a_gpu_by_the_rule_named(tmp_path: Path) -> None:
+def test_a_share_of_a_gpu_by_the_rule_named(tmp_path):
     path = tmp_path / "mine.parquet"
     pd.DataFrame(ROWS | {"run_s": 60, "gpus": [1.5, 0.4, 2]}).assign(unusable=["odd", None, None]).to_parquet(path)
     found = {rule: clean_trace("t", trace_config("rows", gpu_share=rule), path) for rule in ("round_up", "leave_out")}
@@ -76,7 +75,7 @@ def test_a_share_of_a_gpu_by_the_rule_named(tmp_path: Path) -> None:
         ("hpc2n-swf", 202_871, {}),
     ],
 )
-def test_real_rows(name: str, kept: int, out: dict[str, int], real_traces: Path, monkeypatch) -> None:
+def test_real_rows(name, kept, out, real_traces, monkeypatch):
     """Counted, and compared with what their publishers say of them; run times of Venus are cut off at 48 h."""
     monkeypatch.setenv("RLTUNE_REAL_TRACES", str(real_traces.resolve()))
     trace = load_trace(name, project_root())

@@ -43,7 +43,7 @@ def clean(path: Path, *log: dict[str, str], **how: str) -> CleanTrace:
     return cleaned(path, text(*log, **how), "sacct")
 
 
-def test_known_answers(tmp_path: Path) -> None:
+def test_known_answers(tmp_path):
     log = text(
         row("101", ReqTRES=A100),
         row("101.batch", User="", Partition="", ReqTRES=""),
@@ -99,7 +99,7 @@ def test_known_answers(tmp_path: Path) -> None:
     assert noted["component of a heterogeneous job, taken as a job of its own"] == 2 and noted["status unknown"] == 1
 
 
-def test_columns_in_any_order_and_a_bar_at_the_end(tmp_path: Path) -> None:
+def test_columns_in_any_order_and_a_bar_at_the_end(tmp_path):
     order = ",".join(["JobName", *reversed(FORMAT.split(",")), "Account"])
     one = clean(tmp_path / "a.txt", row())
     other = clean(tmp_path / "b.txt", row(JobName='a "b'), columns=order, end="|")
@@ -110,12 +110,12 @@ def test_columns_in_any_order_and_a_bar_at_the_end(tmp_path: Path) -> None:
         assert cleaned(tmp_path / "c.csv", quoted, "sacct").jobs.equals(one.jobs)
 
 
-def test_a_line_of_megabytes(tmp_path: Path) -> None:
+def test_a_line_of_megabytes(tmp_path):
     long = clean(tmp_path / "a.txt", row("1"), row("2", User="ü" * (1 << 20)), row("3"))
     assert long.jobs["user"].str.len().tolist() == [3, 1 << 20, 3]
 
 
-def test_an_older_version(tmp_path: Path) -> None:
+def test_an_older_version(tmp_path):
     """No TRES, GRES per node, memory per node or CPU, durations with days, no raw columns."""
     columns = "JobID,User,Submit,Start,End,Elapsed,Timelimit,State,NNodes,NCPUS,ReqMem,ReqGRES,AllocGRES"
     old = {"Elapsed": "1-02:03:04", "Timelimit": "2-00:00:00", "NCPUS": "8"}
@@ -140,7 +140,7 @@ def test_an_older_version(tmp_path: Path) -> None:
     assert result.audit.noted["ReqMem not an amount of memory"] == 1
 
 
-def test_the_type_allocated_where_the_one_requested_is_not_there(tmp_path: Path) -> None:
+def test_the_type_allocated_where_the_one_requested_is_not_there(tmp_path):
     columns = FORMAT.replace("ReqTRES,", "")
     mixed = "cpu=8,gres/gpu:a100=2,gres/gpu:v100=1,gres/gpu=3,mem=1T,node=1"
     odd = "cpu=8,gres/gpu=4,gres/gpu:a100:1g.5gb:x=4,mem=64G"
@@ -154,7 +154,7 @@ def test_the_type_allocated_where_the_one_requested_is_not_there(tmp_path: Path)
     assert result.audit.noted["GPUs with an entry that cannot be read: gres/gpu alone counts"] == 1
 
 
-def test_memory_that_slurm_does_not_allocate_is_not_known(tmp_path: Path) -> None:
+def test_memory_that_slurm_does_not_allocate_is_not_known(tmp_path):
     """With CR_CPU, for example, Slurm reports all the memory of a node as requested by every job."""
     asked, held = "cpu=1,mem=128G,node=1,gres/gpu=1", "cpu=1,node=1,gres/gpu=1"
     log = [row(JobID=str(k), ReqMem="128G", ReqTRES=asked, AllocTRES=held) for k in range(3)]
@@ -165,7 +165,7 @@ def test_memory_that_slurm_does_not_allocate_is_not_known(tmp_path: Path) -> Non
     assert some.jobs["mem_gb"].notna().all()
 
 
-def test_requeued_jobs(tmp_path: Path) -> None:
+def test_requeued_jobs(tmp_path):
     result = clean(
         tmp_path / "a.txt",
         row("1", "NODE_FAIL", ElapsedRaw="100"),
@@ -210,7 +210,7 @@ def test_requeued_jobs(tmp_path: Path) -> None:
     assert result.audit.noted["requeued job, run time is the sum of its runs"] == 5
 
 
-def test_times_in_epoch_seconds_and_across_the_hour_repeated_in_autumn(tmp_path: Path) -> None:
+def test_times_in_epoch_seconds_and_across_the_hour_repeated_in_autumn(tmp_path):
     epoch = clean(tmp_path / "a.txt", row(Submit="1709283600", Start="1709283900", End="1709287500"))
     assert epoch.meta.t0 == "2024-03-01T10:00:00.000+01:00" and epoch.jobs["wait_s"].tolist() == [300]
     night = row(Submit="2024-10-27T02:50:00", Start="2024-10-27T02:10:00", End="2024-10-27T03:10:00")
@@ -221,7 +221,7 @@ def parsed(parse: Any, written: list[str | None], *args: Any) -> Any:
     return parse(pd.Series(written, dtype="str"), *args)
 
 
-def test_fields() -> None:
+def test_fields():
     """Durations, and requested memory on 2 nodes with 8 CPUs."""
     seconds = {"1-02:03:04": 93_784, "02:03:04": 7_384, "03:04": 184, "00:03.250": 3.25, "7": 7}
     seconds |= {"1-12": 129_600, "1-12:30": 131_400}  # as sbatch --time has it
@@ -246,7 +246,7 @@ def test_fields() -> None:
         (text(), "no jobs in rows of 15 fields"),
     ],
 )
-def test_what_is_wrong_is_said(content: str, message: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said(content, message, tmp_path):
     with pytest.raises(DataError, match=f"a.txt.*{message}") as error:
         cleaned(tmp_path / "a.txt", content, "sacct")
     assert "truncated" in message or "more than once" in message or COMMAND in str(error.value)

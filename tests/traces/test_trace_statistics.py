@@ -20,7 +20,7 @@ def jobs() -> pd.DataFrame:
     )
 
 
-def test_workload(jobs: pd.DataFrame) -> None:
+def test_workload(jobs):
     row = statistics.workload_row(jobs).iloc[0]
     assert row["type"] == "GPU" and row["avg_run_s"] == 600
     assert row["arrival_per_s"] == pytest.approx(1 / statistics.DAY_S)
@@ -33,7 +33,7 @@ def test_workload(jobs: pd.DataFrame) -> None:
     assert row["type"] == "CPU" and row["alloc"] == pytest.approx(120)
 
 
-def test_summary(jobs: pd.DataFrame) -> None:
+def test_summary(jobs):
     row = statistics.summary_row(jobs, None).iloc[0]
     assert row["days"] == 10 and row["jobs"] == 11 and row["run_max_days"] == pytest.approx(1100 / statistics.DAY_S)
     assert pd.isna(row[["gpus", "nodes", "gpu_types", "users"]]).all()
@@ -45,7 +45,7 @@ def test_summary(jobs: pd.DataFrame) -> None:
     assert statistics.summary_row(jobs, named)["gpu_types"].item() == "V100"
 
 
-def test_too_short(jobs: pd.DataFrame) -> None:
+def test_too_short(jobs):
     for few in (jobs.head(0), jobs.head(1)):
         with pytest.raises(DataError, match="too few"):
             statistics.workload_row(few)
@@ -59,7 +59,7 @@ def jobs_at(submit_s: list[float], **columns: object) -> pd.DataFrame:
     return empty_columns(len(submit_s)).assign(submit_s=submit_s, gpus=1, run_s=60.0).assign(**columns)
 
 
-def test_batches_count_jobs_above_the_median_of_all() -> None:
+def test_batches_count_jobs_above_the_median_of_all():
     wait = pd.Series([0.0, 0, 3600, 3600] + [0.0] * 6 + [np.nan, 7200.0])
     found = statistics.batches(wait, jobs=4)
     assert found["batch"].tolist() == [1, 2] and set(found["jobs"]) == {4}  # three jobs make no whole batch
@@ -67,7 +67,7 @@ def test_batches_count_jobs_above_the_median_of_all() -> None:
     assert set(found["median_wait_s"]) == {0} and set(found["of_batches"]) == {2}
 
 
-def test_the_batches_shown_are_those_that_wait_most() -> None:
+def test_the_batches_shown_are_those_that_wait_most():
     wait = pd.Series(np.repeat([1.0, 0.0, 5.0, 5.0, 2.0], 10))
     found = statistics.batches(wait, jobs=10, most=2)
     assert found["batch"].tolist() == [3, 4] and set(found["of_batches"]) == {5}
@@ -75,13 +75,13 @@ def test_the_batches_shown_are_those_that_wait_most() -> None:
     assert len(statistics.batches(wait, jobs=10, most=99)) == 5
 
 
-def test_few_jobs_are_one_batch_and_no_wait_is_none() -> None:
+def test_few_jobs_are_one_batch_and_no_wait_is_none():
     assert statistics.batches(pd.Series([1.0, 2.0, 3.0]))["above"].tolist() == [1]
     with pytest.raises(DataError, match="no job's wait is known"):
         statistics.batches(pd.Series([np.nan, np.nan]))
 
 
-def test_arrivals_are_by_the_clusters_clock_and_over_the_hours_there_were() -> None:
+def test_arrivals_are_by_the_clusters_clock_and_over_the_hours_there_were():
     # one job at 8:30, three an hour later, then one at 8:00 of the next day
     found = statistics.arrivals(jobs_at([0, 3600, 3600, 3601, 23.5 * 3600]), MONDAY)
     hours = found[found["by"] == "hour"].set_index("bin")
@@ -94,17 +94,17 @@ def test_arrivals_are_by_the_clusters_clock_and_over_the_hours_there_were() -> N
     assert days["relative"].isna().tolist() == [False] * 2 + [True] * 5
 
 
-def test_even_arrivals_are_all_as_ever() -> None:
+def test_even_arrivals_are_all_as_ever():
     found = statistics.arrivals(jobs_at([1800.0 * i for i in range(2 * 24 * 14 - 1)]), MONDAY)
     assert found["relative"].between(0.95, 1.05).all()  # the first and the last hour are halves
     assert statistics.busiest_share(jobs_at([1800.0 * i for i in range(2 * 24 * 14)])) == pytest.approx(0.1, abs=0.01)
 
 
-def test_a_burst_is_busy() -> None:
+def test_a_burst_is_busy():
     assert statistics.busiest_share(jobs_at([0.0] * 90 + [3600.0 * i for i in range(10, 20)])) == pytest.approx(0.91)
 
 
-def test_run_times_are_shares_of_jobs_and_of_work() -> None:
+def test_run_times_are_shares_of_jobs_and_of_work():
     found = statistics.run_times(jobs_at([0, 1, 2, 3], run_s=[1.0, 1.0, 10.0, 100.0], gpus=[1, 1, 1, 10]))
     assert found["run_s"].iloc[[0, -1]].tolist() == [1, 100] and found["jobs"].iloc[0] == 0.5
     assert found[["jobs", "work"]].iloc[-1].tolist() == [1, 1]
@@ -113,13 +113,13 @@ def test_run_times_are_shares_of_jobs_and_of_work() -> None:
     assert found["jobs"].is_monotonic_increasing and found["work"].is_monotonic_increasing
 
 
-def test_sizes_are_up_to_powers_of_two() -> None:
+def test_sizes_are_up_to_powers_of_two():
     found = statistics.sizes(jobs_at([0, 1, 2, 3], gpus=[1, 3, 4, 5], run_s=[1.0, 1.0, 1.0, 2.0]))
     assert found["most"].tolist() == [1, 2, 4, 8] and found["jobs"].tolist() == [0.25, 0, 0.5, 0.25]
     assert np.allclose(found["work"], np.array([1, 0, 7, 10]) / 18)
 
 
-def test_cpu_traces_go_by_cpus_and_unknown_sizes_count_nowhere() -> None:
+def test_cpu_traces_go_by_cpus_and_unknown_sizes_count_nowhere():
     cpu = jobs_at([0, 1, 2], resource="cpu", gpus=0, cpus=[2.0, 2.0, np.nan])
     assert statistics.sizes(cpu)["jobs"].tolist() == [0, 1]
     none = cpu.assign(cpus=np.nan)

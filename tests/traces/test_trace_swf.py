@@ -34,7 +34,7 @@ def clean(path: Path, text: str | bytes, **fields: Any) -> CleanTrace:
     return cleaned(path, text, "swf", **{"time_zone": "Europe/Stockholm", **fields})
 
 
-def test_known_answers(tmp_path: Path) -> None:
+def test_known_answers(tmp_path):
     result = clean(tmp_path / "a.swf.gz", gzip.compress((HEAD + "\n".join(JOBS) + "\n").encode()))
     assert rows(result, "submit_s run_s wait_s requested_s cpus mem_gb user vc status") == [
         ["1", 0, 60, 10, 120, 8, 0.004194, "7", "2", "passed"],  # no partition known, so the queue; 512 kB × 8
@@ -62,14 +62,14 @@ def test_known_answers(tmp_path: Path) -> None:
     }
 
 
-def test_the_partition_comes_before_the_queue(tmp_path: Path) -> None:
+def test_the_partition_comes_before_the_queue(tmp_path):
     line = GOOD.replace("1 -1 -1 -1", "1 3 -1 -1")
     result = clean(tmp_path / "a.swf", HEAD + line + "\n" + GOOD.replace("10 190", "11 195") + "\n")
     assert result.jobs["vc"].fillna("?").tolist() == ["3", "?"]
 
 
 @pytest.mark.parametrize(("start", "unix_s"), [("893466664 (Fri Apr 24)", 893_466_664), ("8.5e8; about", 850_000_000)])
-def test_a_remark_may_follow_a_number_of_the_header(start: str, unix_s: int, tmp_path: Path) -> None:
+def test_a_remark_may_follow_a_number_of_the_header(start, unix_s, tmp_path):
     head = f";UnixStartTime: {start}\n; MaxProcs: 3 processors\n"
     result = clean(tmp_path / "a.swf", head + JOBS[0] + "\n" + GOOD + "\n", time_zone="UTC")
     assert datetime.fromisoformat(result.meta.t0).timestamp() == unix_s + 100
@@ -77,7 +77,7 @@ def test_a_remark_may_follow_a_number_of_the_header(start: str, unix_s: int, tmp
 
 
 @pytest.mark.parametrize("odd", ["1,024", "1e999"])
-def test_a_header_value_that_is_no_number_is_said(odd: str, tmp_path: Path) -> None:
+def test_a_header_value_that_is_no_number_is_said(odd, tmp_path):
     result = clean(tmp_path / "a.swf", f"; UnixStartTime: {odd}\n; MaxProcs: {odd}\n{GOOD}\n", time_zone=None)
     assert result.meta.t0 == "1970-01-01T00:03:10.000+00:00"
     assert result.audit.noted == {
@@ -86,7 +86,7 @@ def test_a_header_value_that_is_no_number_is_said(odd: str, tmp_path: Path) -> N
     }
 
 
-def test_the_time_zone_of_the_header(tmp_path: Path) -> None:
+def test_the_time_zone_of_the_header(tmp_path):
     with pytest.raises(ConfigError, match="config/traces/t.yaml: time_zone: not given; write `time_zone: Europe/Stock"):
         clean(tmp_path / "a.swf", HEAD + GOOD + "\n", time_zone=None)
     other = clean(tmp_path / "a.swf", HEAD + GOOD + "\n", time_zone="Asia/Tokyo")
@@ -97,7 +97,7 @@ def test_the_time_zone_of_the_header(tmp_path: Path) -> None:
     assert not same.audit.noted and not nonsense.audit.noted
 
 
-def test_lines_that_are_no_jobs(tmp_path: Path) -> None:
+def test_lines_that_are_no_jobs(tmp_path):
     text = "\ufeff" + HEAD + f"{GOOD}\n1 2 3\n; a remark\n\n{GOOD} 5\n   \n"
     text += GOOD.replace("10 190", "11 x") + "\n" + GOOD
     result = clean(tmp_path / "a.swf", text.replace("\n", "\r\n"))
@@ -115,6 +115,6 @@ def test_lines_that_are_no_jobs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"), [(HEAD, "no line of 18 fields"), (f"{GOOD}\n{GOOD[:20]}", "truncated: the last row has")]
 )
-def test_damage(content: str, message: str, tmp_path: Path) -> None:
+def test_damage(content, message, tmp_path):
     with pytest.raises(DataError, match=f"a.swf.*{message}"):
         clean(tmp_path / "a.swf", content)

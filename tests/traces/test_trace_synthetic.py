@@ -31,7 +31,7 @@ def cleaned(folder: Path, format: str, jobs: int, part: str | None = None, seed:
 
 
 @pytest.mark.parametrize(("format", "part"), LOGS)
-def test_same_seed_same_bytes_other_seed_other_bytes(format: str, part: str | None, tmp_path: Path) -> None:
+def test_same_seed_same_bytes_other_seed_other_bytes(format, part, tmp_path):
     contents = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         paths = generate(format, tmp_path / name, seed, 300, part)
@@ -44,7 +44,7 @@ def test_same_seed_same_bytes_other_seed_other_bytes(format: str, part: str | No
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_marginals_hold_for_every_seed_and_history_predicts(name: str) -> None:
+def test_marginals_hold_for_every_seed_and_history_predicts(name):
     model = MODELS[name]
     shares = pd.Series(model.gpus) / sum(model.gpus.values())
     for seed in (11, 12):
@@ -62,7 +62,7 @@ def test_marginals_hold_for_every_seed_and_history_predicts(name: str) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_goes_through_the_cleaning_of_a_real_one(format: str, tmp_path: Path) -> None:
+def test_goes_through_the_cleaning_of_a_real_one(format, tmp_path):
     clean = cleaned(tmp_path, format, JOBS)
     assert 0.98 * JOBS < clean.audit.rows_kept == len(clean.jobs) < JOBS
     assert len(clean.audit.left_out) >= 3 and clean.audit.left_out["run time zero"] > 0
@@ -70,7 +70,7 @@ def test_goes_through_the_cleaning_of_a_real_one(format: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("part", PARTS["swf"])
-def test_swf_is_a_log_of_cpu_jobs(part: str, tmp_path: Path) -> None:
+def test_swf_is_a_log_of_cpu_jobs(part, tmp_path):
     clean = cleaned(tmp_path, "swf", JOBS, part)
     assert clean.audit.rows_read == JOBS and "dates and hours mean nothing" not in str(clean.audit)
     assert 0.99 * JOBS < len(clean.jobs) < JOBS and clean.audit.left_out["cancelled before it started"] > 0
@@ -82,7 +82,7 @@ def test_swf_is_a_log_of_cpu_jobs(part: str, tmp_path: Path) -> None:
         assert clean.jobs["cpus"].mean() == pytest.approx(44_416 / 2887, rel=0.05)
 
 
-def test_sacct_is_a_log_with_limits_and_the_waits_of_a_queue(tmp_path: Path) -> None:
+def test_sacct_is_a_log_with_limits_and_the_waits_of_a_queue(tmp_path):
     clean = cleaned(tmp_path, "sacct", 3000, "example")
     jobs, log = clean.jobs, write_sacct.LOGS["example"]
     assert len(jobs) + clean.audit.left_out["cancelled before it started"] == 3000
@@ -95,7 +95,7 @@ def test_sacct_is_a_log_with_limits_and_the_waits_of_a_queue(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-def test_the_jobs_of_the_deployment_ask_for_what_its_cluster_has(seed: int, tmp_path: Path) -> None:
+def test_the_jobs_of_the_deployment_ask_for_what_its_cluster_has(seed, tmp_path):
     cluster = load_cluster("deployment", project_root())
     clean = cleaned(tmp_path, "sacct", 4096, "finetuning", seed)
     jobs = clean.jobs

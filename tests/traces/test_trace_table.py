@@ -1,7 +1,5 @@
 """The canonical job table: round trip, dtypes, and all faults reported at once."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from history_cases import table
@@ -21,7 +19,7 @@ def jobs_of(rows: int = 3) -> pd.DataFrame:
     return table([{"submit_s": i // 2, "run_s": 10, "gpus": 2} for i in range(rows)])
 
 
-def test_round_trip_keeps_values_dtypes_and_metadata(tmp_path: Path) -> None:
+def test_round_trip_keeps_values_dtypes_and_metadata(tmp_path):
     jobs = jobs_of()
     jobs.loc[1, "user"] = "anna"
     write_table(jobs, META, tmp_path / "jobs.parquet")
@@ -31,7 +29,7 @@ def test_round_trip_keeps_values_dtypes_and_metadata(tmp_path: Path) -> None:
     assert {c: str(t) for c, t in back.dtypes.items()} == DTYPES
 
 
-def test_all_faults_are_reported_at_once() -> None:
+def test_all_faults_are_reported_at_once():
     jobs = jobs_of()
     jobs.loc[0, "run_s"] = -1.0
     jobs.loc[1, "gpus"] = 0
@@ -56,7 +54,7 @@ def test_all_faults_are_reported_at_once() -> None:
         ({"surplus": 1}, "column_in_schema .surplus."),
     ],
 )
-def test_a_fault_is_named(change: dict, fault: str) -> None:
+def test_a_fault_is_named(change, fault):
     with pytest.raises(DataError, match=fault) as error:
         validate(jobs_of().assign(**change))
     assert "sorted" not in str(error.value), "a row without time or id is not called unsorted"
@@ -64,7 +62,7 @@ def test_a_fault_is_named(change: dict, fault: str) -> None:
         validate(jobs_of().drop(columns="vc"))
 
 
-def test_unreadable_files(tmp_path: Path) -> None:
+def test_unreadable_files(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         read_table(tmp_path / "none.parquet")
     write_table(jobs_of(), META, tmp_path / "jobs.parquet")
@@ -77,7 +75,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
         read_table(tmp_path / "plain.parquet")
 
 
-def test_ids_out_of_order_at_one_time_are_found() -> None:
+def test_ids_out_of_order_at_one_time_are_found():
     jobs = jobs_of(4)
     jobs["job_id"] = pd.Series(["a", "b", "d", "c"], dtype="str")
     with pytest.raises(DataError, match="not sorted .*row 3 is 1, 'c' after 1, 'd'"):
@@ -86,7 +84,7 @@ def test_ids_out_of_order_at_one_time_are_found() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 20)), max_size=8), st.integers(0, 50))
-def test_audit_adds_up(lines: list[tuple[str, int]], kept: int) -> None:
+def test_audit_adds_up(lines, kept):
     audit = Audit()
     audit.read(kept + sum(n for _, n in lines))
     for reason, rows in lines:
@@ -101,7 +99,7 @@ def test_audit_adds_up(lines: list[tuple[str, int]], kept: int) -> None:
         audit.check()
 
 
-def test_users_without_names_are_distinguished_as_before() -> None:
+def test_users_without_names_are_distinguished_as_before():
     """Whoever is not known stays so."""
     jobs = pd.DataFrame({"user": pd.Series(["zoe", None, "ada", "zoe"], dtype="str"), "gpus": [1, 2, 3, 4]})
     assert list(without_names(jobs)["user"].fillna("")) == ["user-1", "", "user-2", "user-1"]

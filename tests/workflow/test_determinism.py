@@ -39,13 +39,13 @@ def windows(folder: Path) -> pd.DataFrame:
     return frame[~frame["role"].str.startswith("baseline")].drop(columns="bound_s", errors="ignore")
 
 
-def test_the_cell_has_something_to_learn(folders: dict[str, Path]) -> None:
+def test_the_cell_has_something_to_learn(folders):
     found = windows(folders["smoke"])
     assert found.loc[found["role"] == "base", "wait_s"].mean() > 60
     assert found.loc[found["role"] == "rltune", "choices"].sum() > 0
 
 
-def test_the_same_seed_gives_the_same_bytes_in_another_process(folders: dict[str, Path]) -> None:
+def test_the_same_seed_gives_the_same_bytes_in_another_process(folders):
     smoke, plain = folders["smoke"], folders["plain"]
     assert (smoke / "policy.npz").read_bytes() == (plain / "policy.npz").read_bytes()
     pd.testing.assert_frame_equal(windows(smoke), windows(plain))
@@ -53,7 +53,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(folders: dict[str
     pd.testing.assert_frame_equal(*(pd.read_parquet(f / "jobs.parquet") for f in (smoke, plain)))
 
 
-def test_another_seed_gives_another_policy_on_the_same_windows(folders: dict[str, Path]) -> None:
+def test_another_seed_gives_another_policy_on_the_same_windows(folders):
     plain, seed = folders["plain"], folders["seed"]
     one, two = (load_policy(f / "policy.npz").weights for f in (plain, seed))
     assert not all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
@@ -61,7 +61,7 @@ def test_another_seed_gives_another_policy_on_the_same_windows(folders: dict[str
     pd.testing.assert_frame_equal(*others)
 
 
-def test_poisoned_test_rows_do_not_change_training_by_a_byte(folders: dict[str, Path]) -> None:
+def test_poisoned_test_rows_do_not_change_training_by_a_byte(folders):
     plain, poisoned = folders["plain"], folders["poisoned"]
     assert (plain / "policy.npz").read_bytes() == (poisoned / "policy.npz").read_bytes()
     pd.testing.assert_frame_equal(table(plain / "history.csv"), table(poisoned / "history.csv"))

@@ -11,7 +11,6 @@ import venv
 from itertools import chain
 from pathlib import Path
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -48,25 +47,25 @@ def pins() -> list[tuple[Requirement, list[str]]]:
     return entries
 
 
-def test_conda_has_the_same_packages_with_the_same_bounds() -> None:
+def test_conda_has_the_same_packages_with_the_same_bounds():
     ours = {name: bounds for name, bounds in conda_packages().items() if name not in ("python", "pip")}
     assert ours == DIRECT
 
 
-def test_python_bounds_agree() -> None:
+def test_python_bounds_agree():
     bounds = SpecifierSet(PROJECT["project"]["requires-python"])
     assert conda_packages()["python"] == bounds
     oldest, too_new = (".".join(map(str, SETUP[name])) for name in ("OLDEST", "TOO_NEW"))
     assert SpecifierSet(f">={oldest},<{too_new}") == bounds
 
 
-def test_conda_installs_the_project_itself_from_one_channel() -> None:
+def test_conda_installs_the_project_itself_from_one_channel():
     assert CONDA["name"] == "rltune"
     assert [c for c in CONDA["channels"] if c != "nodefaults"] == ["conda-forge"]
     assert "-e ." in next(d["pip"] for d in CONDA["dependencies"] if isinstance(d, dict))
 
 
-def test_every_direct_dependency_is_locked_within_its_bounds() -> None:
+def test_every_direct_dependency_is_locked_within_its_bounds():
     """And what the project's own build needs, so that setting it up asks for nothing more."""
     build = map(Requirement, PROJECT["build-system"]["requires"])
     direct = DIRECT | {canonicalize_name(r.name): r.specifier for r in build}
@@ -85,7 +84,7 @@ def test_every_direct_dependency_is_locked_within_its_bounds() -> None:
             assert Version(versions[0]) in bounds, f"{name}: locked at {versions[0]}, asked for {bounds}"
 
 
-def test_every_lock_entry_is_one_version_with_hashes() -> None:
+def test_every_lock_entry_is_one_version_with_hashes():
     entries = pins()
     assert len(entries) > 50
     for requirement, hashes in entries:
@@ -93,7 +92,7 @@ def test_every_lock_entry_is_one_version_with_hashes() -> None:
         assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", h) for h in hashes), requirement
 
 
-def test_every_file_next_to_the_code_is_in_the_package() -> None:
+def test_every_file_next_to_the_code_is_in_the_package():
     """An installed package is a copy: what the list leaves out, only a checkout has."""
     tools = PROJECT["tool"]["setuptools"]
     package = ROOT / "src" / "rltune"
@@ -102,13 +101,13 @@ def test_every_file_next_to_the_code_is_in_the_package() -> None:
     assert there == listed
 
 
-def test_set_up_takes_the_whole_entry_of_a_package_from_the_lock() -> None:
+def test_set_up_takes_the_whole_entry_of_a_package_from_the_lock():
     lock = "uvicorn==1 \\\n    --hash=sha256:a\nuv==2 ; python_version > '3' \\\n    --hash=sha256:b \\\n    --hash=sha256:c\nvine==3 \\\n    --hash=sha256:d\n"
     entry = "uv==2 ; python_version > '3' \\\n    --hash=sha256:b \\\n    --hash=sha256:c\n"
     assert SETUP["locked"]("uv", lock) == entry
 
 
-def test_set_up_leaves_the_work_to_pip_where_pip_has_an_index_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_up_leaves_the_work_to_pip_where_pip_has_an_index_of_its_own(monkeypatch):
     pip = (sys.executable, "-m", "pip")
     monkeypatch.delenv("PIP_INDEX_URL", raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
@@ -118,7 +117,7 @@ def test_set_up_leaves_the_work_to_pip_where_pip_has_an_index_of_its_own(monkeyp
     assert SETUP["has_own_index"](*pip)
 
 
-def test_a_project_that_was_moved_is_set_up_again(tmp_path: Path) -> None:
+def test_a_project_that_was_moved_is_set_up_again(tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
     venv.create(here / ".venv")
     for file in ("Makefile", "requirements.lock", "pyproject.toml"):

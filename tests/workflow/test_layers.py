@@ -36,7 +36,7 @@ def loaded_by(*modules: str, blocked: set[str] = frozenset()) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_imports_keep_the_contracts_of_pyproject() -> None:
+def test_imports_keep_the_contracts_of_pyproject():
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     linter = str(Path(sys.executable).with_name("lint-imports"))
     done = subprocess.run([linter, "--no-cache"], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
@@ -52,10 +52,10 @@ def test_imports_keep_the_contracts_of_pyproject() -> None:
         ("report.page", "traces report"),
     ],
 )
-def test_modules_need_no_more_than_their_extras(modules: str, extras: str) -> None:
+def test_modules_need_no_more_than_their_extras(modules, extras):
     allowed = set().union(*(EXTRAS[name] for name in extras.split()))
     loaded_by(*(f"rltune.{name}" for name in modules.split()), blocked=ALL - allowed)
 
 
-def test_the_command_line_starts_without_the_heavy_packages() -> None:
+def test_the_command_line_starts_without_the_heavy_packages():
     assert not loaded_by("rltune.cli") & {"numba", "pandas", "gymnasium", "swiglpk"}

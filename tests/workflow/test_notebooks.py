@@ -61,7 +61,7 @@ def paths(value: Any) -> list[str]:
     return [text for text in texts if isinstance(text, str) and text.startswith(("results/", "config/"))]
 
 
-def test_form(notebook: dict[str, Any]) -> None:
+def test_form(notebook):
     assert notebook["metadata"]["kernelspec"]["name"] == "rltune" and notebook["nbformat"] == 4
     first = notebook["cells"][0]
     assert first["cell_type"] == "markdown" and source(first).startswith("# ")
@@ -75,29 +75,29 @@ def test_form(notebook: dict[str, Any]) -> None:
     assert sum(len(source(cell).splitlines()) for cell in cells(notebook, "code")) <= 150
 
 
-def test_parameters_are_literals_of_the_smoke_run(notebook: dict[str, Any]) -> None:
+def test_parameters_are_literals_of_the_smoke_run(notebook):
     assert parameters(notebook)["config"] == "config/smoke.yaml"
 
 
-def test_the_smoke_run_leaves_every_file_that_a_notebook_names(notebook: dict[str, Any], smoke_run: Any) -> None:
+def test_the_smoke_run_leaves_every_file_that_a_notebook_names(notebook, smoke_run):
     named = [path for value in parameters(notebook).values() for path in paths(value)]
     read = [path for path in named if not path.startswith("results/lab/")]
     assert [path for path in read if not (smoke_run.root / path).exists()] == []
 
 
-def test_trying_something_does_not_overwrite_a_run(notebook: dict[str, Any]) -> None:
+def test_trying_something_does_not_overwrite_a_run(notebook):
     first = cells(notebook, "code")[0]
     written = [line for line in source(first).splitlines() if "written" in line.partition("  # ")[2]]
     assert [line for line in written if "results/lab/" not in line] == []
 
 
-def test_the_index_has_every_notebook() -> None:
+def test_the_index_has_every_notebook():
     index = json.loads((ROOT / "notebooks" / "index.ipynb").read_text(encoding="utf-8"))
     linked = {name for cell in cells(index, "markdown") for name in re.findall(r"\]\((\w+)\.ipynb\)", source(cell))}
     assert linked >= {path.stem for path in NOTEBOOKS} - {"index"}
 
 
-def test_a_missing_input_names_its_stage_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_input_names_its_stage_and_command(monkeypatch):
     monkeypatch.chdir(ROOT / "notebooks")
     path = "results/none/cells/a/policy.npz"
     with pytest.raises(DataError) as caught:
@@ -119,16 +119,14 @@ SCORES = ("validation_metric", "validation_base", "validation_random")
         ("0.7*wait+0.3*utilisation", (-0.3, 0, 0.1), "reward 0.300 against 0 under FIFO and −0.100 in random order"),
     ],
 )
-def test_the_outcome_is_one_sentence(metric: str, scores: tuple[float, ...], sentence: str) -> None:
+def test_the_outcome_is_one_sentence(metric, scores, sentence):
     facts = FACTS | {"cell": {"metric": metric, "policy": "fifo"}} | dict(zip(SCORES, scores))
     assert outcome(facts).replace("\u00a0", " ").startswith(sentence) and outcome(facts).endswith("; it learned")
     assert "; it did not learn" in outcome(facts | {"learned": False})
 
 
 @pytest.mark.parametrize("lab", [True, False])
-def test_progress_is_a_bar_in_jupyterlab_and_lines_elsewhere(
-    lab: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_is_a_bar_in_jupyterlab_and_lines_elsewhere(lab, monkeypatch, capsys):
     shown: list[Any] = []
     handle = SimpleNamespace(update=shown.append)
     monkeypatch.setattr("IPython.display.display", lambda *_, **__: handle)
@@ -145,7 +143,7 @@ def test_progress_is_a_bar_in_jupyterlab_and_lines_elsewhere(
     assert capsys.readouterr().out.count("epoch ") == 2 * (not lab)
 
 
-def test_the_menus_of_explore_offer_the_clusters_of_a_trace_and_can_be_made_again() -> None:
+def test_the_menus_of_explore_offer_the_clusters_of_a_trace_and_can_be_made_again():
     explore = json.loads((ROOT / "notebooks" / "explore.ipynb").read_text(encoding="utf-8"))
     first, (static, menus) = parameters(explore), cells(explore, "code")[-2:]
     asked: list[dict[str, Any]] = []
@@ -158,7 +156,7 @@ def test_the_menus_of_explore_offer_the_clusters_of_a_trace_and_can_be_made_agai
     assert asked[0]["trace"] == "philly-rows" and asked[-1]["cluster"] == first["workloads"]["venus-rows"][0]
 
 
-def test_explore_simulates_as_many_jobs_as_are_chosen_in_one_window() -> None:
+def test_explore_simulates_as_many_jobs_as_are_chosen_in_one_window():
     explore = json.loads((ROOT / "notebooks" / "explore.ipynb").read_text(encoding="utf-8"))
     code = next(source(cell) for cell in cells(explore, "code") if "def schedule(" in source(cell))
     workload, run = SimpleNamespace(table=range(1000)), SimpleNamespace(config=None)
@@ -169,14 +167,14 @@ def test_explore_simulates_as_many_jobs_as_are_chosen_in_one_window() -> None:
     assert (asked.begin, asked.jobs, asked.window) == (244, 512, 512)
 
 
-def test_a_training_can_go_on_until_its_notebook_has_ended() -> None:
+def test_a_training_can_go_on_until_its_notebook_has_ended():
     """What Snakemake deletes of a stage that did not end is then made again from the last epoch's state."""
     train = json.loads((ROOT / "notebooks" / "train.ipynb").read_text(encoding="utf-8"))
     discards = ["discard_checkpoint" in source(cell) for cell in cells(train, "code")]
     assert discards == [False] * (len(discards) - 1) + [True]
 
 
-def test_it_runs_alone_from_its_own_folder(smoke_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_alone_from_its_own_folder(smoke_run, tmp_path, monkeypatch):
     """As JupyterLab runs it: the kernel starts in the notebook's folder, the parameters are those that stand there."""
     import papermill
 

@@ -22,9 +22,7 @@ def event(handler: plugin.LogHandler, name: str, **given: object) -> None:
     handler.emit(logging.makeLogRecord({"event": name, **given}))
 
 
-def test_the_time_left_grows_with_a_training_that_takes_longer_than_expected(
-    clock: SimpleNamespace, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_time_left_grows_with_a_training_that_takes_longer_than_expected(clock, capsys):
     handler = plugin.LogHandler(SimpleNamespace(dryrun=False), None)
     event(handler, "resources_info", cores=2)
     event(handler, "run_info", stats={"train": 6, "total": 6})
@@ -41,7 +39,7 @@ def test_the_time_left_grows_with_a_training_that_takes_longer_than_expected(
     assert "done: train 0, 10 min" in capsys.readouterr().err
 
 
-def test_jobs_on_many_nodes_run_side_by_side(clock: SimpleNamespace) -> None:
+def test_jobs_on_many_nodes_run_side_by_side(clock):
     handler = plugin.LogHandler(SimpleNamespace(dryrun=False), None)
     event(handler, "resources_info", nodes=50)
     event(handler, "run_info", stats={"train": 100})
@@ -49,9 +47,7 @@ def test_jobs_on_many_nodes_run_side_by_side(clock: SimpleNamespace) -> None:
     handler.close()
 
 
-def test_files_that_a_full_disk_has_cut_off_do_not_stop_it(
-    clock: SimpleNamespace, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_files_that_a_full_disk_has_cut_off_do_not_stop_it(clock, capsys, tmp_path):
     (tmp_path / plugin.SECONDS).parent.mkdir(parents=True)
     (tmp_path / plugin.SECONDS).write_text("")
     log = tmp_path / "train.ipynb"

@@ -69,11 +69,11 @@ def story(make_project: Callable[[], Any], shell: Any, tmp_path_factory: pytest.
     yield disturbed
 
 
-def test_a_second_run_in_the_folder_is_refused(story: Story) -> None:
+def test_a_second_run_in_the_folder_is_refused(story):
     assert story.second.status and "another run is at work in" in story.second.err, story.second
 
 
-def test_what_is_there_after_a_kill_is_whole(story: Story) -> None:
+def test_what_is_there_after_a_kill_is_whole(story):
     assert story.kept
     for path in story.kept:
         if path.suffix == ".parquet":
@@ -82,14 +82,14 @@ def test_what_is_there_after_a_kill_is_whole(story: Story) -> None:
             assert json.loads(path.read_text())["rows_kept"] == 1200
 
 
-def test_it_resumes_by_itself_and_makes_nothing_again(story: Story) -> None:
+def test_it_resumes_by_itself_and_makes_nothing_again(story):
     assert story.resumed.status == 0, story.resumed
     now = finished(story.root)
     assert {p: now.get(p) for p in story.kept} == story.kept and [p for p in now if p.name == "policy.npz"]
     assert "done: train" in story.resumed.err and "done: clean" not in story.resumed.err
 
 
-def test_the_same_configuration_under_another_name_makes_nothing_again(story: Story, shell: Any) -> None:
+def test_the_same_configuration_under_another_name_makes_nothing_again(story, shell):
     config = story.root / "config" / "tiny.yaml"
     shutil.copy(config, config.with_name("renamed.yaml"))
     run = ("report", "CONFIG=config/renamed.yaml", "ARGS=--until train -n")
@@ -97,7 +97,7 @@ def test_the_same_configuration_under_another_name_makes_nothing_again(story: St
     assert outcome.status == 0 and "would run" not in outcome.err, outcome
 
 
-def test_one_stage_again_is_really_done_again(story: Story, shell: Any) -> None:
+def test_one_stage_again_is_really_done_again(story, shell):
     before = finished(story.root)
     outcome = shell.make("notebook", "STAGE=train", "ONLY=1", "CONFIG=config/tiny.yaml", "CORES=1", cwd=story.root)
     assert outcome.status == 0 and "done: train" in outcome.err, outcome
@@ -105,7 +105,7 @@ def test_one_stage_again_is_really_done_again(story: Story, shell: Any) -> None:
     assert {p.name for p in after if after[p] != before.get(p)} >= {"policy.npz", "history.csv"}
 
 
-def test_another_cluster_counts_where_a_run_stopped_once_its_jobs_were_fitted(story: Story, shell: Any) -> None:
+def test_another_cluster_counts_where_a_run_stopped_once_its_jobs_were_fitted(story, shell):
     """The jobs fit as before, so the same bytes are written; what was trained had other nodes."""
     cluster = story.root / "config" / "clusters" / "small.yaml"
     cluster.write_text(cluster.read_text().replace("nodes: 2, gpus: 2", "nodes: 3, gpus: 2"))
@@ -115,7 +115,7 @@ def test_another_cluster_counts_where_a_run_stopped_once_its_jobs_were_fitted(st
     assert "would run: fit" not in text and "would run: train tiny" in text
 
 
-def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:
+def test_a_corrected_trace_file_is_read_again(story, shell):
     dry = (*RUN[:-1], "ARGS=--until train -n")
     assert "would run: clean" not in shell.make(*dry, cwd=story.root).err
     with open(story.root / "jobs.csv", "a", encoding="utf-8") as file:
@@ -127,9 +127,7 @@ def test_a_corrected_trace_file_is_read_again(story: Story, shell: Any) -> None:
 @pytest.mark.parametrize(
     ("sent", "words"), [(signal.SIGINT, "Ctrl-C again does not wait"), (signal.SIGTERM, "no other is started")]
 )
-def test_a_stopped_run_says_what_it_waits_for(
-    sent: signal.Signals, words: str, project: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_stopped_run_says_what_it_waits_for(sent, words, project, shell, tmp_path):
     def children(word: str) -> list[psutil.Process]:
         found = []
         for process in psutil.Process(run.pid).children(recursive=True):
@@ -164,7 +162,7 @@ def test_a_stopped_run_says_what_it_waits_for(
     assert not re.search("Traceback|FAILED", text), text
 
 
-def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
+def test_a_failing_stage_explains_itself(project, shell):
     project.change(project.jobs, "id,submitted,ngpu,secs", "id,submitted,gpus,secs")
     outcome = shell.make(*RUN, cwd=project.root)
     text = outcome.out + outcome.err
@@ -177,9 +175,7 @@ def test_a_failing_stage_explains_itself(project: Any, shell: Any) -> None:
     assert not finished(project.root)
 
 
-def test_a_kernel_that_does_not_start_says_what_it_printed(
-    project: Any, shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_that_does_not_start_says_what_it_printed(project, shell, tmp_path, monkeypatch):
     argv = [sys.executable, "-c", "raise SystemExit('no room for it')", "{connection_file}"]
     (tmp_path / "kernels" / "rltune").mkdir(parents=True)
     spec = {"argv": argv, "display_name": "RLTune", "language": "python"}
@@ -198,9 +194,7 @@ def test_a_kernel_that_does_not_start_says_what_it_printed(
         ("path: jobs.csv", "path: none.csv", ["config/traces/tiny.yaml, path", "no such file"]),
     ],
 )
-def test_a_mistake_in_the_configuration_stops_before_the_first_job(
-    old: str, new: str, parts: list[str], project: Any, shell: Any
-) -> None:
+def test_a_mistake_in_the_configuration_stops_before_the_first_job(old, new, parts, project, shell):
     project.change(project.trace if old.startswith("path") else project.run, old, new)
     outcome = shell.make(*RUN, cwd=project.root)
     assert outcome.status and not re.search("Traceback|jobs, about", outcome.err), outcome

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -49,7 +48,7 @@ def snakemake(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[
     return subprocess.run([BIN / "snakemake", *arguments], cwd=cwd, capture_output=True, text=True)
 
 
-def test_linter_and_formatter_find_nothing() -> None:
+def test_linter_and_formatter_find_nothing():
     lint = snakemake("--lint", "--configfile", "config/smoke.yaml")
     assert lint.returncode == 0, lint.stderr
     form = [BIN / "snakefmt", "--check", "workflow"]
@@ -59,7 +58,7 @@ def test_linter_and_formatter_find_nothing() -> None:
 
 
 @pytest.mark.parametrize(("preset", "trained_with"), [("minibatch", "exact"), ("tuned", "lognormal-1")])
-def test_an_agent_trains_with_the_estimates_of_its_preset(preset: str, trained_with: str) -> None:
+def test_an_agent_trains_with_the_estimates_of_its_preset(preset, trained_with):
     """`minibatch` is like `paper`, which has true run times; all are evaluated with the cell's estimates."""
     cells = Run.open("config/real-rows.yaml").config.cells()
     cell = next(cell for cell in cells if (cell.preset, cell.estimate) == (preset, "lognormal-1"))
@@ -69,7 +68,7 @@ def test_an_agent_trains_with_the_estimates_of_its_preset(preset: str, trained_w
 
 
 @pytest.mark.parametrize(("folder", "status"), [("my {} log", 0), ("my {x} log", 1)])
-def test_a_path_that_snakemake_takes_for_a_pattern_is_explained(folder: str, status: int, project: Any) -> None:
+def test_a_path_that_snakemake_takes_for_a_pattern_is_explained(folder, status, project):
     (project.root / folder).mkdir()
     project.jobs.rename(project.root / folder / "jobs.csv")
     project.change(project.trace, "path: jobs.csv", f"path: '{folder}/jobs.csv'")
@@ -79,9 +78,7 @@ def test_a_path_that_snakemake_takes_for_a_pattern_is_explained(folder: str, sta
     assert said.returncode == status and refused == bool(status), said
 
 
-def test_policies_may_be_in_the_users_home_folder(
-    project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_policies_may_be_in_the_users_home_folder(project, tmp_path, monkeypatch):
     shutil.copy(ROOT / "config" / "own_policies.example.py", tmp_path / "mine.py")
     project.change(project.run, "title:", "plugins: [~/mine.py]\ntitle:")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -90,14 +87,14 @@ def test_policies_may_be_in_the_users_home_folder(
 
 
 @pytest.mark.parametrize("notebook", sorted(BY_NOTEBOOK))
-def test_a_notebooks_parameters_are_what_its_rule_passes(notebook: str) -> None:
+def test_a_notebooks_parameters_are_what_its_rule_passes(notebook):
     body = BY_NOTEBOOK[notebook]
     cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))
     passed = {"config"} | set(re.findall(r"^        (\w+)=", body, re.MULTILINE)) - OTHERS
     assert parameters(cells).keys() == passed
 
 
-def test_every_rule_depends_on_the_sources_of_what_it_runs() -> None:
+def test_every_rule_depends_on_the_sources_of_what_it_runs():
     assert len(rules()) > 15
     for name in rules().keys() - SOURCES_DO_NOT_COUNT:
         ran = re.search(r"notebooks/\w+\.ipynb|scripts/\w+\.py", rules()[name])[0]
@@ -114,9 +111,7 @@ def test_every_rule_depends_on_the_sources_of_what_it_runs() -> None:
         ("train", "", "CELL: found ''; stage train of config/smoke.yaml has:\n  philly-smoke__smoke-40__fifo__"),
     ],
 )
-def test_the_file_of_a_stage_or_what_there_is(
-    stage: str, of: str, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_of_a_stage_or_what_there_is(stage, of, expected, monkeypatch):
     monkeypatch.chdir(ROOT)
     target = runpy.run_path("workflow/scripts/stage.py")["target"]
     try:
@@ -126,13 +121,13 @@ def test_the_file_of_a_stage_or_what_there_is(
     assert found.startswith(expected)
 
 
-def test_a_chapter_that_a_run_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chapter_that_a_run_does_not_have(monkeypatch):
     monkeypatch.chdir(ROOT)
     with pytest.raises(SystemExit, match="STAGE: config/default.yaml asks for nothing that whatif makes"):
         runpy.run_path("workflow/scripts/stage.py")["target"]("config/default.yaml", "whatif", "")
 
 
-def test_published_predictions_are_an_input_of_the_table_on_estimates(project: Any, shell: Any) -> None:
+def test_published_predictions_are_an_input_of_the_table_on_estimates(project, shell):
     project.change(project.trace, "path: jobs.csv\n", "path: jobs.csv\npredictions: {path: p.csv, run_s: seconds}\n")
     project.change(project.run, "policy: [fifo]", "policy: [fifo]\n    estimate: [published]")
     (project.root / "p.csv").write_text("job_id,seconds\nj0,1\n")
@@ -141,7 +136,7 @@ def test_published_predictions_are_an_input_of_the_table_on_estimates(project: A
     assert len(boxes) == 1 and ">characterise<" in boxes[0], said
 
 
-def test_runs_keep_compiled_modules_where_the_environment_says_not_to() -> None:
+def test_runs_keep_compiled_modules_where_the_environment_says_not_to():
     probe = ("make", "--no-print-directory", "--eval", "probe:; @env", "probe")
     env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "RLTUNE_ROOT": "/elsewhere"}
     said = subprocess.run(probe, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
@@ -149,7 +144,7 @@ def test_runs_keep_compiled_modules_where_the_environment_says_not_to() -> None:
     assert "RLTUNE_ROOT" not in said, "a run would write to another project"
 
 
-def test_clean_follows_a_linked_folder_and_waits_for_no_run(project: Any, shell: Any, tmp_path: Path) -> None:
+def test_clean_follows_a_linked_folder_and_waits_for_no_run(project, shell, tmp_path):
     for name in ("slurm/assigned.json", "example_schedules.csv", "report/index.html"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("kept?")
@@ -163,7 +158,7 @@ def test_clean_follows_a_linked_folder_and_waits_for_no_run(project: Any, shell:
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["assigned.json"]
 
 
-def test_the_default_profile_holds_what_works_anywhere() -> None:
+def test_the_default_profile_holds_what_works_anywhere():
     profile = yaml.safe_load((ROOT / "workflow" / "profiles" / "default" / "config.yaml").read_text())
     assert not set(profile) & {"executor", "cluster", "jobs", "cores", "default-resources", "conda-prefix"}
     assert {"mtime", "params", "input"} <= set(profile["rerun-triggers"])

@@ -3,7 +3,6 @@
 import importlib.util
 import shutil
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -33,9 +32,7 @@ def slurm() -> Iterator[Emulation]:
 
 @pytest.mark.daemons
 @pytest.mark.timeout(2400)
-def test_the_smoke_run_as_jobs_of_slurm(
-    slurm: Emulation, project: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_smoke_run_as_jobs_of_slurm(slurm, project, shell, monkeypatch):
     """The whole smoke run, every stage a job; some start emulated clusters of their own."""
     profile = project.root / "workflow" / "profiles" / "slurm" / "config.yaml"
     for old, new in FILLED_IN.items():

@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from typing import Any
 
 import page_checks
 import pandas as pd
@@ -28,7 +27,7 @@ def planned(text: str) -> Counter[str]:
     return Counter(m[1] if m else name for m, name in zip(short, names, strict=True) if name != "all")
 
 
-def test_it_says_how_long_it_takes_what_is_done_and_where_the_report_is(smoke_run: Any) -> None:
+def test_it_says_how_long_it_takes_what_is_done_and_where_the_report_is(smoke_run):
     assert "Traceback" not in smoke_run.outcome.out + smoke_run.outcome.err
     lines = smoke_run.outcome.err.splitlines()
     count = 31 if HAS_SLURM else 30
@@ -38,11 +37,11 @@ def test_it_says_how_long_it_takes_what_is_done_and_where_the_report_is(smoke_ru
     assert (smoke_run.report / "index.html").is_file()
 
 
-def test_the_home_folder_is_left_alone(smoke_run: Any, shell: Any) -> None:
+def test_the_home_folder_is_left_alone(smoke_run, shell):
     assert [p for p in shell.home.rglob("*") if p.is_file()] == []
 
 
-def test_every_file_is_there_and_holds_what_its_name_says(smoke_run: Any) -> None:
+def test_every_file_is_there_and_holds_what_its_name_says(smoke_run):
     run, results = smoke_run.run, smoke_run.results
     for trace in run.traces:
         jobs, meta = read_table(results / "traces" / trace / "jobs.parquet")
@@ -66,13 +65,13 @@ def test_every_file_is_there_and_holds_what_its_name_says(smoke_run: Any) -> Non
         assert not windows["wait_s"].isna().any() and len(pd.read_parquet(folder / "jobs.parquet"))
 
 
-def test_both_placement_solvers_agree(smoke_run: Any) -> None:
+def test_both_placement_solvers_agree(smoke_run):
     frames = [pd.read_csv(path) for path in smoke_run.cells("placements.csv") if path.stat().st_size > 1]
     answers = pd.concat(frames)
     assert len(answers) and answers["agree"].all()
 
 
-def test_every_artefact_has_its_data_and_is_on_the_page(smoke_run: Any) -> None:
+def test_every_artefact_has_its_data_and_is_on_the_page(smoke_run):
     names = [name for stage in CHAPTERS for name in artefacts.of(smoke_run.run.config, stage)]
     if not HAS_SLURM:
         names = [name for name in names if not name.startswith(("deployment-", "fig18", "fig19"))] + ["deployment-runs"]
@@ -85,7 +84,7 @@ def test_every_artefact_has_its_data_and_is_on_the_page(smoke_run: Any) -> None:
     assert set(re.findall(r'\bid="([^"]+)"', page)) >= set(names)
 
 
-def test_the_notebooks_were_executed_and_are_pages_of_the_report(smoke_run: Any) -> None:
+def test_the_notebooks_were_executed_and_are_pages_of_the_report(smoke_run):
     assert not [p for p in smoke_run.results.rglob(".*")], "nothing half-written is left"
     executed = sorted((smoke_run.results / "notebooks").glob("*.ipynb"))
     assert len(executed) == 2 * 3 + 2 * 2 + len(CHAPTERS)  # cells, traces
@@ -96,7 +95,7 @@ def test_the_notebooks_were_executed_and_are_pages_of_the_report(smoke_run: Any)
         assert not re.search(r'<(script|link|img)[^>]+(src|href)="https?:', page), path.name
 
 
-def test_a_second_run_does_nothing(smoke_run: Any, shell: Any) -> None:
+def test_a_second_run_does_nothing(smoke_run, shell):
     before = {p: p.stat().st_mtime_ns for p in smoke_run.results.rglob("*")}
     outcome = shell.make("smoke", "CORES=2", cwd=smoke_run.root)
     assert outcome.status == 0 and "done: " not in outcome.err, outcome
@@ -125,9 +124,7 @@ NETWORKS = {"the system, and why the order of a queue matters"}
     ],
     ids=["budget", "also", "evaluation", "whatif", "title"],
 )
-def test_a_change_makes_again_what_depends_on_it(
-    old: str, new: str, counted: dict[str, int], others: set[str], smoke_run: Any, shell: Any
-) -> None:
+def test_a_change_makes_again_what_depends_on_it(old, new, counted, others, smoke_run, shell):
     config = smoke_run.root / "config" / "smoke.yaml"
     text = config.read_text()
     assert text.count(old) == 1
@@ -146,18 +143,18 @@ STAGES = [("characterise", "what the traces look like", {"report"}), ("train CEL
 
 
 @pytest.mark.parametrize(("asked", "first", "then"), STAGES)
-def test_one_stage_again(asked: str, first: str, then: set[str], smoke_run: Any, shell: Any) -> None:
+def test_one_stage_again(asked, first, then, smoke_run, shell):
     given = f"STAGE={asked}".format(id=smoke_run.run.config.cells()[0].hash).split()
     outcome = shell.make("notebook", *given, "ARGS=-n", "CONFIG=config/smoke.yaml", cwd=smoke_run.root)
     assert outcome.status == 0, outcome
     assert planned(outcome.err) == Counter({first: 1}) + Counter(then)
 
 
-def test_a_stage_that_is_not_there_is_answered_with_what_there_is(smoke_run: Any, shell: Any) -> None:
+def test_a_stage_that_is_not_there_is_answered_with_what_there_is(smoke_run, shell):
     outcome = shell.make("notebook", "STAGE=trian", "CONFIG=config/smoke.yaml", cwd=smoke_run.root)
     assert outcome.status and "expected one of: ablation, characterise" in outcome.err
 
 
 @pytest.mark.parametrize("check", page_checks.CHECKS)
-def test_the_report_in_a_browser(smoke_run: Any, browser: Any, check: Any) -> None:
+def test_the_report_in_a_browser(smoke_run, browser, check):
     check(browser, (smoke_run.report / "index.html").resolve())
