@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rltune.config import load_trace, project_root
+from rltune.config.trace_files import local_file
 from rltune.traces.audit import Audit
-from rltune.traces.fetch import local_file
 from rltune.traces.fetch.download import DATA
 from rltune.traces.readers import read
 

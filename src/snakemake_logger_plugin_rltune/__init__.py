@@ -30,6 +30,8 @@ INTERRUPTED = "Terminating processes on user request"
 """How Snakemake says that it got Ctrl-C: it stops its jobs."""
 TERMINATED = "Will exit after finishing"
 """How it says, whenever a job ends, that it got SIGTERM: it starts no other job."""
+MOST_JOBS = 1000
+"""So many jobs, at most, are assumed to run side by side on a cluster: Snakemake may set no limit."""
 LAST_LINES = 15
 """So many lines of the log of a failed job are shown."""
 
@@ -92,7 +94,7 @@ class LogHandler(LogHandlerBase):
                     assumed = f" if an agent trains as long as {like}" * ("train" in self.left)
                     self._say(f"{self.planned} jobs, about {duration(self._left_s())}{assumed}")
             case "resources_info":
-                self.cores = given.get("cores") or given.get("nodes") or self.cores
+                self.cores = given.get("cores") or min(given.get("nodes") or self.cores, MOST_JOBS)
             case "job_info":
                 self.jobs[given["jobid"]] = given["rule_name"], given["rule_msg"] or given["rule_name"]
                 if given["rule_name"] == "report":

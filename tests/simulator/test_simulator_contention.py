@@ -9,7 +9,8 @@ from workload_cases import at_speeds, cluster, group, random_case, simple
 
 from rltune.cluster.fit import Jobs
 from rltune.cluster.layout import Layout
-from rltune.simulator.batch import SchedulerConfig
+from rltune.simulator.batch import SchedulerConfig, simulate
+from rltune.simulator.metrics import job_table, sequence_table
 from rltune.simulator.state import State
 
 ONE_NODE, TWO_NODES = cluster([group(1, 4)]), cluster([group(2, 4)])
@@ -59,6 +60,15 @@ def test_the_end_expected_by_the_estimate_moves_too():
     case = simple(cluster([group(1, 5)]), (0, 100, 2), (40, 30, 2), (45, 10, 5), (50, 75, 1))
     assert starts(case, "fifo", "easy", interference_slowdown=2.0) == [0, 40, 130, 50]
     assert starts(case, "fifo", "easy") == [0, 40, 100, 110]
+
+
+def test_a_run_lasts_until_the_last_end():
+    """Metrics see the true ends, also of jobs that speed up after the last start."""
+    jobs, layout = simple(ONE_NODE, (0, 100, 2), (40, 30, 2))
+    state = simulate(jobs, layout, [0], [2], SchedulerConfig("fifo", interference_slowdown=2.0))
+    table = job_table(jobs, state)
+    assert table["end_s"].tolist() == [130, 100] and table["wait_s"].tolist() == [0, 0]
+    assert sequence_table(jobs, state, 4)["makespan_s"].tolist() == [130]
 
 
 def test_isolating_best_fit_keeps_jobs_of_several_gpus_apart():

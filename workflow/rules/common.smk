@@ -11,10 +11,11 @@ from rltune.cluster.speeds import profile_of
 from rltune.config import project_root
 from rltune.config.comparisons import YARDSTICK, against_qssf, balanced_cells
 from rltune.config.context import Run
+from rltune.config.trace_files import local_file
 from rltune.errors import ConfigError, RLTuneError
 from rltune.report import artefacts
 from rltune.sources import digest
-from rltune.traces.fetch import files_in, local_file
+from rltune.traces.fetch import files_in
 
 
 def given(what, files):

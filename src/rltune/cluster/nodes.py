@@ -169,8 +169,8 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
         name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases) if alias in squeezed
     }
     for name, column in found.items():
-        if twice := [other for other in raw.columns if _squeezed(other) == _squeezed(column) and other != column]:
-            raise DataError(f"{path}: found columns {twice[0]} and {column}, expected one of {name}")
+        if twice := [o for o in raw.columns if o.lower() == column.lower() and o != column]:
+            raise DataError(f"{path}: found columns {twice[0]} and {column}, expected one column for {name}")
     if "gpus" not in found and "cpus" not in found:
         raise DataError(
             f"{path}: no column of GPUs nor of CPUs; found {', '.join(map(str, raw.columns))}; expected {EXPECTED}"

@@ -147,7 +147,8 @@ class Workload(Block):
     """A trace on a cluster."""
 
     trace: Annotated[TraceName, BeforeValidator(_one_of_several, json_schema_input_type=Name | list[Name])]
-    """Name of a file in config/traces; of a list, the first whose files are here: generated, given by `path`, or fetched."""
+    """Name of a file in config/traces; of a list, the first whose files are here: generated, shipped, given by `path`,
+    fetched, or in the folder RLTUNE_TRACE_FILES."""
     cluster: Annotated[Name, checked_by_context("cluster")]
     """Name of a file in config/clusters."""
 

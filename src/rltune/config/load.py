@@ -176,13 +176,13 @@ def _first_trace(root: Path, names: list[str]) -> str:
 
     def is_here(name: str) -> bool:
         trace, folder = load_trace(name, root), root / CACHE / "raw" / name
-        try:
-            if trace.path is not None:
-                local_file(name, trace.path, root)
+        if trace.path is None:
             return all(
                 d.url.startswith(SHIPPED) or (folder / d.file).exists() or manual_file(name, d.file)
                 for d in trace.downloads or []
             )
+        try:
+            return local_file(name, trace.path, root).exists()
         except RLTuneError:
             return False
 

@@ -72,7 +72,8 @@ def _either(texts: list[str]) -> str:
     """One text of those for several types: they differ in what they expect."""
     first, *others = (text.partition(", expected ") for text in texts)
     expected = dict.fromkeys(part[2].partition("; ")[0] for part in (first, *others))
-    return f"{first[0]}, expected {' or '.join(expected)}"
+    meaning = "".join(first[2].partition("; ")[1:])
+    return f"{first[0]}, expected {' or '.join(expected)}{meaning}"
 
 
 def _shown(value: Any) -> str:

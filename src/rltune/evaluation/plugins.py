@@ -59,7 +59,7 @@ def files_of(run: Run) -> list[Path]:
 
 
 def load_plugin(path: Path) -> list[tuple[str, str]]:
-    """Run one file; the names of the policies it registers with ``rltune.policies.policy``.
+    """Run one file; what it registers, (`policy` or `placement`, name) each, policies with ``rltune.policies.policy``.
 
     It may register placements (``rltune.placement.placers.placement``) as well, or instead. Raises ConfigError with file
     and line where it fails, or when it registers neither.

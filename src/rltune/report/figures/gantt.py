@@ -48,7 +48,7 @@ def gantt(
     start_s, end_s. ``node_gpus``: GPUs of every node. Time runs from the first submission; a job has its number on it
     where it fits. Makespan and total wait are those of all jobs in ``bars``, also when the drawing ends
     ``until_s`` seconds after the first submission: one long job makes all others narrow. Jobs with waits below
-    ``least_wait_s``, the scheduler's own delay, do not count as having waited, and these are not drawn.
+    ``least_wait_s``, the scheduler's own delay, do not count as having waited, and such waits are not drawn.
     """
     sizes = np.asarray(node_gpus, np.int64)
     begin = float(bars["submit_s"].min())

@@ -34,7 +34,7 @@ def each(text: pd.Series, parse: Callable[[str], float]) -> np.ndarray:
 
 
 def seconds(text: pd.Series) -> np.ndarray:
-    """``hh:mm:ss``, ``mm:ss``, seconds or, with days, ``d-hh[:mm[:ss]]``, the last with or without a fraction, to seconds; null
+    """``hh:mm:ss``, ``mm:ss``, seconds or, with days, ``d-hh[:mm[:ss]]``, the last part with or without a fraction, to seconds; null
     for anything else."""
 
     def parse(one: str) -> float:

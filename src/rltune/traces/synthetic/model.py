@@ -61,7 +61,7 @@ def draw_jobs(model: Model, jobs: int, seed: int) -> tuple[pd.DataFrame, np.rand
 
     Returns:
         One row a job in order of submission: ``submit_unix_s`` (int), ``user`` (int, 0 …), ``vc`` (str, empty where
-        the trace has none), ``gpus``, ``run_s`` (int ≥ 1), ``wait_s`` (int ≥ 0).
+        the trace has none), ``gpus``, ``run_s`` (int ≥ 1), ``wait_s`` (int ≥ 0); and the random generator, to go on with.
     """
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, model.salt])))
     burst = _bursts(model, jobs, rng)
