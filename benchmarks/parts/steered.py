@@ -2,8 +2,8 @@
 
 At every decision an *action* has a number for each GPU type and one more. The price of a type is multiplied by the exponential of its
 number, and how many of the first jobs of the ranking are planned together, MORE at most, by that of the last; the others are planned one by
-one. An action of zeros is the scheduler that training starts from: its constant price (one of 0 stays 0) and its PLANNED jobs, or one.
-Learners see the same features, lower the mean of a metric, and simulate as many windows of the training rows:
+one. An action of zeros is the scheduler that training starts from: its constant price (one of 0 stays 0), and PLANNED jobs together
+under ``joint``, one by one under ``least``. Learners see the same features, lower the mean of a metric, and simulate as many windows of the training rows:
 
 =========  ==================================================================================================
 evolution  actions linear in the features; weights by an evolution strategy with recombination, (μ/μ, λ), and steps that get smaller
@@ -328,8 +328,9 @@ def behind(task: Task, plan: str, trial: Trial, act: Act) -> tuple[Steered, pd.D
 
 
 def learned_by_agents(task: Task) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row per window behind the training rows under an agent that was trained on the rows before, and, where its scheduler has
-    prices, under the agent with what evolution then learned in its order."""
+    """A row per window behind the training rows, its validation windows among them, under an agent that was trained on the rows before
+    and, where jobs wait for GPU types under its scheduler, with what evolution then learned in its order, or, where it has learned
+    none, in its scheduler's."""
     load = loaded(task)
     policy, training, _ = trained(replace(task, learner="tuned"), load)
     chosen, has_learned = training.agent_scheduler.config, policy.facts["learned"]

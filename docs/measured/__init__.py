@@ -43,6 +43,7 @@ MEASURED: dict[str, Callable[[], str]] = {
     "GPU types, agents": gpu_types.type_agents,
     "GPU types, other agents": gpu_types.type_agents_otherwise,
     "GPU types under uncertainty": gpu_types.type_uncertainty,
+    "GPU types, prices of agents": gpu_types.type_prices,
     "search of a plan": gpu_types.type_search,
 }
 """Name of a table → what makes it."""

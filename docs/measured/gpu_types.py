@@ -44,6 +44,14 @@ SETTINGS = {
 """Settings in the output of benchmarks/hetero.py → what they are."""
 
 
+COLUMNS = {
+    "jct": {"excess_s": "excess", "wait_s": "wait"},
+    "wait": {"wait_s": "wait", "excess_s": "excess"},
+    "bsld": {"bsld": "bounded slowdown", "excess_s": "excess"},
+}
+"""Metric that is learned for → columns that are shown, and their names."""
+
+
 def type_columns() -> dict[str, dict[str, Any]]:
     """What benchmarks/hetero.py has written, by trace."""
     found = measured("types")
@@ -193,6 +201,25 @@ def type_uncertainty() -> str:
             rows.append((f"{UNCERTAIN[plan]}, against the best without", *map(percent, versus)))
     heads = (f"{name}, {trace['jct']['windows']} windows" for name, trace in traces.items())
     return table(" | ".join(["%, against calibrated estimates", *heads]), rows)
+
+
+def type_prices() -> str:
+    """Prices and plans that evolution learned on top of trained agents, against the agents alone."""
+    found = measured("prices")
+    traces = {name: found[name.lower()] for name in type_columns()}
+    rows = []
+    for metric, title in {"jct": "for completion", **OTHERS}.items():
+        of = [next(run for run in trace["runs"] if run["metric"] == metric) for trace in traces.values()]
+        rules = (run["scheduler"]["types"].replace("auto", "fastest_free") for run in of)
+        rows.append((f"**{title}**: rule that the agent chose", *rules))
+        for column, words in COLUMNS[metric].items():
+            against = (trace.get(metric, {}).get("against", {}).get(column) for trace in traces.values())
+            rows.append((words, *map(percent, against)))
+    heads = (
+        f"{name}, {max(trace.get(metric, {}).get('windows', 0) for metric in COLUMNS)} windows"
+        for name, trace in traces.items()
+    )
+    return table(" | ".join(["%, against the agent alone", *heads]), rows)
 
 
 def _means(traces: dict[str, Any], metric: str, shown: str) -> list[str]:

@@ -155,6 +155,7 @@ def test_a_cluster_of_processors(tmp_path):
         ("name,gpus\na,8\ngpu[01-16],8\n", ["nodes.txt:3: found gpu[01-16], several nodes in one line, expected one"]),
         ("name,gpus,mem\na,8,515000\n", ["nodes.txt:2: mem: found '515000', expected 0 to 32,768 GB (is it in MB?)"]),
         ("name,gpus\na,1\na,2\n", ["'a' is there twice"]),
+        ("name,gpus,gpus\na,1,2\n", ["found columns gpus and gpus, expected one column for gpus"]),
         ("name,gpus,GPUs\na,1,2\n", ["found columns gpus and GPUs, expected one column for gpus"]),
         ("NODELIST|STATE\na|idle\n", ["PARTITION, CPUS, MEMORY, GRES", "sinfo --Node"]),
         (SINFO + "x|gpu\n", ["nodes.txt:7", "found 2 fields, expected 6"]),

@@ -153,6 +153,10 @@ def _squeezed(column: object) -> str:
     return re.sub(r"[^a-z]", "", str(column).lower())
 
 
+def _unnumbered(column: str) -> str:
+    return re.sub(r"\.\d+$", "", column)
+
+
 def _csv(text: str, path: Path) -> pd.DataFrame:
     try:
         raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=None, engine="python", dtype="str")
@@ -169,8 +173,10 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
         name: squeezed[alias] for name, aliases in CSV_NAMES.items() for alias in reversed(aliases) if alias in squeezed
     }
     for name, column in found.items():
-        if twice := [o for o in raw.columns if o.lower() == column.lower() and o != column]:
-            raise DataError(f"{path}: found columns {twice[0]} and {column}, expected one column for {name}")
+        # of equal names pandas gives all but the first a number
+        alike = [o for o in map(_unnumbered, raw.columns) if o.lower() == _unnumbered(column).lower()]
+        if len(alike) > 1:
+            raise DataError(f"{path}: found columns {' and '.join(alike)}, expected one column for {name}")
     if "gpus" not in found and "cpus" not in found:
         raise DataError(
             f"{path}: no column of GPUs nor of CPUs; found {', '.join(map(str, raw.columns))}; expected {EXPECTED}"
