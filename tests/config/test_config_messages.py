@@ -159,6 +159,8 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path):
         load_run("config/defaults.yaml", ROOT)
     with pytest.raises(ConfigError, match=r"^config/traces: a folder, expected a YAML file; there are: "):
         load_run("config/traces", ROOT)
+    with pytest.raises(ConfigError, match="^~nosuchuser/x.yaml: no such file"):
+        load_run("~nosuchuser/x.yaml", ROOT)
     assert "mine.yaml: not UTF-8 text" in mistake(tmp_path, (RUN + "description: caf\xe9\n").encode("latin-1"))
 
 

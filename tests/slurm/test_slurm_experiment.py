@@ -295,6 +295,11 @@ def test_a_job_sleeps_as_long_as_on_the_type_of_its_node(tmp_path):
         assert said.stdout == f"{seconds}\n"
 
 
+@pytest.mark.parametrize(("limit_s", "minutes"), [(60.0, 1), (60.5, 2), (1.0, 1), (7200.0, 120)])
+def test_a_limit_is_rounded_up_to_minutes(limit_s, minutes):
+    assert job("x", 0, 1, 10.0, limit_s).limit_min == minutes
+
+
 def test_an_answer_of_sbatch_without_an_id_is_quoted():
     with pytest.raises(SlurmError, match="job x of the experiment: found 'welcome' from sbatch"):
         submit(Answering("welcome"), job("x", 0, 1, 10.0, 60))
