@@ -1,9 +1,10 @@
 """Plans steered from the state: prices of GPU time by type, and how many jobs are planned together, learned in three ways.
 
 At every decision an *action* has a number for each GPU type and one more. The price of a type is multiplied by the exponential of its
-number, and how many of the first jobs of the ranking are planned together, MORE at most, by that of the last; the others are planned one by
-one. An action of zeros is the scheduler that training starts from: its constant price (one of 0 stays 0), and PLANNED jobs together
-under ``joint``, one by one under ``least``. Learners see the same features, lower the mean of a metric, and simulate as many windows of the training rows:
+number, and how many of the first jobs of the ranking are planned together, MORE at most, by that of the last; the others are planned
+one by one. An action of zeros is the scheduler that training starts from: its constant price (one of 0 stays 0), and PLANNED jobs
+together under ``joint``, one by one under ``least``. Learners see the same features, lower the mean of a metric, and simulate as many
+windows of the training rows:
 
 =========  ==================================================================================================
 evolution  actions linear in the features; weights by an evolution strategy with recombination, (μ/μ, λ), and steps that get smaller
@@ -65,7 +66,8 @@ Act = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Steered(Simulation):
-    """Sequences of jobs of their own on one pool under ``joint``, steered; keeps (sequences, features, actions) in ``steps``."""
+    """Sequences of jobs of their own on one pool under ``joint`` or ``least``, steered; keeps (sequences, times, features, actions) in
+    ``steps``."""
 
     def __init__(self, *args: Any, visible: int | None, act: Act) -> None:
         super().__init__(*args, visible=visible)
