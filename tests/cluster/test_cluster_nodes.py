@@ -133,6 +133,10 @@ def test_a_machine_list_of_others_is_read(tmp_path):
     assert group.mem_gb == pytest.approx(262144 * 1.048576e-3, abs=0.1)
 
 
+def test_a_list_of_one_column_has_no_separator(tmp_path):
+    assert list(read_nodes(written(tmp_path, "gpus\n8\n4\n")).table["gpus"]) == [8, 4]
+
+
 def test_a_cluster_of_processors(tmp_path):
     cluster, notes = as_cluster(read_nodes(written(tmp_path, SINFO)), "Mine", "cpu")
     assert cluster.slots == "cpu" and cluster.gpus == 64 + 64 + 32 + 128
@@ -149,7 +153,12 @@ def test_a_cluster_of_processors(tmp_path):
         ("name,gpus\na,1\nb,inf\n", ["nodes.txt:3", "gpus", "'inf'"]),
         ("name,gpus\na,8\nb,-8\n", ["nodes.txt:3", "gpus", "'-8'", "expected whole numbers from 0 to 1,000,000"]),
         ("name,gpus,nodes\na,8,2.5\n", ["nodes.txt:2", "nodes", "'2.5'"]),
-        ("\n# nodes\n", ["nodes.txt: cannot be read as a table", "sinfo"]),
+        ("\n# nodes\n", ["no column of GPUs nor of CPUs", "found #, nodes", "sinfo"]),
+        ('name,gpus\n"a,8\n', ["nodes.txt: cannot be read as a table", "sinfo"]),
+        ("name,gpus\n\na,8\n\nb,-8\n", ["nodes.txt:5: gpus: found '-8'"]),
+        ("\nname,gpus\n\na[1-2],8\n", ["nodes.txt:4: found a[1-2]"]),
+        ("name,gpus\n\na,8,9\n", ["nodes.txt:3: found 3 fields"]),
+        (SINFO + "\nx|gpu\n", ["nodes.txt:8: found 2 fields"]),
         ("name,gpus,nodes\na,8,99999999999\n", ["nodes.txt:2", "nodes", "'99999999999'"]),
         (SINFO + "n[1-4]|gpu|64|1|gpu:a100:8|idle\n", ["nodes.txt:7", "n[1-4]", "several nodes", "sinfo --Node"]),
         ("name,gpus\na,8\ngpu[01-16],8\n", ["nodes.txt:3: found gpu[01-16], several nodes in one line, expected one"]),

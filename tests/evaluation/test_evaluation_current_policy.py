@@ -58,9 +58,7 @@ def busy() -> tuple[Jobs, Layout]:
     return compiled(log())
 
 
-@pytest.mark.parametrize(
-    ("policy", "backfill"), [("fifo", "none"), ("fifo", "greedy"), ("multifactor", "easy"), ("saf", "conservative")]
-)
+@pytest.mark.parametrize(("policy", "backfill"), CANDIDATES)
 def test_the_rule_that_made_the_log_is_found(policy, backfill, busy):
     """Though a scheduler looks once a minute, and dependencies delay a twentieth of the jobs for hours."""
     rng = np.random.default_rng(1)

@@ -73,13 +73,14 @@ def read_nodes(path: Path | str) -> NodeList:
     if not path.is_file():
         raise DataError(f"{path}: {'a folder' if path.is_dir() else 'no such file'}; expected {EXPECTED}")
     text = path.read_text(encoding="utf-8-sig", errors="replace").replace("\r\n", "\n")
-    lines = [line for line in text.split("\n") if line.strip()]
+    lines = {number: line for number, line in enumerate(text.split("\n"), 1) if line.strip()}
     if not lines:
         raise DataError(f"{path}: the file is empty; expected {EXPECTED}")
-    if "NODELIST" in re.split(r"[|\s]+", lines[0].strip().upper()):
-        table, source = _sinfo(lines, path), "sinfo"
+    header = next(iter(lines.values())).strip()
+    if "NODELIST" in re.split(r"[|\s]+", header.upper()):
+        table, source = _sinfo(header, list(lines.items())[1:], path), "sinfo"
     else:
-        table, source = _csv(text, path), "CSV"
+        table, source = _csv(header, text, list(lines)[1:], path), "CSV"
     if not len(table):
         raise DataError(f"{path}: names no node; expected {EXPECTED}")
     return NodeList(table, source)
@@ -94,17 +95,17 @@ def gres_gpus(gres: str) -> tuple[int, str]:
     return sum(found.values()), "+".join(filter(None, found)) or NO_TYPE
 
 
-def _sinfo(lines: list[str], path: Path) -> pd.DataFrame:
-    cut = "|" if "|" in lines[0] else None
-    names = [SINFO_NAMES.get(field.strip().upper(), field) for field in lines[0].split(cut)]
+def _sinfo(header: str, lines: list[tuple[int, str]], path: Path) -> pd.DataFrame:
+    cut = "|" if "|" in header else None
+    names = [SINFO_NAMES.get(field.strip().upper(), field) for field in header.split(cut)]
     missing = [field for field, name in SINFO_NAMES.items() if field != "STATE" and name not in names]
     if missing:
         raise DataError(
-            f"{path}: sinfo's columns {', '.join(missing)} are missing; found {lines[0].strip()}; "
+            f"{path}: sinfo's columns {', '.join(missing)} are missing; found {header}; "
             f"make the file with {SINFO}"
         )
     rows: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(lines[1:], 2):
+    for number, line in lines:
         cells = [field.strip() for field in line.split(cut)]
         if len(cells) != len(names):
             raise DataError(
@@ -157,16 +158,18 @@ def _unnumbered(column: str) -> str:
     return re.sub(r"\.\d+$", "", column)
 
 
-def _csv(text: str, path: Path) -> pd.DataFrame:
+def _csv(header: str, text: str, numbers: list[int], path: Path) -> pd.DataFrame:
+    """The table of a text whose rows stand in these lines."""
+    sep = next((mark for mark in ",;\t|" if mark in header), r"\s+")
     try:
-        raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=None, engine="python", dtype="str")
+        raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=sep, engine="python", dtype="str")
     except (ValueError, pd.errors.ParserError, csv.Error) as error:
         raise DataError(
             f"{path}: cannot be read as a table ({' '.join(str(error).split())[:120]}); expected {EXPECTED}"
         ) from None
     if not isinstance(raw.index, pd.RangeIndex):
         found_fields = raw.index.nlevels + len(raw.columns)
-        raise DataError(f"{path}:2: found {found_fields} fields, expected {len(raw.columns)} as in the header")
+        raise DataError(f"{path}:{numbers[0]}: found {found_fields} fields, expected {len(raw.columns)} as in the header")
     raw = raw.apply(lambda column: column.str.strip())
     squeezed = {_squeezed(column): column for column in raw.columns}
     found = {
@@ -189,7 +192,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
         most = MOST_GB if name == "mem_gb" else MOST
         bad = ~values.between(0, most) | (values % 1 > 0 if whole else False)
         if name in found and (bad := bad & raw[found[name]].notna()).any():
-            line = int(bad.to_numpy().argmax()) + 2
+            line = numbers[bad.to_numpy().argmax()]
             unit = " GB (is it in MB?)" if name == "mem_gb" and values[bad].iloc[0] > most else ""
             raise DataError(
                 f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected {whole}0 to {most:,}{unit}"
@@ -201,7 +204,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
         table["name"] = raw[found["name"]].fillna(table["name"])
     several = table["name"].map(_several)
     if several.any() and "nodes" not in found:
-        line = int(several.to_numpy().argmax()) + 2
+        line = numbers[several.to_numpy().argmax()]
         raise DataError(
             f"{path}:{line}: found {table['name'][several].iloc[0]}, several nodes in one line, expected one, or a column "
             "nodes with their number"
