@@ -101,8 +101,7 @@ def _sinfo(header: str, lines: list[tuple[int, str]], path: Path) -> pd.DataFram
     missing = [field for field, name in SINFO_NAMES.items() if field != "STATE" and name not in names]
     if missing:
         raise DataError(
-            f"{path}: sinfo's columns {', '.join(missing)} are missing; found {header}; "
-            f"make the file with {SINFO}"
+            f"{path}: sinfo's columns {', '.join(missing)} are missing; found {header}; make the file with {SINFO}"
         )
     rows: dict[str, dict[str, Any]] = {}
     for number, line in lines:
@@ -169,7 +168,9 @@ def _csv(header: str, text: str, numbers: list[int], path: Path) -> pd.DataFrame
         ) from None
     if not isinstance(raw.index, pd.RangeIndex):
         found_fields = raw.index.nlevels + len(raw.columns)
-        raise DataError(f"{path}:{numbers[0]}: found {found_fields} fields, expected {len(raw.columns)} as in the header")
+        raise DataError(
+            f"{path}:{numbers[0]}: found {found_fields} fields, expected {len(raw.columns)} as in the header"
+        )
     raw = raw.apply(lambda column: column.str.strip())
     squeezed = {_squeezed(column): column for column in raw.columns}
     found = {
