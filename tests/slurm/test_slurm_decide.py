@@ -88,6 +88,22 @@ def test_a_job_of_one_node_does_not_fit_several_smaller_ones(policy):
     assert view.ranked and decide(view, policy, make_config()).starts == {}
     two = observe([*full, job(1, gpus=4, nodes=2)], five_nodes(4, 4), make_config(), NOW_S)
     assert decide(two, policy, make_config()).starts == {1: {"k80-1": 2, "k80-2": 2}}
+    some = observe([*full, job(1, gpus=4, spreads=True)], five_nodes(4, 4), make_config(), NOW_S)
+    assert decide(some, policy, make_config()).starts == {1: {"k80-1": 2, "k80-2": 2}}, (
+        "--gpus=4 alone: as many as needed"
+    )
+
+
+def test_a_completing_job_is_expected_to_end_soon():
+    ends = [running(1, "p100-1", gpus=4), running(2, "p100-2", gpus=4, state="COMPLETING")]
+    snapshot = observe([*ends, job(10)], five_nodes(4, 4), make_config(), NOW_S).snapshot
+    assert (snapshot.end_s - snapshot.now_s).tolist() == [3100.0, 60.0]
+
+
+def test_nodes_that_are_to_restart_once_they_are_idle_still_get_jobs():
+    assert node("a", state=frozenset({"IDLE", "REBOOT_REQUESTED"})).usable
+    assert not node("a", state=frozenset({"IDLE", "REBOOT_REQUESTED", "DRAIN"})).usable
+    assert not node("a", state=frozenset({"IDLE", "REBOOT_ISSUED"})).usable
 
 
 def test_the_ranking_is_the_policys_own(tmp_path):
@@ -131,6 +147,7 @@ def test_jobs_whose_resources_others_use_do_not_stop_it(tmp_path):
         ({}, {"users": ["grace"]}, "another user"),
         ({}, {"accounts": ["other"]}, "another account"),
         ({"qos": "sla"}, {"exclude_qos": ["sla"]}, "its QOS is left to Slurm"),
+        ({"qos": "normal,sla"}, {"exclude_qos": ["sla"]}, "its QOS is left to Slurm"),
         ({"state": "REQUEUED"}, {}, "in state REQUEUED"),
         ({"priority": 0, "held": True, "reason": "JobHeldUser"}, {}, "held"),
         ({"dependency": "afterok:7(unfulfilled)"}, {}, "depends on other jobs"),

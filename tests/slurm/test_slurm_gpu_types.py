@@ -65,6 +65,9 @@ def test_a_dry_run_says_which_type_and_writes_nothing(tmp_path):
         {"constraint": "fast|other"},
         {"constraint": "p100&fast"},
         {"constraint": "none"},
+        {"shared": "NO"},
+        {"shared": "USER"},
+        {"mem_mb": None},
         {"partition": "gpu,more"},
     ],
 )

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from rltune.errors import SlurmError, SlurmUnavailable
 from rltune.slurm.answers import jobs_from_json, nodes_from_json
 from rltune.slurm.records import Parsed, SlurmJob, SlurmNode
-from rltune.slurm.resources import allocated_mb, gpus, requested_gpus
+from rltune.slurm.resources import allocated_mb, gpus, requested_gpus, used_gpus
 from rltune.slurm.values import Fault, Row, compress, expand
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -110,6 +110,7 @@ def test_nodes(folder):
         (gpus, "gres/gpu=4,gres/gpu:a=1", {"a": 1, "": 3}),
         (gpus, "gpu:p100:0(IDX:N/A)", {}),
         (gpus, "gpu:p100:no_consume:2", {"p100": 2}),
+        (gpus, "gpu:p100(CNT:4)", {"p100": 4}),
         (gpus, "gpu:p100:4(S:0", "found 'gpu:p100:4"),
         (gpus, "gpu=many", "found 'gpu=many'"),
         (allocated_mb, "cpu=8,mem=2G,gres/gpu=4", 2048),
@@ -215,6 +216,35 @@ def test_tasks_that_the_rest_of_an_array_stands_for(said, tasks):
     read = jobs_from_json(json.dumps(answer))
     assert [job.tasks for job in read.records] == ([] if tasks is None else [tasks])
     assert len(read.faults) == (tasks is None) and all("expected tasks of an array" in fault for fault in read.faults)
+
+
+@pytest.mark.parametrize(
+    ("has", "used", "expected"),
+    [
+        ("gpu:a:4,shard:a:16", "gpu:a:0(IDX:N/A),shard:a:3(1/4,2/4,0/4,0/4)", {"a": 2}),
+        ("gpu:a:4(S:0-1),shard:16", "gpu:a:1(IDX:3),shard:2(2/4,0/4,0/4,0/4)", {"a": 2}),
+        ("gpu:a:2,gpu:b:2,mps:400", "gpu:a:0,gpu:b:1(IDX:2),mps:a:50(50/100,0/100)", {"a": 1, "b": 1}),
+        ("gpu:a:4,shard:a:16", "gpu:a:0(IDX:N/A),shard:a:0(0/4,0/4,0/4,0/4)", {}),
+    ],
+)
+def test_a_gpu_with_shards_in_use_is_in_use(has, used, expected):
+    assert used_gpus(has, used) == expected
+
+
+@pytest.mark.parametrize("each", ["gres:gpu:24", "gres/gpu:24"])
+def test_processors_that_are_requested_for_each_gpu(each):
+    """--cpus-per-gpu: while the job waits, Slurm's own count is one for each task."""
+    answer = answer_of("22.05", "squeue.json")
+    waiting = next(job for job in answer["jobs"] if job["job_state"] == "PENDING" and job["tres_per_node"])
+    asked = {"tres_per_node": "gres:gpu:2", "node_count": 1, "cpus": 1, "cpus_per_tres": each, "memory_per_cpu": 100}
+    (job,) = jobs_from_json(json.dumps(answer | {"jobs": [waiting | asked]})).records
+    assert (job.gpus, job.cpus, job.mem_mb) == (2, 48, 4800)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_jobs_that_slurm_spreads_over_as_many_nodes_as_it_needs(folder):
+    found = {name for name, jobs in read_jobs(folder).items() for job in jobs if job.spreads}
+    assert found == {"per-job-untyped"}, "--gpus without --nodes"
 
 
 @pytest.mark.parametrize("memory", ["gres:gpu:61440", "gres/gpu:61440"])

@@ -100,6 +100,9 @@ def _job(item: Any) -> SlurmJob:
     for what, amount in (("GPUs", sum(by_type.values())), ("CPUs", cpus), ("nodes", nodes)):
         if amount > MOST:
             raise Fault(f"found {amount} {what}, expected at most {MOST}")
+    spreads = waiting and bool(gpus(job.text("tres_per_job"), "tres_per_job")) and not job.count("max_nodes", 0)
+    if waiting:  # until it starts, Slurm counts one CPU for each task, also where the job asks for some with each GPU
+        cpus = max(cpus, sum(by_type.values()) * sum(gpus(job.text("cpus_per_tres"), "cpus_per_tres").values()))
     priority = job.count("priority", 0)
     return SlurmJob(
         id=job.required(job.count("job_id"), "job_id", "1 or more"),
@@ -113,6 +116,7 @@ def _job(item: Any) -> SlurmJob:
         start_s=job.moment("start_time"),
         time_limit_s=limit_s,
         nodes=nodes,
+        spreads=spreads,
         cpus=cpus,
         mem_mb=_memory(job, nodes, cpus, sum(by_type.values())),
         gpus=sum(by_type.values()),

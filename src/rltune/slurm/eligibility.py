@@ -31,7 +31,7 @@ def reason_to_leave(
         (not partitions <= set(rules.partitions), "also requests a partition that is not ranked"),
         (rules.users is not None and job.user not in rules.users, "another user"),
         (rules.accounts is not None and job.account not in rules.accounts, "another account"),
-        (job.qos in rules.exclude_qos, "its QOS is left to Slurm"),
+        (not set(rules.exclude_qos).isdisjoint(job.qos.split(",")), "its QOS is left to Slurm"),
         (job.state != PENDING, f"in state {job.state}"),
         (job.held or job.priority == 0, "held"),
         (bool(job.dependency), "depends on other jobs"),

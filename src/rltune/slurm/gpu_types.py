@@ -111,7 +111,7 @@ def flexible_jobs(cut: np.ndarray, jobs: Sequence[SlurmJob], selective: Collecti
     """The waiting jobs, with their CUT [J, T], whose type is to be decided: those with several types of different speed.
 
     Not arrays, whose tasks share one record, and none of the ``selective`` jobs, whose users named nodes to use or to
-    exclude, a reservation, or a constraint that stands for no types: what Slurm makes of these is not known here.
+    exclude, a reservation, a constraint that stands for no types, or whole nodes: what Slurm makes of these is not known here.
     """
     usable, slow = cut["full"] >= 0, cut["slow"]
     least, most = (np.where(usable, slow, other) for other in (np.inf, -np.inf))

@@ -33,6 +33,8 @@ WHOLE = frozenset({"NO", "EXCLUSIVE", "USER"})
 """Over-subscription of jobs that have their nodes to themselves."""
 NO_NODES = "no pool could hold it now"
 IN_USE = "what it requests is in use by jobs without GPUs, or on unusable nodes"
+EPILOG_S = 60.0
+"""Expected remaining time of a job that is completing."""
 OVERDUE_S = 3600.0
 """Shortest expected remaining time of a running job that is past its limit."""
 
@@ -177,7 +179,7 @@ def observe(
     if cluster.speeds is None:
         return view
     in_one = {job.id for job in ranked if len({cluster.pool_of.get(p) for p in job.partition.split(",")}) == 1}
-    flexible = flexible_jobs(arrays.cut[len(running) :], ranked, selective) & in_one
+    flexible = flexible_jobs(arrays.cut[len(running) :], ranked, selective | _whole(ranked, usable)) & in_one
     exclusions = exclusions_by_type(nodes, config.eligible.partitions, cluster.layout.types)
     return replace(view, flexible=flexible, exclusions=exclusions)
 
@@ -188,6 +190,12 @@ def _selective(jobs: Iterable[SlurmJob], restricted: Collection[int]) -> frozens
     return frozenset(
         job.id for job in jobs if job.is_bound or job.constraint or (job.excluded and job.id not in restricted)
     )
+
+
+def _whole(jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode]) -> frozenset[int]:
+    """Jobs that need idle nodes: whole ones, or, where Slurm allocates memory, all of their memory."""
+    memory = any(node.mem_alloc_mb for node in nodes)
+    return frozenset(job.id for job in jobs if job.shared in WHOLE or (memory and job.mem_mb is None))
 
 
 def _without_some_nodes(jobs: Iterable[SlurmJob], cluster: LiveCluster) -> frozenset[int]:
@@ -279,7 +287,7 @@ def _table(jobs: Sequence[SlurmJob], t0_s: float, now_s: float, cluster: LiveClu
     table["cpus"] = np.array([job.cpus or np.nan for job in jobs], np.float64)
     memory = [np.nan if not job.mem_mb else job.mem_mb * GB_PER_MIB for job in jobs]
     table["mem_gb"] = np.array(memory, np.float64)
-    per_node = [-(-job.gpus // max(job.nodes, 1)) for job in jobs]
+    per_node = [1 if job.spreads else -(-job.gpus // max(job.nodes, 1)) for job in jobs]
     types = {gpus: _types_for(gpus, layout) for gpus in set(per_node)}
     kinds = [_both(job.gpu_type, types[gpus]) for job, gpus in zip(jobs, per_node, strict=True)]
     table["gpu_type"] = pd.Series(kinds, dtype="str")
@@ -293,7 +301,7 @@ def _both(requested: str | None, large: str | None) -> str | None:
 
 
 def _types_for(gpus: int, layout: Layout) -> str | None:
-    """Types with so many GPUs on one node, as Slurm requires for a job of that many; None where all have."""
+    """Types with so many GPUs on one node, as Slurm requires for a job of that many on each; None where all have."""
     nodes = layout.nodes.row
     able = [kind for t, kind in enumerate(layout.types) if nodes["gpus"][nodes["type"] == t].max() >= gpus]
     return "|".join(able) if 0 < len(able) < len(layout.types) else None
@@ -335,7 +343,8 @@ def _snapshot(
     due_s = start_s + jobs.estimate_s[: len(running)]
     # a job past its limit is expected to run as long again as it has, as in the engine
     late_s = now_s + np.maximum(now_s - start_s, OVERDUE_S)
-    end_s = np.where(due_s > now_s, due_s, late_s)
+    completing = np.array([job.state == "COMPLETING" for job in running], np.bool_)
+    end_s = np.where(completing, now_s + EPILOG_S, np.where(due_s > now_s, due_s, late_s))
     return Snapshot(now_s, start_s, end_s, np.array(offsets), np.array(chunks, CHUNK), free, queued)
 
 

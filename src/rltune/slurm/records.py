@@ -23,9 +23,9 @@ STARTED = re.compile(r"no longer pending", re.IGNORECASE)
 """Its words for one that has started."""
 UNUSABLE = frozenset(
     "DOWN DRAIN DRAINED DRAINING FAIL FAILING ERROR MAINT MAINTENANCE UNKNOWN NO_RESPOND NOT_RESPONDING INVAL INVALID "
-    "INVALID_REG POWER_DOWN POWERING_DOWN REBOOT REBOOT_REQUESTED REBOOT_ISSUED FUTURE RESERVED BLOCKED".split()
+    "INVALID_REG POWER_DOWN POWERING_DOWN REBOOT_ISSUED FUTURE RESERVED BLOCKED".split()
 )
-"""Flags of a node on which Slurm starts no job now."""
+"""Flags of a node on which Slurm starts no job now. With REBOOT_REQUESTED it does, unless DRAIN comes with it (scontrol(1))."""
 
 Record = TypeVar("Record")
 
@@ -49,6 +49,7 @@ class SlurmJob:
     account: str = ""
     """Empty where Slurm keeps no accounts."""
     qos: str = ""
+    """A waiting job may name several, separated by commas (Slurm 24.11 and later)."""
     reason: str = ""
     """Why it waits, in Slurm's word: Priority, Resources, JobHeldUser, Dependency, BeginTime, ...; empty for none."""
     start_s: float | None = None
@@ -59,6 +60,8 @@ class SlurmJob:
     """When it was or will be allowed to start, s since 1970: a begin time, a dependency."""
     nodes: int = 1
     """Nodes it has, or asks for (the least number of them while it waits)."""
+    spreads: bool = False
+    """Whether it waits for GPUs in all (``--gpus``) on no given number of nodes: Slurm spreads it over as many as it needs."""
     cpus: int = 1
     """CPUs it has, or asks for, over all nodes."""
     mem_mb: int | None = None

@@ -1,6 +1,7 @@
 """GPUs and memory that a job has or requests, and states of jobs and nodes, from Slurm's several fields."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 
 from rltune.slurm.records import UNFINISHED_STATES
@@ -8,6 +9,8 @@ from rltune.slurm.values import Fault, shown
 from rltune.traces import gres
 from rltune.traces.raw.slurm_fields import MIB
 
+SHARED_GPUS = re.compile(r"(?:shard|mps):(?:([^:,()]+):)?\d+\(([\d/,]+)\)")
+"""Shards of GPUs, of a type, and on each GPU how many are in use of how many: ``shard:p100:3(1/4,2/4)``."""
 MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
 
 
@@ -26,9 +29,12 @@ def only_type(found: dict[str, int]) -> str | None:
 
 
 def used_gpus(has: str, used: str) -> dict[str, int]:
-    """GPUs in use by type; those that Slurm reports without a type have the node's only type."""
-    found = gpus(used, "gres_used")
-    kind = only_type(gpus(has))
+    """GPUs in use by type, those of which shards are in use too; those that Slurm reports without a type have the node's only
+    type."""
+    found, kind = Counter(gpus(used, "gres_used")), only_type(gpus(has))
+    for of, each in SHARED_GPUS.findall(used):
+        found[of or kind or ""] += sum(not one.startswith("0/") for one in each.split(","))
+    found = +found
     return {kind: found[""]} if kind and set(found) == {""} else found
 
 

@@ -1,7 +1,7 @@
 """GPUs in the many spellings of Slurm's generic resources ("GRES", "TRES"): the one place that takes them apart.
 
 The same two GPUs are ``gpu:p100:2``, ``gres:gpu:p100:2``, ``gres/gpu:p100=2``, ``gpu:p100:2(S:0-1)`` or
-``gpu:p100:2(IDX:0,3)``; ``gpu:2`` names no type, ``gpu`` and ``gpu:p100`` are one GPU each. A type may begin with a
+``gpu:p100:2(IDX:0,3)`` or ``gpu:p100(CNT:2)``; ``gpu:2`` names no type, ``gpu`` and ``gpu:p100`` are one GPU each. A type may begin with a
 digit: ``gpu:2080ti:4``, ``gpu:3090:8``, ``gpu:1g.5gb:7``; a number in the last place is how many.
 """
 
@@ -10,6 +10,7 @@ from collections import Counter
 
 EMPTY = frozenset({"", "N/A", "(null)", "None", "none", "Unknown", "NONE"})
 """Slurm's words for nothing."""
+COUNT = re.compile(r"\(CNT:(\d+)\)")
 PARENTHESES = re.compile(r"\([^()]*\)")
 AMOUNT = re.compile(r"(0*\d{1,9})([KkMmGg]?)")
 FACTOR = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
@@ -24,7 +25,7 @@ def gpus(text: str) -> dict[str, int]:
     """
     if text.strip() in EMPTY:
         return {}
-    plain = PARENTHESES.sub("", text.replace("(null)", ""))
+    plain = PARENTHESES.sub("", COUNT.sub(r":\1", text.replace("(null)", "")))
     if "(" in plain or ")" in plain:
         raise ValueError(f"found {text[:80]!r}, expected resources such as gpu:p100:4")
     found: Counter[str] = Counter()
