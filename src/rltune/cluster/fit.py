@@ -269,14 +269,14 @@ def _slowdowns(
     jobs: pd.DataFrame, cluster: ClusterConfig, layout: Layout, usable: np.ndarray | None = None
 ) -> Slowdowns | None:
     profile = speeds_of(cluster, layout)
-    return None if profile is None else slowdowns(jobs, profile, layout.types, cluster.recorded_on, usable)
+    return None if profile is None else slowdowns(jobs, profile, layout.types, cluster.recorded_type, usable)
 
 
 def speeds_of(cluster: ClusterConfig, layout: Layout) -> Profile | None:
     """The cluster's ``speeds``; None where it has none. Raises DataError where they cannot be read or lack one of its types."""
     if cluster.speeds is None:
         return None
-    return read_speeds(cluster.speeds, (*layout.types, cluster.recorded_on), f"{cluster.title}: speeds")
+    return read_speeds(cluster.speeds, (*layout.types, cluster.recorded_type), f"{cluster.title}: speeds")
 
 
 def _shares(cluster: ClusterConfig, layout: Layout) -> np.ndarray:

@@ -28,15 +28,15 @@ EXPECTED = f"the output of {SINFO!r}, or a CSV with the columns name, gpus, cpus
 GB_PER_MIB = 1048576e-9
 CSV_NAMES = {
     "name": ("name", "node", "nodename", "nodelist", "hostname", "host", "machineid", "sn", "machine"),
-    "gpus": ("gpus", "gpu", "numberofgpus", "numgpus", "ngpus", "gpunum", "capgpu"),
+    "gpus": ("gpus", "gpu", "numberofgpus", "numgpus", "ngpus", "gpunum", "gpucount", "capgpu"),
     "cpus": ("cpus", "cpu", "cores", "numcpus", "ncpus", "capcpu", "cpumilli"),
-    "mem_gb": ("memgb", "mem", "memory", "memorygb", "ramgb", "capmem", "memorymib"),
+    "mem_gb": ("memgb", "mem", "memory", "memorygb", "ramgb", "capmem", "memorymib", "memorymb"),
     "type": ("type", "gputype", "gpumodel", "model"),
     "partition": ("partition", "partitions", "vc", "pool", "queue"),
     "nodes": ("nodes", "count"),
 }
-UNITS = {"cpumilli": 1e-3, "memorymib": GB_PER_MIB}
-"""Of columns of Alibaba's list of nodes: what turns their numbers into CPUs and GB."""
+UNITS = {"cpumilli": 1e-3, "memorymib": GB_PER_MIB, "memorymb": 1e-3}
+"""What turns the numbers of these columns, the first two of Alibaba's list of nodes, into CPUs and GB."""
 SINFO_NAMES = {
     "NODELIST": "name",
     "PARTITION": "partition",
@@ -65,6 +65,8 @@ class NodeList:
     """A row a node: name, gpus, type, cpus, mem_gb (the last two NaN where not known), partitions (tuple), down."""
     source: str
     """The format that it was read as."""
+    unused: tuple[str, ...] = ()
+    """Columns of a CSV that stand for nothing that is known."""
 
 
 def read_nodes(path: Path | str) -> NodeList:
@@ -78,12 +80,12 @@ def read_nodes(path: Path | str) -> NodeList:
         raise DataError(f"{path}: the file is empty; expected {EXPECTED}")
     header = next(iter(lines.values())).strip()
     if "NODELIST" in re.split(r"[|\s]+", header.upper()):
-        table, source = _sinfo(header, list(lines.items())[1:], path), "sinfo"
+        nodes = _sinfo(header, list(lines.items())[1:], path)
     else:
-        table, source = _csv(header, text, list(lines)[1:], path), "CSV"
-    if not len(table):
+        nodes = _csv(header, text, list(lines)[1:], path)
+    if not len(nodes.table):
         raise DataError(f"{path}: names no node; expected {EXPECTED}")
-    return NodeList(table, source)
+    return nodes
 
 
 def gres_gpus(gres: str) -> tuple[int, str]:
@@ -95,7 +97,7 @@ def gres_gpus(gres: str) -> tuple[int, str]:
     return sum(found.values()), "+".join(filter(None, found)) or NO_TYPE
 
 
-def _sinfo(header: str, lines: list[tuple[int, str]], path: Path) -> pd.DataFrame:
+def _sinfo(header: str, lines: list[tuple[int, str]], path: Path) -> NodeList:
     cut = "|" if "|" in header else None
     names = [SINFO_NAMES.get(field.strip().upper(), field) for field in header.split(cut)]
     missing = [field for field, name in SINFO_NAMES.items() if field != "STATE" and name not in names]
@@ -140,7 +142,7 @@ def _sinfo(header: str, lines: list[tuple[int, str]], path: Path) -> pd.DataFram
         }
         row = rows.setdefault(fields["name"], {**row, "partitions": ()})
         row["partitions"] += (fields["partition"].rstrip("*"),)
-    return pd.DataFrame(list(rows.values()))
+    return NodeList(pd.DataFrame(list(rows.values())), "sinfo")
 
 
 def _several(name: str) -> bool:
@@ -157,8 +159,8 @@ def _unnumbered(column: str) -> str:
     return re.sub(r"\.\d+$", "", column)
 
 
-def _csv(header: str, text: str, numbers: list[int], path: Path) -> pd.DataFrame:
-    """The table of a text whose rows stand in these lines."""
+def _csv(header: str, text: str, numbers: list[int], path: Path) -> NodeList:
+    """The nodes of a text whose rows stand in these lines."""
     sep = next((mark for mark in ",;\t|" if mark in header), r"\s+")
     try:
         raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=sep, engine="python", dtype="str")
@@ -218,7 +220,9 @@ def _csv(header: str, text: str, numbers: list[int], path: Path) -> pd.DataFrame
     if table.duplicated("name").any() and "nodes" not in found:
         twice = table.loc[table.duplicated("name"), "name"].iloc[0]
         raise DataError(f"{path}: node {twice!r} is there twice; name each once, its partitions in one field")
-    return table[["name", "gpus", "type", "cpus", "mem_gb", "partitions", "down"]].reset_index(drop=True)
+    table = table[["name", "gpus", "type", "cpus", "mem_gb", "partitions", "down"]].reset_index(drop=True)
+    unused = (str(column) for column in raw.columns if column not in found.values())
+    return NodeList(table, "CSV", tuple(name for name in unused if not name.startswith("Unnamed")))
 
 
 def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[ClusterConfig, list[str]]:
@@ -249,7 +253,7 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
     if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
         remarks.append("nodes with GPUs of several types count as a separate type, whose GPUs are all alike")
     if slots == "gpu" and have[["cpus", "mem_gb"]].isna().any(axis=None):
-        remarks.append("CPUs or memory of some nodes are not in the list: 8 cores and 64 GB a GPU are assumed")
+        remarks.append("CPUs or memory of some nodes are not known from the list: 8 cores and 64 GB a GPU are assumed")
     if slots == "cpu" and (have["cpus"] > MOST_SLOTS).any():
         remarks.append(f"nodes of more than {MOST_SLOTS} processors are taken in equal parts of at most that")
     pools = []

@@ -5,6 +5,7 @@ One file a cluster in ``config/clusters/<name>.yaml``; the file's stem is the cl
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -54,8 +55,9 @@ class ClusterConfig(Block):
     speeds: Speeds | None = None
     """How fast jobs run on each GPU type: `gavel`, measured for 26 models on K80, P100 and V100; a CSV file of the same form,
     relative to the root; or the speed of each type in any unit. null: a job runs as long on every type."""
-    recorded_on: str = "P100"
-    """GPU type on which the trace's run times were recorded, with `speeds`."""
+    recorded_on: str | None = None
+    """With `speeds`, the GPU type on which a job counts as recorded where it requests none that has a speed; null: the most
+    frequent type of the cluster."""
     multi_node_slowdown: float = Field(1.0, ge=1, le=100)
     """Factor on the run time of a job on more nodes than the fewest that hold it."""
     interference_slowdown: float = Field(1.0, ge=1, le=100)
@@ -111,6 +113,14 @@ class ClusterConfig(Block):
     def slowdowns(self) -> dict[str, float]:
         """Factors on run times, as rltune.simulator.config.SchedulerConfig names them."""
         return {name: getattr(self, name) for name in ("multi_node_slowdown", "interference_slowdown")}
+
+    @property
+    def recorded_type(self) -> str:
+        """`recorded_on`, or the type with the most GPUs."""
+        gpus = Counter[str]()
+        for group in (group for pool in self.pools for group in pool.groups):
+            gpus[group.gpu_type] += group.nodes * group.gpus
+        return self.recorded_on or max(gpus, key=gpus.__getitem__)
 
     @property
     def gpus(self) -> int:

@@ -290,8 +290,12 @@ class TraceConfig(Block):
         given = [k for k in ("synthetic", "downloads", "path") if getattr(self, k) is not None]
         if len(given) != 1:
             raise ValueError(f"give exactly one of `synthetic`, `downloads`, `path`; found {given or 'none'}")
-        if (self.format == "csv") != (self.columns is not None):
-            raise ValueError("`columns` goes with format `csv`, and only with it")
+        if self.format == "csv" and self.columns is None:
+            raise ValueError(
+                "format `csv` needs `columns`: of the job table → of the file, submit_s, gpus and run_s at least"
+            )
+        if self.format != "csv" and self.columns is not None:
+            raise ValueError(f"`columns` goes with format `csv`; found `{self.format}`")
         if self.filter and self.format != "csv":
             raise ValueError(f"`filter` goes with format `csv`; found `{self.format}`")
         if self.gpu_share != "round_up" and self.format in WHOLE:

@@ -99,7 +99,7 @@ class CurrentPolicy:
         multifactor_size and easy if nothing is known."""
         possible = {rule: it for rule, it in fits.items() if policy in (None, rule[0]) and backfill in (None, rule[1])}
         if policy is None and backfill is None:
-            source = "found in the log" if fits else "assumed, since the log records no waiting"
+            source = "found in the log" if fits else "assumed, since the log shows no waits"
         else:
             source = f"as given{'' if policy and backfill else ', the rest found in the log' if possible else ''}"
         chosen = (policy or "multifactor_size", backfill or "easy")
@@ -120,8 +120,13 @@ def describe(fits: RuleFits, current: CurrentPolicy) -> str:
     chosen = (current.rule.policy, current.rule.backfill)
     if not fits:
         return (
-            f"current rule: the log records no waiting, so it cannot be found there; {' '.join(chosen)} is {current.why}. "
-            "The report compares everything with it: say what your cluster does (--current-policy, --current-backfill)"
+            f"current rule: the log shows no waits (no starts, or nobody waited), so it cannot be found there; {' '.join(chosen)} is "
+            f"{current.why}. The report compares everything with it"
+            + (
+                ""
+                if current.why == "as given"
+                else ": say what your cluster does (--current-policy, --current-backfill)"
+            )
         )
     nearest, first = next(iter(fits.items()))
     lines = [

@@ -46,7 +46,7 @@ def naming_plugins(paths: Sequence[Path]) -> Iterator[None]:
         yield
     except RLTuneError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         places = [f"{path}:{line}" for path in paths if (line := _line(error, path))]
         if not places:
             raise

@@ -9,8 +9,7 @@ import pandas as pd
 from rltune.config.trace import TIMES
 from rltune.traces.raw import slurm_fields as slurm
 from rltune.traces.raw.frame import parse_numbers
-from rltune.traces.readers import sacct
-from rltune.traces.readers.csv import NOT_STARTED, finer_unit
+from rltune.traces.readers.csv import STATES, finer_unit
 
 _NAMES: dict[str, str] = {  # `queue` is none: it may be a name or a wait
     "user": r"^(user|user[_ ]?(id|name)|uid|owner)$",
@@ -31,15 +30,8 @@ _NAMES: dict[str, str] = {  # `queue` is none: it may be a name or a wait
 }
 _JOB_ID = (r"^job[_ ]?id(raw)?$", "^id$", "^job$")
 """Names of a column of job ids, the surest first; not those of names, which users give several jobs."""
-_STATUS = {
-    **{state.lower(): status for state, status in sacct.STATUS.items()},
-    **dict.fromkeys(map(str.lower, slurm.RUNNING), "running"),
-    **dict.fromkeys((*map(str.lower, slurm.WAITING), "queued", "waiting"), NOT_STARTED),
-    **dict.fromkeys(("pass", "passed", "succeeded", "terminated", "success"), "passed"),
-    "error": "failed",
-    "canceled": "killed",
-    "killed": "killed",
-}
+MOST_STATES = 20
+"""States to list that are not known; of an own format, such as exit codes in words, there may be thousands."""
 NOT_KNOWN = "unknown  # not known: say passed, failed, killed, running or not started; unknown ones are kept"
 """Comment next to a state whose meaning is not known."""
 _UNITS = {
@@ -92,9 +84,11 @@ def guess_columns(columns: list[str]) -> dict[str, str]:
 def entry(name: str, column: str, values: pd.Series) -> list[str]:
     """The lines of the map for a column of the job table, from the file's column and its values."""
     if name == "status":
-        states = list(slurm.state(values.dropna().astype(str)).unique()[:20])
+        states = slurm.state(values.dropna().astype(str)).unique()
+        known = {state: STATES[state.lower()] for state in states if state.lower() in STATES}
+        others = dict.fromkeys([state for state in states if state not in known][:MOST_STATES], NOT_KNOWN)
         lines = ["  status:", f"    column: {quoted(column)}", "    map:"]
-        return lines + [f"      {quoted(s)}: {_STATUS.get(s.lower(), NOT_KNOWN)}" for s in states]
+        return lines + [f"      {quoted(s)}: {(known | others)[s]}" for s in states if s in known | others]
     if name in TIMES and (finer := finer_unit(parse_numbers(values))):
         return [f"  {name}: {{column: {quoted(column)}, {finer[1]}}}  # {finer[0]} since 1970"]
     for end, unit in _UNITS.get(name, {}).items():

@@ -8,6 +8,7 @@ import pyarrow
 import yaml
 from pydantic import ValidationError
 
+from rltune.config.messages import explain
 from rltune.config.trace import TraceConfig
 from rltune.errors import ConfigError, DataError
 from rltune.traces.clean import CleanTrace, clean_trace
@@ -97,7 +98,9 @@ def _cleaned(config: str, path: Path) -> list[str]:
     try:
         return _audit(clean_trace("NAME", TraceConfig(**yaml.safe_load(config)), path))
     except ValidationError as error:
-        return [f"cleaning: not tried, as the lines below are not complete ({error.errors()[0]['msg']})"]
+        return [
+            f"cleaning: not tried, as the lines below are not complete ({explain(error.errors(), TraceConfig, plugins=False)[0][1]})"
+        ]
     except yaml.YAMLError as error:
         return [f"cleaning: not tried, as the lines below are no YAML ({' '.join(str(error).split())[:120]})"]
     except (ConfigError, DataError) as error:

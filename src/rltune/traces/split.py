@@ -34,7 +34,10 @@ def split_points(n_jobs: int, train: float = 0.9, validation: float = VALIDATION
     stop = int(round(n_jobs * train, 6))
     cut = int(round(stop * (1 - validation), 6))
     if not 0 < cut < stop < n_jobs:
-        raise ConfigError(f"{n_jobs} jobs are too few for training, validation and test; give a longer trace.")
+        raise ConfigError(
+            f"found {n_jobs} job{'s' * (n_jobs != 1)}, expected some each for training, validation and test: three at least; "
+            "give a longer trace"
+        )
     return Split(train=(0, cut), validation=(cut, stop), test=(stop, n_jobs))
 
 

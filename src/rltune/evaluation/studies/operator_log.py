@@ -147,8 +147,7 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
                 f"--speeds: found {few if slots == 'cpu' or len(types) == 1 else unlike}; expected several GPU types, named alike in "
                 f"the log and in {nodes_path}"
             )
-        gpus = nodes.table.groupby("type")["gpus"].sum()
-        cluster = cluster.model_copy(update={"speeds": speeds, "recorded_on": str(gpus.idxmax())})
+        cluster = cluster.model_copy(update={"speeds": speeds, "recorded_on": cluster.recorded_type})
         notes.append(f"jobs that name no GPU type count as recorded on the most frequent, {cluster.recorded_on}")
     seen = [*_log_lines(log), *_nodes_lines(nodes_path, nodes, cluster)]
     try:
@@ -261,7 +260,7 @@ def _nodes_lines(path: Path, nodes: NodeList, cluster: ClusterConfig) -> list[st
     for pool in cluster.pools:
         groups = [f"{g.nodes:,} × {g.gpus} {g.gpu_type} ({g.cpus:g} CPUs, {g.mem_gb:,.4g} GB)" for g in pool.groups]
         lines.append(f"  pool {pool.name}: {', '.join(groups)}")
-    return lines
+    return lines + ([f"  columns not used: {', '.join(nodes.unused)}"] if nodes.unused else [])
 
 
 def _lacking(jobs: pd.DataFrame, fitted: pd.DataFrame) -> list[str]:
@@ -269,7 +268,7 @@ def _lacking(jobs: pd.DataFrame, fitted: pd.DataFrame) -> list[str]:
     unrecorded, limits = fitted["wait_s"].isna().mean(), fitted["requested_s"].notna().mean()
     known = fitted[fitted["requested_s"].notna()]
     over, cpu = float((known["run_s"] > known["requested_s"]).mean()), jobs["resource"] == "cpu"
-    without_users = fitted["user"].isna().all()
+    without_users, has_vcs = fitted["user"].isna().all(), fitted["vc"].notna().any()
     notes = [
         (
             unrecorded == 1,
@@ -289,7 +288,8 @@ def _lacking(jobs: pd.DataFrame, fitted: pd.DataFrame) -> list[str]:
             f"{over:.0%} of the jobs with a time limit ran longer than it: is it in another unit? Write "
             "`requested_s: {column: NAME, unit: min}` (or h) in the trace's file",
         ),
-        (without_users, "no users: predictions, fair shares and groups use virtual clusters"),
+        (without_users and has_vcs, "no users: predictions, fair shares and groups use virtual clusters"),
+        (without_users and not has_vcs, "no users and no partitions: no fair shares, groups or predictions by user"),
         (jobs["resource"].nunique() > 1, f"{cpu.sum():,} jobs without GPUs are not simulated, nor the CPUs they hold"),
     ]
     return [note for applies, note in notes if applies]

@@ -29,6 +29,7 @@ from rltune.traces.raw.archive import open_member
 from rltune.traces.raw.csv_text import read_csv_text
 from rltune.traces.raw.frame import numbers, parse_numbers, raw_frame, reasons, refuse_mostly_bad
 from rltune.traces.raw.times import wall_clock_to_unix, written_as_digits
+from rltune.traces.readers import sacct
 from rltune.traces.readers.sacct import STILL_PENDING, STILL_RUNNING
 
 _1990_S, _2100_S, _2200_S = 631_152_000.0, 4_102_444_800.0, 7_258_118_400.0
@@ -40,6 +41,16 @@ _SCALES = (
 )
 NOT_STARTED = "not started"
 """Status, in a map, of jobs that have not started."""
+STATES = {
+    **{state.lower(): status for state, status in sacct.STATUS.items()},
+    **dict.fromkeys(map(str.lower, slurm.RUNNING - {"STOPPED"}), "running"),  # elsewhere a stopped job has ended
+    **dict.fromkeys((*map(str.lower, slurm.WAITING), "queued", "waiting"), NOT_STARTED),
+    **dict.fromkeys(("pass", "passed", "succeeded", "terminated", "success"), "passed"),
+    "error": "failed",
+    "canceled": "killed",
+    "killed": "killed",
+}
+"""States whose meaning is known, where a map does not say it."""
 FLAGS = ("run_clamped", "sla")
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
@@ -108,7 +119,8 @@ class _Source:
         if column.map is not None:
             mapped = text.map(column.map)
             if name == "status":
-                mapped = mapped.fillna(slurm.state(text).map(column.map))
+                state = slurm.state(text)
+                mapped = mapped.fillna(state.map(column.map)).fillna(state.str.lower().map(STATES))
             mapped = mapped.astype("str")
             self.audit.note(f"{name}: value not in the map", (mapped.isna() & text.notna()).sum())
             text = mapped
@@ -123,16 +135,21 @@ class _Source:
         return text.where(known, "gpu")
 
     def number(self, name: str, column: Column, text: pd.Series) -> np.ndarray:
-        factor = UNITS[name].get(column.unit or "", 1.0) * column.factor
-        clock = text.str.contains(":", regex=False, na=False) if UNITS[name] is SECONDS else np.zeros(1)
+        factor, where = UNITS[name].get(column.unit or "", 1.0) * column.factor, self.where
+        where += f": column {column.column!r}" if column.column else ""
+        clock = np.zeros(1)
+        if UNITS[name] is SECONDS:
+            given, text = text.notna(), slurm.without_placeholders(text)
+            self.audit.note(f"{name} without a value in words, as Slurm's UNLIMITED", (given & text.isna()).sum())
+            clock = text.str.contains(":", regex=False, na=False)
         if clock.sum() * 2 <= text.notna().sum():
-            return numbers(text, name, self.audit, self.where) * factor
+            return numbers(text, name, self.audit, where) * factor
         if column.unit not in (None, "s"):
             found = f"columns.{name}.unit: found {column.unit!r}, which goes with numbers"
             raise ConfigError(f"{found}; {self.where} has durations as [d-]hh:mm:ss there. Leave the unit out.")
         found = slurm.seconds(text)
         bad = np.isnan(found) & text.notna().to_numpy()
-        refuse_mostly_bad(text, bad, f"{self.where}: {name}", "a duration as [d-]hh:mm:ss")
+        refuse_mostly_bad(text, bad, f"{where}: {name}", "a duration as [d-]hh:mm:ss")
         self.audit.note(f"{name} not a duration", bad.sum())
         short = text.str.fullmatch(r"\s*\d+:\d+(\.\d+)?\s*").sum()
         if short == clock.sum() and column.factor == 1:
