@@ -165,6 +165,22 @@ def write_csv(root: Path, columns: str, row: Callable[[int], str], jobs: int = 3
     (root / "own.csv").write_text("\n".join([columns, *map(row, range(jobs))]) + "\n")
 
 
+def test_partitions_without_nodes_in_the_list_count_for_nothing(files, cli):
+    """Their jobs are left out: their use of GPUs and their GPU types are not those of the nodes that are listed."""
+
+    def row(i: int) -> str:
+        held = f"{1_700_000_000 + 1800 * i},3600,{64 if i % 3 == 0 else 1},{'h100' if i % 3 == 0 else 'v100' if i % 2 else 'a100'}"
+        return f"{held},{('elsewhere', 'gpu', 'more')[i % 3]}"
+
+    write_csv(files.root, "submit_time,duration,gpus,gpu_type,partition", row, jobs=4800)
+    (files.root / "nodes.txt").write_text(
+        "name,gpus,type,partition\na,8,a100,gpu\nb,8,v100,gpu\nc,8,a100,more\nd,8,v100,more\n"
+    )
+    outcome = cli("init", "own.csv", *INIT[2:], "--speeds", "a100=1,v100=2")
+    says(outcome, "3,200 jobs; left out: 1,600", "recorded on the most frequent, a100")
+    assert "cannot have run" not in outcome.out and Run.open("config/mine.yaml").clusters["mine"].gpu_types == "match"
+
+
 @pytest.mark.parametrize("unit", ["", "000"])
 def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(unit, files, cli):
     def row(i: int) -> str:
@@ -172,9 +188,9 @@ def test_a_csv_without_submissions_limits_and_users_says_what_that_costs(unit, f
         return f"{i},{begin}{unit},{begin + 3000}{unit},{1 << i % 4},{status},red"
 
     write_csv(files.root, "job_id,start_time,end_time,gpus,status,colour", row)
-    parts = """no submission times: the starts replace them; no time limits; no users; NOT KNOWN: odd (1,000);
+    parts = """no submission times: the starts replace them; no time limits; no users and no partitions: no fair shares; NOT KNOWN: odd (1,000);
         success → passed; columns not used: colour; a verdict needs 8, a log of about 80 days;
-        the log records no waiting; 3,000 jobs leave one validation window, so nothing that an agent learns is kept;
+        the log shows no waits (no starts, or nobody waited); 3,000 jobs leave one validation window, so nothing that an agent learns is kept;
         BUT FIRST: no submission times"""
     says(cli("init", "own.csv", *INIT[2:]), *parts.split(";"))
     assert Run.open("config/mine.yaml").config.cells()[0].estimate == "history-rolling"

@@ -133,6 +133,19 @@ def test_a_machine_list_of_others_is_read(tmp_path):
     assert group.mem_gb == pytest.approx(262144 * 1.048576e-3, abs=0.1)
 
 
+def test_what_a_list_gives_as_nothing_is_assumed(tmp_path):
+    cluster, remarks = as_cluster(read_nodes(written(tmp_path, "name,gpus,cpus,mem_gb\na,2,0,0\n")), "Mine")
+    assert "8 cores and 64 GB a GPU are assumed" in str(remarks) and cluster.pools[0].groups[0].cpus == 16
+
+
+def test_columns_that_stand_for_nothing_are_named(tmp_path):
+    text = "name,gpu_count,memory_mb,cores_total,slurm_partition,\na,8,64000,32,x,\n"
+    nodes = read_nodes(written(tmp_path, text))
+    assert nodes.unused == ("cores_total", "slurm_partition")
+    assert nodes.table[["gpus", "mem_gb"]].to_numpy().tolist() == [[8, 64.0]]
+    assert any("not known from the list" in line for line in as_cluster(nodes, "Mine")[1])
+
+
 def test_a_list_of_one_column_has_no_separator(tmp_path):
     assert list(read_nodes(written(tmp_path, "gpus\n8\n4\n")).table["gpus"]) == [8, 4]
 

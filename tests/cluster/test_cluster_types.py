@@ -128,12 +128,18 @@ TWO = ([group(1, 2, "V100"), group(1, 2, "K80")],)
 def test_run_times_are_on_the_fastest_type_that_could_hold_the_job():
     speeds = {"V100": 4.0, "K80": 1.0, "P100": 2.0}
     rows = table([{"run_s": 100.0, "requested_s": 200.0}, {"run_s": 100.0, "gpu_type": "K80"}])
-    fitted, audit = fit(rows, cluster(*TWO, speeds=speeds))
+    fitted, audit = fit(rows, cluster(*TWO, speeds=speeds, recorded_on="P100"))
     assert fitted["run_s"].tolist() == [50.0, 100.0], "recorded on a P100; on a K80, which it asks for"
     assert fitted["requested_s"].iloc[0] == 100.0
     assert audit.noted["run time on the fastest GPU type, by the cluster's speeds"] == 2
-    anywhere, _ = fit(rows, cluster(*TWO, speeds=speeds, gpu_types="any"))
+    anywhere, _ = fit(rows, cluster(*TWO, speeds=speeds, recorded_on="P100", gpu_types="any"))
     assert anywhere["run_s"].tolist() == [50.0, 25.0], "a quarter of what it took on the K80"
+
+
+@pytest.mark.parametrize(("k80s", "run_s"), [(3, 25.0), (1, 100.0)])
+def test_jobs_that_name_no_type_were_recorded_on_the_most_frequent(k80s, run_s):
+    mixed = cluster([group(2, 4, "V100"), group(k80s, 4, "K80")], speeds={"V100": 4.0, "K80": 1.0}, gpu_types="any")
+    assert fit(table([{"run_s": 100.0}]), mixed)[0]["run_s"].tolist() == [run_s]
 
 
 def test_a_model_that_the_trace_names_has_its_own_speeds(tmp_path):
@@ -142,13 +148,13 @@ def test_a_model_that_the_trace_names_has_its_own_speeds(tmp_path):
     head = "model,gpus,gpu_type,consolidated_steps_per_s,unconsolidated_steps_per_s"
     speeds = ("a,1,P100,1,", "a,1,V100,4,", "a,1,K80,1,", "b,1,P100,1,", "b,1,V100,1,", "b,1,K80,2,")
     profile.write_text("\n".join([head, *speeds]) + "\n")
-    fitted, _ = fit(rows, cluster(*TWO, speeds=str(profile)))
+    fitted, _ = fit(rows, cluster(*TWO, speeds=str(profile), recorded_on="P100"))
     assert fitted["run_s"].tolist()[:2] == [25.0, 50.0], "each on its fastest type"
     assert fitted["model"].tolist()[:2] == ["a", "b"] and fitted["model"].notna().all(), "the third is drawn"
-    few = cluster(*TWO, speeds=str(profile), max_job_gpus=4)
+    few = cluster(*TWO, speeds=str(profile), recorded_on="P100", max_job_gpus=4)
     left_out = table([{"model": "a"}, {"model": "c", "resource": "cpu", "gpus": 0, "cpus": 1.0}, {"gpus": 8}])
     with profile.open("a") as more:
         more.write("a,8,V100,4,\n")  # with so many on no P100, where the job was recorded
     assert fit(left_out, few)[0]["model"].tolist() == ["a"], "the profile need not have the others"
     with pytest.raises(DataError, match="no model 'c', which the trace names; found a, b"):
-        fit(table([{"model": "c"}]), cluster(*TWO, speeds=str(profile)))
+        fit(table([{"model": "c"}]), cluster(*TWO, speeds=str(profile), recorded_on="P100"))

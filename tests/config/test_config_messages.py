@@ -113,8 +113,8 @@ TRACES = [
     # a trace that contradicts itself
     (TRACE + "synthetic: {jobs: 10}\n", "give exactly one of"),
     (TRACE.replace("path: jobs.csv\n", ""), "give exactly one of"),
-    (NO_MAP, "`columns` goes with format `csv`"),
-    (TRACE.replace("format: csv", "format: philly"), "`columns` goes with format `csv`"),
+    (NO_MAP, "format `csv` needs `columns`: of the job table → of the file"),
+    (TRACE.replace("format: csv", "format: philly"), "`columns` goes with format `csv`; found `philly`"),
     (NO_MAP.replace("format: csv", "format: sacct") + FILTER, "`filter` goes with format `csv`; found `sacct`"),
     (
         NO_MAP.replace("format: csv", "format: swf") + "gpu_share: leave_out\n",

@@ -168,6 +168,7 @@ def test_wrong_calls_are_refused(small):
     ("options", "message"),
     [
         ({"layout": None}, "found jobs alone"),
+        ({"scheduler": "saf"}, "scheduler: found 'saf', expected a SchedulerConfig"),
         ({"metric": "x"}, "metric: found 'x', expected one of wait"),
         ({"render_mode": "human"}, "nothing to render"),
         ({"rows": (5, 601)}, "rows: found 5 … 601, expected a part of 0 … 600"),

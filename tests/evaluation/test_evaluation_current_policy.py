@@ -113,10 +113,10 @@ ALIKE = fake(saf_greedy=1.2, sjf_easy=1.201, fifo_none=1.204, fifo_easy=1.21, mu
         (FITS, "multifactor", None, "multifactor-easy", "as given, the rest found in the log: 1.2 times"),
         (FITS, None, "easy", "multifactor-easy", "as given, the rest found in the log: 1.2 times"),
         (FITS, "multifactor", "none", "multifactor-none", "as given: 1.8 times"),
-        (FITS, "f1", None, "f1-easy", "as given"),
+        (FITS, "f1", None, "f1-easy", "as given, the rest assumed"),
         (ALIKE, None, None, "fifo-easy", "found in the log"),  # the most usual of those hardly distinguishable
         (ALIKE, "saf", None, "saf-greedy", "as given, the rest found in the log"),
-        ({}, None, None, "multifactor_size-easy", "assumed, since the log records no waiting"),
+        ({}, None, None, "multifactor_size-easy", "assumed, since the log shows no waits"),
         ({}, "fifo", "none", "fifo-none", "as given"),
     ],
 )
@@ -137,3 +137,8 @@ def test_what_is_found_is_described(fits, said):
     text = describe(fits, CurrentPolicy.choose(fits))
     assert all(part in text for part in said) and ("NO RULE" in text) == ("FAR OFF" in said)
     assert [line for line in text.splitlines() if line.endswith("chosen")] or not fits
+
+
+def test_what_is_given_is_not_asked_for():
+    assert "--current-policy" not in describe({}, CurrentPolicy.choose({}, "fifo", "none"))
+    assert "--current-backfill" in describe({}, CurrentPolicy.choose({}, "fifo"))

@@ -80,6 +80,8 @@ def test_each_gpu_type_over_time_and_where_jobs_ran():
         [3, 0, 0, 1],
         [3, 1, 0, 1],
     ]
+    uneven = late.assign(asked_gpus=[2, 2, 2, 3])
+    assert bars(uneven, nodes, numbers)["job"].tolist() == [0, 1, 2], "where each of three GPUs is is not recorded"
 
 
 def test_pairs_with_and_without_types():

@@ -175,6 +175,8 @@ def test_strong_baseline_is_the_best_mean():
     assert strong_baseline(windows, "wait", 64) == best
     used = windows.rename(columns={"wait_s": "utilisation"})
     assert strong_baseline(used, "utilisation", 64) == best | {"policy": "sjf", "backfill": "none"}, "more is better"
+    span = windows.rename(columns={"wait_s": "utilisation_span"})
+    assert strong_baseline(span, "utilisation_span", 64) == best | {"policy": "sjf", "backfill": "none"}
 
 
 def test_an_agent_is_compared_with_all_its_opponents():

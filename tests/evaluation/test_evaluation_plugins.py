@@ -10,8 +10,9 @@ import pytest
 
 from rltune.cluster.workload import build_workload
 from rltune.config.context import Run
+from rltune.errors import ConfigError
 from rltune.evaluation.evaluate import evaluate_baselines
-from rltune.evaluation.plugins import load_plugin, load_plugins
+from rltune.evaluation.plugins import load_plugin, load_plugins, naming_plugins
 from rltune.policies import CUSTOM, Queue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,6 +99,14 @@ def test_a_file_that_does_not_do_is_explained(text, parts, plug, cli, project):
     plug(text)
     cli("config", "check", *RUN).explains(*parts)
     assert not (project.root / "results").exists()
+
+
+def test_a_policy_that_ends_the_program_is_named():
+    with (
+        pytest.raises(ConfigError, match=r"plugins: .*test_evaluation_plugins.py:\d+: SystemExit: 0"),
+        naming_plugins([Path(__file__)]),
+    ):
+        raise SystemExit(0)
 
 
 def test_a_name_belongs_to_one_file(plug, cli, project):

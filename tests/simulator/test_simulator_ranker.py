@@ -8,6 +8,10 @@ from twin_cases import BACKFILLS, assert_same, cases, run_engine
 from workload_cases import cluster, compiled, group, random_case, simple, with_rows
 
 from rltune.cluster.fit import Jobs
+from rltune.config.run import LookaheadConfig
+from rltune.environment.example import example_workload
+from rltune.placement.placers import placer_of
+from rltune.policies import CUSTOM
 from rltune.reference import twin
 from rltune.simulator.batch import SchedulerConfig, simulate
 from rltune.simulator.state import MAX_VISIBLE, State
@@ -29,6 +33,22 @@ class Recorder:
             self.visible.append(int(n))
             self.queued.append(int(state.queued[s]))
             state.score[s, :n] = self.score(state.first[s] + state.queued_jobs(s), state.now[s])
+
+
+@pytest.mark.parametrize("backfill", ["none", "easy"])
+def test_placement_sees_a_custom_policys_order_behind_a_sticky_head(backfill, monkeypatch):
+    monkeypatch.setitem(CUSTOM, "smallest_area", lambda queue, now: queue.estimate_s * queue.gpus)
+    jobs, layout = example_workload()
+
+    def starts_s(policy: str) -> list[float]:
+        rules = {"sticky_head": True, "locality": "any", "multi_node_slowdown": 1.2}
+        scheduler, placer = (
+            SchedulerConfig(policy, backfill, "lookahead", **rules),
+            placer_of("lookahead", LookaheadConfig()),
+        )
+        return simulate(jobs, layout, [0], [1000], scheduler, placer=placer).start[0].tolist()
+
+    assert starts_s("smallest_area") == starts_s("saf")
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)

@@ -268,6 +268,28 @@ def test_jobs_that_have_not_ended_are_left_out(clean):
     }
 
 
+def test_states_that_a_map_lacks_have_their_usual_meaning(clean):
+    text = (
+        "id,t,run,g,s\na,2e9,5,1,DONE\nb,2e9,5,1,RUNNING\nc,2e9,5,1,CANCELLED by 7\nd,2e9,5,1,odd\ne,2e9,5,1,Stopped\n"
+    )
+    result = clean(text, {**BASIC, "status": {"column": "s", "map": {"DONE": "passed"}}})
+    assert rows(result, "status") == [["a", "passed"], ["c", "killed"], ["d", "unknown"], ["e", "unknown"]]
+    assert result.audit.left_out == {"still running when the log was written": 1}
+    assert result.audit.noted["status: value not in the map"] == 2
+
+
+def test_time_limits_in_words_are_none(clean):
+    text = "id,t,run,g,l\n" + "".join(f"{k},2e9,5,1,{'UNLIMITED' if k else '01:00:00'}\n" for k in range(9))
+    result = clean(text, {**BASIC, "requested_s": "l"})
+    assert result.jobs["requested_s"].tolist()[0] == 3600.0 and result.jobs["requested_s"].count() == 1
+    assert result.audit.noted["requested_s without a value in words, as Slurm's UNLIMITED"] == 8
+
+
+def test_what_cannot_be_read_names_the_files_column(clean):
+    with pytest.raises(DataError, match=r"own.csv: column 'Memory': mem_gb: 2 of 2 values are not a number .*'64Gi'"):
+        clean("id,t,run,g,Memory\na,2e9,5,1,64Gi\nb,2e9,5,1,64Gi\n", {**BASIC, "mem_gb": "Memory"})
+
+
 def test_the_content_tells_what_is_packed_not_the_name(tmp_path):
     text = "id,t,run,g\na,0,5,1\n"
     assert cleaned(tmp_path / "own.csv", gzip.compress(text.encode()), "csv", columns=BASIC).audit.rows_kept == 1

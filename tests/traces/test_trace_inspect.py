@@ -101,6 +101,21 @@ def test_states_of_jobs_that_have_not_ended_are_known(tmp_path):
     assert use(text, path).jobs["status"].tolist() == ["passed"]
 
 
+def test_known_states_are_mapped_behind_any_number_of_others(tmp_path):
+    path = tmp_path / "own.csv"
+    states = [*(f"exit {k}" for k in range(1, 30)), "COMPLETED", "RUNNING", "Stopped"]
+    path.write_text("submit,duration,gpus,state\n" + "".join(f"16000000{i:02},9,1,{s}\n" for i, s in enumerate(states)))
+    text = inspect_file(path)
+    assert "COMPLETED: passed" in text and "RUNNING: running" in text and text.count("# not known") == 20
+    assert "1 still running when" in text and use(text, path).jobs["status"].value_counts()["passed"] == 1
+
+
+def test_a_table_without_a_known_column_needs_them(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("foo,bar\n1,2\n")
+    assert "not complete (format `csv` needs `columns`: of the job table" in inspect_file(path)
+
+
 @pytest.mark.parametrize(("zeros", "how"), [("000", "unit: ms"), ("000000", "factor: 0.000001")])
 def test_times_in_a_finer_unit_are_mapped_with_it(zeros, how, tmp_path):
     rows = [f"{i},160000000{i}{zeros},160000006{i}{zeros},160000066{i}{zeros},1\n" for i in range(3)]

@@ -79,9 +79,9 @@ def fit(
 ) -> tuple[pd.DataFrame, Audit]:
     """Keep the jobs a cluster can hold, each with its pool (a new column ``pool``, int64).
 
-    On a cluster that has VCs a job without one gets a pool drawn from its id among those that could hold it, and a VC that
-    is not in the cluster, all its jobs, one drawn from its name, in proportion to their nodes (paper §4.2 has no rule; ours).
-    Everything left out or imputed is counted. With
+    On a cluster that has VCs a job without one gets a pool drawn from its id among those that could hold it. The jobs of a
+    VC that is not in the cluster are left out or, with ``unknown_vc: impute``, get one drawn from its name, in proportion to
+    their nodes (paper §4.2 has no rule; ours). Everything left out or imputed is counted. With
     ``speeds``, run times and users' limits become those on the fastest GPU type that could hold the job; a column
     ``recorded_run_s`` keeps the log's, and ``model`` names the model that it is assumed to train. With ``type_shares``, the GPU type of a job that names none is drawn
     among those on which its pool could hold it. With ``balance``, jobs are thinned to that offered load; the first

@@ -252,7 +252,7 @@ def as_cluster(nodes: NodeList, title: str, slots: str = "gpu") -> tuple[Cluster
         )
     if (have["type"].str.contains("+", regex=False)).any() and slots == "gpu":
         remarks.append("nodes with GPUs of several types count as a separate type, whose GPUs are all alike")
-    if slots == "gpu" and have[["cpus", "mem_gb"]].isna().any(axis=None):
+    if slots == "gpu" and not (have[["cpus", "mem_gb"]] > 0).all(axis=None):
         remarks.append("CPUs or memory of some nodes are not known from the list: 8 cores and 64 GB a GPU are assumed")
     if slots == "cpu" and (have["cpus"] > MOST_SLOTS).any():
         remarks.append(f"nodes of more than {MOST_SLOTS} processors are taken in equal parts of at most that")

@@ -15,7 +15,7 @@ from rltune.cluster.layout import Layout, build_layout
 from rltune.config import CACHE, ClusterConfig, load_cluster, load_trace
 from rltune.config.context import Run
 from rltune.errors import DataError
-from rltune.traces.clean import clean_trace
+from rltune.traces.clean import clean_trace, without_names
 from rltune.traces.columns import TraceMeta
 from rltune.traces.estimates import estimate_jobs
 from rltune.traces.estimates.calibrated import calibrated
@@ -139,7 +139,8 @@ def build_workload(
     root = run.root
     settings, nodes = load_trace(trace, root), load_cluster(cluster, root).model_copy(update=changes)
     cleaned = clean_trace(trace, settings, obtain(trace, settings, root / CACHE, root))
-    fitted, audit = fit(cleaned.jobs, nodes, f"{trace} on {cluster}", run.config.train_share)
+    jobs = without_names(cleaned.jobs) if settings.data == "own" else cleaned.jobs
+    fitted, audit = fit(jobs, nodes, f"{trace} on {cluster}", run.config.train_share)
     seed = run.config.evaluation.seed
     made = estimate_jobs(fitted, cleaned.meta, estimate, seed, settings.predictions, root)
     if calibrate:

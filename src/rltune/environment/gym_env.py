@@ -153,6 +153,8 @@ class SchedulingEnv(gymnasium.Env):
             raise ValueError(f"found {'layout' if jobs is None else 'jobs'} alone, expected both or neither")
         if jobs is None or layout is None:
             jobs, layout = example_workload()
+        if not isinstance(scheduler, SchedulerConfig | None):
+            raise ValueError(f"scheduler: found {scheduler!r}, expected a SchedulerConfig or None")
         if metric not in METRICS:
             raise ValueError(f"metric: found {metric!r}, expected one of {', '.join(METRICS)}")
         if render_mode is not None:

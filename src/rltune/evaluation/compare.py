@@ -133,5 +133,5 @@ def _best(windows: pd.DataFrame, metric: str, sequence_jobs: int, role: str) -> 
     if not len(rows):
         raise ValueError(f"no {role} rows among the windows of {sequence_jobs} jobs")
     labels = ["policy", "backfill", "placement"]
-    means = METRIC_SIGN[metric] * rows.groupby(labels, sort=True)[METRIC_COLUMN[metric]].mean()
+    means = SIGN[metric] * rows.groupby(labels, sort=True)[COLUMN[metric]].mean()
     return dict(zip(labels, means.idxmin(), strict=True))

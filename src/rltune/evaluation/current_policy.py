@@ -101,7 +101,7 @@ class CurrentPolicy:
         if policy is None and backfill is None:
             source = "found in the log" if fits else "assumed, since the log shows no waits"
         else:
-            source = f"as given{'' if policy and backfill else ', the rest found in the log' if possible else ''}"
+            source = f"as given{'' if policy and backfill else ', the rest found in the log' if possible else ', the rest assumed'}"
         chosen = (policy or "multifactor_size", backfill or "easy")
         if possible:
             chosen = min(as_near(possible), key=CANDIDATES.index)

@@ -21,7 +21,7 @@ from rltune.cluster.candidates import class_table, classes, count_candidates
 from rltune.cluster.search import AS_MANY, SOONEST_END, WORTH_IT, find, in_equal_chunks, split
 from rltune.kernels import MINUS_ONE, NO, ZERO, inlined, inner_allocating, inner_kernel, kernel
 from rltune.simulator.backfill import backfill, reserve
-from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NONE
+from rltune.simulator.config import ALWAYS, AMONG_OTHERS, CONSERVATIVE, EXTERNAL, NEVER, NONE
 from rltune.simulator.contention import split_loses_s
 from rltune.simulator.queue import OVERDUE, dequeue, enqueue, goes_first, rank, urgency
 from rltune.simulator.start import end_job, start_job
@@ -127,7 +127,8 @@ def _decide(nodes, jobs, seq, options):
     few = 0 if options.alone else 1
     by_policy = options.order != EXTERNAL or queue.len <= few
     by_policy = by_policy or (options.visible > 0 and (queue.sla > 0 or status.head >= 0))
-    by_policy = by_policy or (status.head >= 0 and options.backfill == NONE)
+    # without backfilling, nothing starts behind a sticky head, but placement may look at the next of the ranking
+    by_policy = by_policy or (status.head >= 0 and options.backfill == NONE and options.asks_place == NEVER)
     if options.silent and not by_policy:  # nor, while it learns, as long as a job is past its maximum wait
         if not queue.ranked:
             rank(nodes, jobs, seq, status.queue, options.base)

@@ -72,14 +72,13 @@ def clean_trace(name: str, trace: TraceConfig, raw: Path) -> CleanTrace:
     rows["submit_s"] = rows["submit_unix_s"] - t0_unix_s
     # Subtraction may make different submissions equal, so ties are sorted after it.
     jobs = sort_jobs(rows[list(COLUMNS)].astype(DTYPES))
-    jobs = _without_names(jobs) if trace.data == "own" else jobs
     t0 = pd.Timestamp(t0_unix_s, unit="s", tz=trace.time_zone).isoformat(timespec="milliseconds")
     as_configured = trace.model_dump(include={"title", "data", "format", "time_zone", "licence", "citation"})
     meta = TraceMeta(name=name, t0=t0, source=_source(trace), **as_configured)
     return CleanTrace(validate(jobs, f"trace {name} after cleaning"), meta, audit, read_rows)
 
 
-def _without_names(jobs: pd.DataFrame) -> pd.DataFrame:
+def without_names(jobs: pd.DataFrame) -> pd.DataFrame:
     """The jobs with users by the order in which they first appear, user-1, user-2, …: names of people belong in no result."""
     codes = pd.Series(pd.factorize(jobs["user"])[0] + 1, jobs.index)
     return jobs.assign(user=("user-" + codes.astype("str")).where(codes > 0).astype(DTYPES["user"]))

@@ -202,9 +202,14 @@ def in_use_by_type(jobs: pd.DataFrame, gpus_of: Mapping[str, int], step_s: float
 
 
 def bars(jobs: pd.DataFrame, nodes: Nodes, numbers: Mapping[str, int]) -> pd.DataFrame:
-    """What :func:`rltune.simulator.gantt.bars` gives, of the jobs of one run; ``numbers``: name of a node → its number."""
+    """What :func:`rltune.simulator.gantt.bars` gives, of the jobs of one run; ``numbers``: name of a node → its number.
+
+    Without jobs whose GPUs do not divide by their nodes: how many are on which is not recorded.
+    """
     ran = with_measures(jobs).reset_index(drop=True)
     names = ran["node_list"].str.split(",")
+    ran = ran[ran["asked_gpus"] % names.str.len() == 0]
+    names = names[ran.index]
     on = ran.assign(job=ran["index"], gpus=ran["asked_gpus"] // names.str.len(), node=names).explode("node")
     # a node may have its next job in the second in which the accounting lets the last one end
     start = np.maximum(ran["start_s"], ran["submit_s"])

@@ -10,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from rltune.cluster.fit import fit, in_slots
+from rltune.cluster.layout import build_layout
 from rltune.cluster.load import gpus_in_use, offered_load
 from rltune.cluster.nodes import NodeList, as_cluster, read_nodes
 from rltune.config.cluster import ClusterConfig, NodeGroup
@@ -127,9 +128,13 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
         cluster, notes = as_cluster(nodes, name, slots)
     except ValidationError as error:
         raise DataError(f"{nodes_path}: {explain(error.errors(), NodeGroup, plugins=False)[0][1]}") from None
-    asked, types = set(jobs["gpu_type"].dropna()), {g.gpu_type for p in cluster.pools for g in p.groups}
+    served = jobs[_served(jobs["vc"], cluster)]
+    asked, types = set(served["gpu_type"].dropna()), {g.gpu_type for p in cluster.pools for g in p.groups}
     missing = {kind for kind in asked if not set(kind.split("|")) & types}
-    if cluster.gpu_types == "match" and jobs["gpu_type"].isin(missing).sum() > MOST_MISSING * jobs["gpu_type"].count():
+    if (
+        cluster.gpu_types == "match"
+        and served["gpu_type"].isin(missing).sum() > MOST_MISSING * served["gpu_type"].count()
+    ):
         cluster = cluster.model_copy(update={"gpu_types": "ignore"})
         notes.append(
             f"the log asks for GPU types ({_some(missing)}) that the nodes do not name ({_some(types)}): types are ignored; "
@@ -169,7 +174,7 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
         f"  offered load: {offered_load(fitted, cluster.gpus):.2f}; of the last tenth, which is measured: "
         f"{offered_load(end, cluster.gpus):.2f} ({len(end):,} jobs in {_days(end):,.1f} days)",
     ]
-    few = _too_few_nodes(in_slots(jobs[jobs["resource"] == slots], cluster), cluster)
+    few = _too_few_nodes(in_slots(served[served["resource"] == slots], cluster), cluster)
     defects = [*few, *log.assumed, *_too_short(fitted, log.clean)]
     notes = [*few, *log.assumed, *notes, *_lacking(jobs, fitted), *_too_short(fitted, log.clean)]
     if len(fitted) < FEWEST_LEARNED:
@@ -180,6 +185,12 @@ def examine(log: Log, nodes_path: Path, name: str, speeds: str | dict[str, float
     seen += ["to know:", *(f"  - {note}" for note in notes)] if notes else []
     estimate = "requested" if fitted["requested_s"].notna().any() else "history-rolling"
     return Examined(log, cluster, fitted, estimate, "\n".join(seen), tuple(defects), bool(few))
+
+
+def _served(vcs: pd.Series, cluster: ClusterConfig) -> pd.Series:
+    """Jobs whose partition has nodes in the list; a single pool takes all."""
+    layout = build_layout(cluster)
+    return vcs.isna() | (vcs.map(layout.serves, na_action="ignore").notna() if len(cluster.pools) > 1 else True)
 
 
 def _too_few_nodes(jobs: pd.DataFrame, cluster: ClusterConfig) -> list[str]:
