@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -76,6 +77,8 @@ def test_it_says_what_it_understood_and_writes_a_run_that_is_valid(files, cli):
     assert run.clusters["mine"].gpus == 32
     assert cli("config", "check", "config/mine.yaml").status == 0
     assert not list((files.root / "config").rglob(".*"))
+    assert cli("simulate", "--trace", "mine", "--cluster", "mine", "--jobs", "64", "--csv", "x.csv").status == 0
+    assert all(user.startswith("user-") for user in pd.read_csv("x.csv")["user"]), "no names of people"
 
 
 def test_a_header_in_quotes_is_the_same_header(files, cli):
