@@ -4,7 +4,6 @@ All rows of Philly that ship with the package, and synthetic jobs on 10,000 node
 beforehand, best of several runs. The last line is one JSON object.
 """
 
-import json
 import multiprocessing
 import resource
 import time
@@ -14,6 +13,7 @@ import parts.one_core  # noqa: F401
 
 # isort: split
 import numpy as np
+from parts.output import parser_of, report
 
 from rltune.cluster.fit import CUT, JOB, Jobs, compile_jobs, fit
 from rltune.cluster.layout import Layout, build_layout
@@ -32,13 +32,14 @@ LENGTH = 256
 
 def main() -> None:
     """Print each figure as it comes; the JSON object last."""
+    args = parser_of(__doc__).parse_args()
     slice_jobs, slice_layout = philly("philly-192")
     figures = reported(windows(slice_jobs, slice_layout))
     figures |= reported(whole_trace(*philly("philly-full")))
     figures |= reported(environment(slice_jobs, slice_layout))
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         figures |= reported(pool.apply(million))
-    print(json.dumps(figures))
+    report(figures, args.write)
 
 
 def reported(figures: dict[str, float]) -> dict[str, float]:

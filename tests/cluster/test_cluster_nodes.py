@@ -175,6 +175,8 @@ def test_a_cluster_of_processors(tmp_path):
         ("name,gpus,nodes\na,8,99999999999\n", ["nodes.txt:2", "nodes", "'99999999999'"]),
         (SINFO + "n[1-4]|gpu|64|1|gpu:a100:8|idle\n", ["nodes.txt:7", "n[1-4]", "several nodes", "sinfo --Node"]),
         ("name,gpus\na,8\ngpu[01-16],8\n", ["nodes.txt:3: found gpu[01-16], several nodes in one line, expected one"]),
+        ("name,gpus,memory_mb\na,8,99999999999\n", ["found '99999999999', expected 0 to 32,768,000"]),
+        ("name\tgpus\na\t8\n\t\nb\t-8\n", ["nodes.txt:4: gpus: found '-8'"]),
         ("name,gpus,mem\na,8,515000\n", ["nodes.txt:2: mem: found '515000', expected 0 to 32,768 GB (is it in MB?)"]),
         ("name,gpus\na,1\na,2\n", ["'a' is there twice"]),
         ("name,gpus,gpus\na,1,2\n", ["found columns gpus and gpus, expected one column for gpus"]),

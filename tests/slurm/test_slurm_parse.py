@@ -223,6 +223,7 @@ def test_tasks_that_the_rest_of_an_array_stands_for(said, tasks):
     [
         ("gpu:a:4,shard:a:16", "gpu:a:0(IDX:N/A),shard:a:3(1/4,2/4,0/4,0/4)", {"a": 2}),
         ("gpu:a:4(S:0-1),shard:16", "gpu:a:1(IDX:3),shard:2(2/4,0/4,0/4,0/4)", {"a": 2}),
+        ("gpu:a:4,shard:16", "gpu:1(IDX:3),shard:2(2/4,0/4,0/4,0/4)", {"a": 2}),
         ("gpu:a:2,gpu:b:2,mps:400", "gpu:a:0,gpu:b:1(IDX:2),mps:a:50(50/100,0/100)", {"a": 1, "b": 1}),
         ("gpu:a:4,shard:a:16", "gpu:a:0(IDX:N/A),shard:a:0(0/4,0/4,0/4,0/4)", {}),
     ],
@@ -263,6 +264,7 @@ def test_memory_that_is_requested_for_each_gpu(memory):
         ({"tres_per_node": "gres:gpu:999999999G", "node_count": 9}, "GPUs"),
         ({"tres_per_node": "gres:gpu:1000001"}, "GPUs"),
         ({"tres_per_node": "gres:gpu:1000000", "cpus": 1_000_000}, ""),
+        ({"tres_per_node": "gres:gpu:2", "node_count": 1, "cpus_per_tres": "gres:gpu:999999999"}, "CPUs"),
         ({"cpus": 1_000_001}, "CPUs"),
         ({"node_count": 1_000_001, "tres_per_node": ""}, "nodes"),
     ],

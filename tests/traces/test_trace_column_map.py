@@ -279,10 +279,12 @@ def test_states_that_a_map_lacks_have_their_usual_meaning(clean):
 
 
 def test_time_limits_in_words_are_none(clean):
-    text = "id,t,run,g,l\n" + "".join(f"{k},2e9,5,1,{'UNLIMITED' if k else '01:00:00'}\n" for k in range(9))
+    text = "id,t,run,g,l\n" + "".join(
+        f"{k},2e9,5,1,{('UNLIMITED', 'unlimited ')[k % 2] if k else '01:00:00'}\n" for k in range(9)
+    )
     result = clean(text, {**BASIC, "requested_s": "l"})
     assert result.jobs["requested_s"].tolist()[0] == 3600.0 and result.jobs["requested_s"].count() == 1
-    assert result.audit.noted["requested_s without a value in words, as Slurm's UNLIMITED"] == 8
+    assert result.audit.noted["requested_s: a word for no value, such as UNLIMITED"] == 8
 
 
 def test_what_cannot_be_read_names_the_files_column(clean):

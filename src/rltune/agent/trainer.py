@@ -109,7 +109,7 @@ class Trainer:
         return ranker.memory.batch(relative(gap, self.preset.rollouts))
 
     def advantages(self, batch: Batch) -> Advantages:
-        """Estimate how much better each decision was than expected: by the critic, or against other rollouts."""
+        """Estimate how much better each decision was than expected: by the critic, or against the mean of its sequence's rollouts."""
         preset, task, metric = self.preset, self.task, self.cell.metric
         values = self.ppo.values(batch)
         # without a critic all values are 0: nothing that rewards at the end could be estimated by

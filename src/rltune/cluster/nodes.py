@@ -30,12 +30,12 @@ CSV_NAMES = {
     "name": ("name", "node", "nodename", "nodelist", "hostname", "host", "machineid", "sn", "machine"),
     "gpus": ("gpus", "gpu", "numberofgpus", "numgpus", "ngpus", "gpunum", "gpucount", "capgpu"),
     "cpus": ("cpus", "cpu", "cores", "numcpus", "ncpus", "capcpu", "cpumilli"),
-    "mem_gb": ("memgb", "mem", "memory", "memorygb", "ramgb", "capmem", "memorymib", "memorymb"),
+    "mem_gb": ("memgb", "mem", "memory", "memorygb", "ramgb", "capmem", "memorymib", "memorymb", "memmb"),
     "type": ("type", "gputype", "gpumodel", "model"),
     "partition": ("partition", "partitions", "vc", "pool", "queue"),
     "nodes": ("nodes", "count"),
 }
-UNITS = {"cpumilli": 1e-3, "memorymib": GB_PER_MIB, "memorymb": 1e-3}
+UNITS = {"cpumilli": 1e-3, "memorymib": GB_PER_MIB, "memorymb": 1e-3, "memmb": 1e-3}
 """What turns the numbers of these columns, the first two of Alibaba's list of nodes, into CPUs and GB."""
 SINFO_NAMES = {
     "NODELIST": "name",
@@ -82,7 +82,7 @@ def read_nodes(path: Path | str) -> NodeList:
     if "NODELIST" in re.split(r"[|\s]+", header.upper()):
         nodes = _sinfo(header, list(lines.items())[1:], path)
     else:
-        nodes = _csv(header, text, list(lines)[1:], path)
+        nodes = _csv(header, lines, path)
     if not len(nodes.table):
         raise DataError(f"{path}: names no node; expected {EXPECTED}")
     return nodes
@@ -159,9 +159,9 @@ def _unnumbered(column: str) -> str:
     return re.sub(r"\.\d+$", "", column)
 
 
-def _csv(header: str, text: str, numbers: list[int], path: Path) -> NodeList:
-    """The nodes of a text whose rows stand in these lines."""
+def _csv(header: str, lines: dict[int, str], path: Path) -> NodeList:
     sep = next((mark for mark in ",;\t|" if mark in header), r"\s+")
+    numbers, text = list(lines)[1:], "\n".join(lines.values())
     try:
         raw = pd.read_csv(io.StringIO(text), skipinitialspace=True, sep=sep, engine="python", dtype="str")
     except (ValueError, pd.errors.ParserError, csv.Error) as error:
@@ -190,15 +190,15 @@ def _csv(header: str, text: str, numbers: list[int], path: Path) -> NodeList:
     table = pd.DataFrame(index=raw.index)
     for name in ("gpus", "cpus", "mem_gb", "nodes"):
         values = pd.to_numeric(raw[found[name]], errors="coerce") if name in found else pd.Series(np.nan, raw.index)
-        values *= UNITS.get(_squeezed(found.get(name)), 1.0)
+        values *= (factor := UNITS.get(_squeezed(found.get(name)), 1.0))
         whole = "whole numbers from " if name in ("gpus", "nodes") else ""
         most = MOST_GB if name == "mem_gb" else MOST
         bad = ~values.between(0, most) | (values % 1 > 0 if whole else False)
         if name in found and (bad := bad & raw[found[name]].notna()).any():
             line = numbers[bad.to_numpy().argmax()]
-            unit = " GB (is it in MB?)" if name == "mem_gb" and values[bad].iloc[0] > most else ""
+            unit = " GB (is it in MB?)" if name == "mem_gb" and factor == 1 and values[bad].iloc[0] > most else ""
             raise DataError(
-                f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected {whole}0 to {most:,}{unit}"
+                f"{path}:{line}: {found[name]}: found {raw[found[name]][bad].iloc[0]!r}, expected {whole}0 to {most / factor:,.0f}{unit}"
             )
         table[name] = values
     table["gpus"] = table["gpus"].fillna(0).round().astype(int)

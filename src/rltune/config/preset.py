@@ -64,8 +64,8 @@ class Preset(Block):
     gae_lambda: float = Field(0.97, ge=0, le=1)
     """λ of generalised advantage estimation; rewards are not discounted (γ = 1)."""
     credit_horizon_s: float | None = Field(None, gt=0)
-    """With several rollouts: each decision is credited with the waiting after it, relative to the other rollouts of its
-    sequence; waiting this many seconds later has weight 1/e, and there is no critic. null: reward at the end, and a
+    """With several rollouts: each decision is credited with the waiting after it, relative to the mean of the
+    rollouts of its sequence; waiting this many seconds later has weight 1/e, and there is no critic. null: reward at the end, and a
     critic."""
     target_kl: float = Field(0.01, gt=0)
     """KL divergence from the epoch's behaviour policy at which actor steps stop (× 1.5)."""

@@ -79,7 +79,8 @@ class Column(Block):
     constant: str | int | float | bool | None = None
     """The same value in every row, instead of a column."""
     map: dict[str, str] | None = None
-    """Replacement of values, e.g. `{COMPLETED: passed}`; a value that is not in the map is counted and becomes null."""
+    """Replacement of values, e.g. `{COMPLETED: passed}`; a value that is not in the map is counted and becomes null. States
+    that Slurm has, and common words such as `succeeded`, need not be in the map of `status`."""
     unit: str | None = None
     """Unit of the file's numbers, where it is not the job table's: s, ms, min, h or d for times and durations; GB, MB,
     GiB or MiB for memory; milli or percent for GPUs and CPUs."""

@@ -97,12 +97,12 @@ def _job(item: Any) -> SlurmJob:
         of_node = {name: sum(amounts.values()) for name, amounts in zip(names, detail, strict=True)}
     elif len(names) == 1:
         of_node = {names[0]: sum(by_type.values())}
+    if waiting:  # until it starts, Slurm counts one CPU for each task, also where the job asks for some with each GPU
+        cpus = max(cpus, sum(by_type.values()) * sum(gpus(job.text("cpus_per_tres"), "cpus_per_tres").values()))
     for what, amount in (("GPUs", sum(by_type.values())), ("CPUs", cpus), ("nodes", nodes)):
         if amount > MOST:
             raise Fault(f"found {amount} {what}, expected at most {MOST}")
     spreads = waiting and bool(gpus(job.text("tres_per_job"), "tres_per_job")) and not job.count("max_nodes", 0)
-    if waiting:  # until it starts, Slurm counts one CPU for each task, also where the job asks for some with each GPU
-        cpus = max(cpus, sum(by_type.values()) * sum(gpus(job.text("cpus_per_tres"), "cpus_per_tres").values()))
     priority = job.count("priority", 0)
     return SlurmJob(
         id=job.required(job.count("job_id"), "job_id", "1 or more"),

@@ -179,7 +179,7 @@ def observe(
     if cluster.speeds is None:
         return view
     in_one = {job.id for job in ranked if len({cluster.pool_of.get(p) for p in job.partition.split(",")}) == 1}
-    flexible = flexible_jobs(arrays.cut[len(running) :], ranked, selective | _whole(ranked, usable)) & in_one
+    flexible = flexible_jobs(arrays.cut[len(running) :], ranked, selective | _whole(ranked, nodes)) & in_one
     exclusions = exclusions_by_type(nodes, config.eligible.partitions, cluster.layout.types)
     return replace(view, flexible=flexible, exclusions=exclusions)
 
@@ -193,7 +193,7 @@ def _selective(jobs: Iterable[SlurmJob], restricted: Collection[int]) -> frozens
 
 
 def _whole(jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode]) -> frozenset[int]:
-    """Jobs that need idle nodes: whole ones, or, where Slurm allocates memory, all of their memory."""
+    """Jobs that need idle nodes: whole ones or, while any job holds memory, those that ask for all memory of their nodes."""
     memory = any(node.mem_alloc_mb for node in nodes)
     return frozenset(job.id for job in jobs if job.shared in WHOLE or (memory and job.mem_mb is None))
 

@@ -33,9 +33,10 @@ def used_gpus(has: str, used: str) -> dict[str, int]:
     type."""
     found, kind = Counter(gpus(used, "gres_used")), only_type(gpus(has))
     for of, each in SHARED_GPUS.findall(used):
-        found[of or kind or ""] += sum(not one.startswith("0/") for one in each.split(","))
-    found = +found
-    return {kind: found[""]} if kind and set(found) == {""} else found
+        found[of] += sum(not one.startswith("0/") for one in each.split(","))
+    if kind:
+        found[kind] += found.pop("", 0)
+    return dict(+found)
 
 
 def requested_gpus(texts: Callable[[str], str], nodes: int, tasks: int, sockets: int) -> dict[str, int]:

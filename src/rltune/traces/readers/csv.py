@@ -10,6 +10,7 @@ Each may have a unit, factor, time zone, value map, fallback or a constant. With
   names the fix. Numeric submissions before 1990 are noted: the file may have its own clock.
 - Durations are numbers, or ``d-hh:mm:ss``, ``hh:mm:ss`` or ``mm:ss`` if most of the column is written so. Two parts alone are
   noted: with ``factor: 60`` they are ``hh:mm``.
+- A map of the status may lack Slurm's states and common words: their meaning is known.
 - Jobs whose status is running, or not started, are left out: their run time is not known.
 - A column named by the map or a filter may occur only once in the header. A negative wait is unknown, noted.
 """
@@ -50,7 +51,8 @@ STATES = {
     "canceled": "killed",
     "killed": "killed",
 }
-"""States whose meaning is known, where a map does not say it."""
+"""States whose meaning is known, where the map of the column lacks them."""
+_NO_VALUE = {word.casefold() for word in slurm.NO_VALUE if word}
 FLAGS = ("run_clamped", "sla")
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 TRUE, FALSE = ("1", "true", "yes", "t", "y"), ("0", "false", "no", "f", "n")
@@ -139,8 +141,9 @@ class _Source:
         where += f": column {column.column!r}" if column.column else ""
         clock = np.zeros(1)
         if UNITS[name] is SECONDS:
-            given, text = text.notna(), slurm.without_placeholders(text)
-            self.audit.note(f"{name} without a value in words, as Slurm's UNLIMITED", (given & text.isna()).sum())
+            words = text.str.strip().str.casefold().isin(_NO_VALUE)
+            self.audit.note(f"{name}: a word for no value, such as UNLIMITED", words.sum())
+            text = text.mask(words)
             clock = text.str.contains(":", regex=False, na=False)
         if clock.sum() * 2 <= text.notna().sum():
             return numbers(text, name, self.audit, where) * factor
