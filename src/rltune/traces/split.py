@@ -35,7 +35,7 @@ def split_points(n_jobs: int, train: float = 0.9, validation: float = VALIDATION
     cut = int(round(stop * (1 - validation), 6))
     if not 0 < cut < stop < n_jobs:
         raise ConfigError(
-            f"found {n_jobs} job{'s' * (n_jobs != 1)}, expected one or more each for training, validation and test; give a longer trace"
+            f"found {n_jobs} job{'s' * (n_jobs != 1)}, too few: expected one or more each for training, validation and test"
         )
     return Split(train=(0, cut), validation=(cut, stop), test=(stop, n_jobs))
 
